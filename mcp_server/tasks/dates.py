@@ -55,13 +55,6 @@ class Range:
     overdue_at: datetime | None = None
     """Only what is overdue at this time."""
 
-    def holds(self, due: Due | None) -> bool:
-        if due is None or self.undated:
-            return due is None and self.undated
-        if self.overdue_at is not None:
-            return is_overdue(due, now=self.overdue_at)
-        return (self.first is None or self.first <= due.day) and (self.last is None or due.day <= self.last)
-
 
 def read_due(
     text: str, *, now: datetime, zone: ZoneInfo | None = None, current: Due | None = None
@@ -108,11 +101,6 @@ def shown(due: Due | None) -> str:
     """As the tools show it: "Fri 2026-11-27 15:00", and "none" for no date. `read_due` reads it again."""
     clock = f" {due.time:%H:%M}" if due and due.time is not None else ""
     return _with_weekday(due.day) + clock if due else "none"
-
-
-def is_overdue(due: Due, *, now: datetime) -> bool:
-    """With a time once that has passed, without one from the midnight after its day."""
-    return due.day < now.date() or (due.day == now.date() and due.time is not None and due.time < now.time())
 
 
 def plus_months(day: date, months: int) -> date:

@@ -148,20 +148,11 @@ def test_ten_minutes_before_midnight_words_are_of_the_persons_own_day(zone: str,
         assert read.day == now.date() + timedelta(days=1)
     this_instant = now.replace(tzinfo=there).astimezone(UTC)
     assert due(dates.read_due(f"{this_instant:%Y-%m-%dT%H:%MZ}", now=now, zone=there)) == Due(now.date(), now.time())
-    assert not dates.is_overdue(Due(now.date()), now=now)
-    assert dates.is_overdue(Due(now.date()), now=now + timedelta(minutes=10))
 
 
 def due(read: Due | dates.Next | None) -> Due | None:
     assert read != "next"
     return read
-
-
-def test_a_task_is_overdue_once_its_time_has_passed() -> None:
-    assert not dates.is_overdue(DENTIST, now=datetime(2026, 11, 27, 15, 0))
-    assert dates.is_overdue(DENTIST, now=datetime(2026, 11, 27, 15, 0, 1))
-    assert not dates.is_overdue(ALL_DAY, now=datetime(2026, 11, 27, 23, 59, 59))
-    assert dates.is_overdue(ALL_DAY, now=datetime(2026, 11, 28, 0, 0))
 
 
 @given(DUES | st.none(), NOWS, ZONES)
