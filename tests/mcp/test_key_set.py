@@ -1,5 +1,6 @@
 """The identity provider's keys: rotated, away, odd."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -86,6 +87,17 @@ async def test_without_keys_only_our_own_tokens_are_accepted(
         assert not await accepts(token(OLD))
         assert await accepts(for_mcp("alice", AUDIENCE))
     assert "AUTH_JWKS_URL" in caplog.text
+
+
+async def test_keys_are_used_up_to_their_age_while_the_provider_is_away(
+    serving: Serving, endpoint: KeyEndpoint
+) -> None:
+    async with serving(auth_jwks_max_age_seconds=2) as accepts:
+        assert await accepts(token(OLD))
+        endpoint.status = 500
+        assert await accepts(token(OLD))
+        await asyncio.sleep(2.1)
+        assert not await accepts(token(OLD))
 
 
 async def test_a_redirect_is_not_followed(serving: Serving, endpoint: KeyEndpoint) -> None:
