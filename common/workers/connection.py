@@ -42,7 +42,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._part: Literal["head", "body"] | None = None  # of a request that is not complete yet
         self._bytes = self._body_bytes = 0  # of that part, as it was sent; of the body without its framing
         self._unparsed = b""
-        self._is_deaf = False  # what still arrives is dropped
+        self._ignores_input = False  # what still arrives is dropped
         self._rejected_at: float | None = None
         self._waits_since = self._read_at = self.loop.time()  # when it began to wait; when the client last read
         self._unread_bytes = 0
@@ -65,7 +65,7 @@ class LimitedConnection(HttpToolsProtocol):
         oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_deaf:
+        if self._ignores_input:
             self._waits_since = self.loop.time()
             self.transport.pause_reading()
             self.loop.call_later(_DROP_SECONDS, self._read_on)
@@ -105,11 +105,11 @@ class LimitedConnection(HttpToolsProtocol):
             if self._part and self._bytes - self._body_bytes > most:
                 raise self._too_large(self._part)
         except httptools.HttpParserUpgrade:
-            self._is_deaf = True  # it is answered as if it had asked for no upgrade; what follows is not HTTP
+            self._ignores_input = True  # it is answered as if it had asked for no upgrade; what follows is not HTTP
         except (httptools.HttpParserError, _Rejected) as error:
             invalid = _Rejected(400, "This is not a valid HTTP request.")
             self._reject(next((one for one in (error, error.__context__) if isinstance(one, _Rejected)), invalid))
-        if self._unparsed and not self._is_deaf:
+        if self._unparsed and not self._ignores_input:
             self._enqueue()
         elif not self.flow.read_paused:
             self._read_on()
@@ -162,7 +162,7 @@ class LimitedConnection(HttpToolsProtocol):
         super().on_response_complete()
         if not self._is_answering:
             self._waits_since = self.loop.time()
-            if self._is_deaf:
+            if self._ignores_input:
                 self._linger()
 
     def _too_large(self, part: Literal["head", "body"]) -> _Rejected:
@@ -207,10 +207,10 @@ class LimitedConnection(HttpToolsProtocol):
 
     def _reject(self, rejected: _Rejected) -> None:
         """Sends the response and closes; requests that came before it on this connection are answered first."""
-        if self.transport.is_closing() or self._is_deaf:
+        if self.transport.is_closing() or self._ignores_input:
             return
         _log(f"{rejected.status} {rejected.sentence}")
-        self._is_deaf = True
+        self._ignores_input = True
         if self._part == "body":
             if self.pipeline or (self.cycle.response_started and self._is_answering):
                 self.transport.abort()
