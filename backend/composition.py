@@ -123,7 +123,7 @@ def _create_services(settings: Settings, resources: _Resources, runs: RunService
         calendars=CalendarService(
             database, feeds, RateLimit(settings.limit_calendar_reads_per_minute), settings.backend_url
         ),
-        task_list=TaskListService(database, tools),
+        task_list=TaskListService(database, tools, settings.clock(), settings.time_zone, settings.date_order),
         rate_limit=RateLimit(settings.limit_requests_per_minute),
         poll_limit=RateLimit(settings.limit_requests_per_minute),
     )

@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings
 from common.environment import CONFIG, CommaSeparated
 from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
 from common.tokens import ISSUER
+from english import DateOrder
 
 ProviderName = Literal[
     "cerebras",
@@ -188,6 +189,11 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     """How many requests to the model the agents of one message may make together."""
 
     auth_audience: str | None = None
+
+    date_order: DateOrder | None = None
+    """The order of day and month in a date such as 12/05 that is typed into the list of tasks or said to the offline
+    model: day-first or month-first. Without it such a date is not understood and stays in the title.
+    """
 
     limit_runs_per_minute: Annotated[int | None, _formerly("LIMIT_TURNS_PER_MINUTE")] = per_person(60)
     """Limits for each user. Default with AUTH_MODE=none: no limits. With jwt: 60 answers a minute, 1000 a day, 4 at

@@ -6,10 +6,11 @@ understood stays in the title and is listed: a wrong date is worse than none.
 
 from english.atoms import DateOrder
 from english.ranges import read_coming_range, read_past_range, read_shift
-from english.reading import Reading, Span, When, read_task, read_when
+from english.reading import Kind, Reading, Span, When, read_task, read_when
 
 __all__ = [
     "DateOrder",
+    "Kind",
     "Reading",
     "Span",
     "When",

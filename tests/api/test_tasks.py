@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import date, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -51,7 +52,13 @@ async def bob(new_person: NewPerson) -> Person:
 
 
 VIEWS = ("today", "upcoming", "all", "done", "deleted")
-READS = [*(f"/tasks?view={view}" for view in VIEWS), "/tasks/changes", "/tasks/changes?after=0", "/tasks/1"]
+READS = [
+    *(f"/tasks?view={view}" for view in VIEWS),
+    "/tasks/changes",
+    "/tasks/changes?after=0",
+    "/tasks/1",
+    "/tasks/preview?text=x",
+]
 
 
 def day(ahead: int) -> str:
@@ -484,3 +491,62 @@ async def test_random_requests(alice: Person, bob: Person, stored: Stored) -> No
     assert statuses >= {200, 400, 404}
     assert stored.tasks(bob.name) == before
     assert await bob.titles("upcoming") == ["bob's"]
+
+
+async def test_a_text_becomes_a_task(alice: Person) -> None:
+    written = "2026-11-23T10:40"
+    text = "call mum every friday at 3pm #family !high"
+    preview = (await alice.ask("GET", f"/tasks/preview?{urlencode({'text': text, 'written': written})}")).json()
+    spans = [(span["kind"], text[span["start"] : span["end"]]) for span in preview.pop("spans")]
+    assert spans == [("repeat", "every friday"), ("time", "at 3pm"), ("label", "#family"), ("priority", "!high")]
+    fields = {"title": "call mum", "due": "2026-11-27", "time": "15:00", "repeat": "FREQ=WEEKLY;BYDAY=FR"}
+    assert preview == fields | {"priority": "high", "labels": ["family"]}
+    added = await alice.done("POST", "/tasks", {"text": text, "written": written, "default_due": "2026-12-24"})
+    assert added["tasks"][0].items() >= preview.items()
+    assert added["not_understood"] == []
+
+
+async def test_a_text_without_a_date(alice: Person) -> None:
+    added = await alice.done("POST", "/tasks", {"text": "dentist 12/05 #health", "default_due": "2030-11-27"})
+    (task,) = added["tasks"]
+    assert (task["title"], task["due"], task["labels"]) == ("dentist 12/05", "2030-11-27", ["health"])
+    assert added["not_understood"] == ["12/05"]
+    added = await alice.done("POST", "/tasks", {"text": "see the day after tomorrow !low", "dates": False})
+    (task,) = added["tasks"]
+    assert (task["title"], task["due"], task["priority"]) == ("see the day after tomorrow", None, "low")
+
+
+async def test_a_text_that_is_a_date(alice: Person) -> None:
+    async def preview(text: str) -> tuple[str, str | None, str | None]:
+        asked = urlencode({"text": text, "mode": "date", "written": "2026-11-23T10:40"})
+        found = (await alice.ask("GET", f"/tasks/preview?{asked}")).json()
+        return found["title"], found["due"], found["time"]
+
+    assert await preview("friday at 3pm") == ("", "2026-11-27", "15:00")
+    assert await preview("friday or saturday") == ("friday or saturday", None, None)
+
+
+async def test_a_text_is_read_by_the_users_clock(alice: Person) -> None:
+    shown = (await alice.view("all"))["now"]
+    preview = (await alice.ask("GET", "/tasks/preview?text=call+mum+in+1+minute")).json()
+    now, then = (datetime.fromisoformat(moment) for moment in (shown, f"{preview['due']}T{preview['time']}"))
+    assert timedelta(0) <= then - now <= timedelta(minutes=2)
+
+
+async def test_order_of_day_and_month_is_a_setting(services: Services, new_person: NewPerson) -> None:
+    async with local_backend(services, DATE_ORDER="day-first") as backend:
+        person = await new_person(backend.url)
+        preview = (await person.ask("GET", "/tasks/preview?text=dentist+12/05/2030")).json()
+    assert (preview["title"], preview["due"]) == ("dentist", "2030-05-12")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({"text": text} for text in ("", 5, None, "x" * 1001)),
+        *({"text": "x", **more} for more in ({"title": "y"}, {"dates": "maybe"}, {"written": "now"}, {"due": "today"})),
+    ],
+)
+async def test_a_text_that_is_rejected(alice: Person, body: dict[str, Any]) -> None:
+    assert await alice.sentence(400, "POST", "/tasks", body)
+    assert await alice.titles("all") == []

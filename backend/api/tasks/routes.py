@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import NaiveDatetime
 
 from backend.api.dependencies import IdempotencyKey, LimitedUser, PollingUser, forbid_caching
 from backend.api.routing import UserRoute
@@ -48,6 +49,22 @@ async def get_changes(_: Report, services: AppServices, user: PollingUser, after
     return await services.task_list.load_changes(after, user)
 
 
+@router.get("/tasks/preview")
+async def preview_task(
+    _: Report,
+    services: AppServices,
+    user: PollingUser,
+    text: Annotated[str, Query(max_length=schemas.LONGEST_TEXT)],
+    mode: Literal["task", "date"] = "task",
+    dates: bool = True,
+    written: NaiveDatetime | None = None,
+) -> schemas.TaskPreview:
+    """Returns what a text says of a new task; with `mode=date`, which date it is, if it is nothing else."""
+    if mode == "date":
+        return await services.task_list.preview_date(text, user, written)
+    return await services.task_list.preview(schemas.TaskText(text=text or " ", dates=dates, written=written), user)
+
+
 @router.get("/tasks/{task_id}")
 async def get_task(_: Report, services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
     """Returns a task in any state."""
@@ -56,9 +73,11 @@ async def get_task(_: Report, services: AppServices, user: LimitedUser, task_id:
 
 @router.post("/tasks", status_code=201)
 async def add_task(
-    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTask
+    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTaskBody
 ) -> schemas.ChangedTasks:
-    """Adds a task; under the same idempotency key once. `report` measures the request."""
+    """Adds a task of its fields or of a text; under the same idempotency key once. `report` measures the request."""
+    if isinstance(body, schemas.TaskText):
+        return report.count(await services.task_list.add_text(body, user, key))
     return report.count(await services.task_list.add(body, user, key))
 
 

@@ -1,12 +1,16 @@
 """The requests and responses of the page's task list."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictStr
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, NaiveDatetime, StrictStr, Tag
+
+import english
 
 View = Literal["today", "upcoming", "all", "done", "deleted"]
 Priority = Literal["high", "medium", "low"]
+LONGEST_TEXT = 1_000
 
 
 class Task(BaseModel):
@@ -32,6 +36,42 @@ class Task(BaseModel):
         status = "deleted" if is_deleted or task.get("deleted") else task["status"]
         moments = {"completed": task["completed_at"], "deleted": task.get("deleted_at")}
         return cls(**same, **moments, status=status, due=day or None, time=time or None)
+
+
+class Span(BaseModel):
+    """Some characters of a text, and what they tell; `unread` looks like a date that was not understood."""
+
+    start: int
+    end: int
+    kind: english.Kind
+    text: str
+
+
+class TaskPreview(BaseModel):
+    """What a text says of a new task; the spans are in their order and do not overlap."""
+
+    title: str
+    due: str | None = None
+    time: str | None = None
+    repeat: str | None = None
+    priority: Priority | None = None
+    labels: list[str] = []
+    spans: list[Span] = []
+
+    @classmethod
+    def from_reading(cls, reading: english.Reading) -> Self:
+        when, spans = reading.when, [asdict(span) for span in reading.spans]
+        return cls.model_validate(
+            {
+                "title": reading.title,
+                "due": when and when.day.isoformat(),
+                "time": f"{when.time:%H:%M}" if when and when.time else None,
+                "repeat": when and when.repeat,
+                "priority": reading.priority,
+                "labels": reading.labels,
+                "spans": spans,
+            }
+        )
 
 
 class Day(BaseModel):
@@ -67,6 +107,8 @@ class ChangedTasks(BaseModel):
     tasks: list[Task]
     not_found: list[int]
     batch: str
+    not_understood: list[str] = []
+    """Of a task that was added by a text: what looks like a date and was left in the title."""
 
     @classmethod
     def from_tool(cls, result: Mapping[str, Any], *, batch: str) -> Self:
@@ -99,6 +141,27 @@ class NewTask(_Fields):
     priority: JsonValue = None
     labels: JsonValue = None
     repeat: JsonValue = None
+
+
+class TaskText(_Fields):
+    """A new task as it is written: "call mum friday at 3pm #family"."""
+
+    text: Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_TEXT)]
+    default_due: JsonValue = None
+    """The day of a task whose text names none."""
+    dates: bool = True
+    """Whether words of time are a date; otherwise they stay in the title."""
+    written: NaiveDatetime | None = None
+    """The user's clock when it was written, which may be long before it is sent."""
+
+
+def _kind_of_body(body: Any) -> str:
+    return "text" if isinstance(body, TaskText) or (isinstance(body, dict) and "text" in body) else "fields"
+
+
+NewTaskBody = Annotated[
+    Annotated[NewTask, Tag("fields")] | Annotated[TaskText, Tag("text")], Discriminator(_kind_of_body)
+]
 
 
 class TaskUpdate(_Fields):

@@ -5,16 +5,29 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+import english
 from backend.api.identity import AuthenticatedUser
-from backend.api.tasks.schemas import ChangedTasks, NewTask, Task, TaskChanges, TaskPage, TaskUpdate, View
+from backend.api.tasks.schemas import (
+    ChangedTasks,
+    NewTask,
+    Task,
+    TaskChanges,
+    TaskPage,
+    TaskPreview,
+    TaskText,
+    TaskUpdate,
+    View,
+)
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from backend.users import profiles
+from common.clock import Clock, wall_time
 from common.database import Database
 from common.ids import new_id
 
@@ -59,6 +72,10 @@ class TaskQuery:
 class TaskListService:
     database: Database
     tools: TaskTools
+    clock: Clock
+    time_zone: str
+    """The zone of users who name none."""
+    date_order: english.DateOrder | None
 
     async def load_page(self, query: TaskQuery, user: AuthenticatedUser) -> TaskPage:
         """Loads a page of a view.
@@ -105,6 +122,39 @@ class TaskListService:
         """Adds a task by the tool `add_task`; fields with null are left out."""
         arguments = {name: value for name, value in new.given_fields().items() if value is not None}
         return await self._change("add_task", arguments, user, key)
+
+    async def add_text(self, new: TaskText, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+        """Adds a task as it is written; what looks like a date and was not understood is in the answer."""
+        reading = await self._read(new, user)
+        fields = NewTask.model_validate(
+            {
+                "title": reading.title,
+                "due": reading.when.due if reading.when else new.default_due,
+                "repeat": reading.when and reading.when.repeat,
+                "priority": reading.priority,
+                "labels": list(reading.labels) or None,
+            }
+        )
+        changed = await self.add(fields, user, key)
+        return changed.model_copy(update={"not_understood": list(reading.unread)})
+
+    async def preview(self, new: TaskText, user: AuthenticatedUser) -> TaskPreview:
+        """Says what a text tells of a new task."""
+        return TaskPreview.from_reading(await self._read(new, user))
+
+    async def preview_date(self, text: str, user: AuthenticatedUser, written: datetime | None) -> TaskPreview:
+        """Says which date a text is; the title is what it is, if it is no date."""
+        when = english.read_when(text, written or await self._now(user), self.date_order)
+        return TaskPreview.from_reading(english.Reading("" if when else text, when))
+
+    async def _read(self, new: TaskText, user: AuthenticatedUser) -> english.Reading:
+        now = new.written or await self._now(user)
+        return english.read_task(new.text, now, self.date_order, dates=new.dates)
+
+    async def _now(self, user: AuthenticatedUser) -> datetime:
+        """Returns what the user's clock shows."""
+        zone = user.time_zone or await profiles.load_time_zone(self.database, user.user_id) or self.time_zone
+        return wall_time(self.clock(), zone)
 
     async def update(self, task_id: int, update: TaskUpdate, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
         """Changes a task, and those in `also`; one that is only completed by the tool `complete_task`."""
