@@ -271,7 +271,8 @@ export const LIST = {
   /** @param {string} day */
   nextOne: (day) => `next: ${day}`,
   tooLong: "A title can have up to 200 characters.",
-  noTitle: "Add a title, too.",
+  /** @param {string} words */
+  notADate: (words) => `“${words}” is not understood as a date.`,
   search: "Search tasks",
   filter: "Filter",
   label: "Label",

@@ -1,7 +1,6 @@
 // @ts-check
 import { between, yearOf } from "./tasks/language/calendar.js";
-/** @import {Moment} from "./tasks/language/clock.js" */
-/** @import {Task} from "./tasks/types" */
+/** @import {Moment, Task} from "./tasks/types" */
 
 /** Dates in the reader's language. The days of `Intl` are UTC's, as ours are texts without a zone. */
 const format = (/** @type {Intl.DateTimeFormatOptions} */ options) => new Intl.DateTimeFormat(undefined, { timeZone: "UTC", ...options });

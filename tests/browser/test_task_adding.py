@@ -27,12 +27,41 @@ async def test_parsed_fields_are_shown_and_can_stay_in_the_title(open_list: Open
     assert (task["due"], task["time"], task["repeat"]) == (str(today()), "23:59", "FREQ=DAILY")
     assert (task["labels"], task["priority"]) == (["family"], "high")
 
-    await task_list.adding(page).fill("watch the day after tomorrow")
+    await task_list.adding(page).fill("watch the day after tomorrow #film !low")
     await task_list.understood(page).get_by_role("button", name="Not a date: keep it in the title").click()
-    await task_list.understood(page).get_by_role("button", name="No date").click()
+    await expect(chips).to_have_text(["Low", "#film"])
     await task_list.adding(page).press("Enter")
     await expect(task_list.notice(page)).to_contain_text("Added “watch the day after tomorrow”")
-    assert (await tasks.task("watch the day after tomorrow"))["due"] is None
+    task = await tasks.task("watch the day after tomorrow")
+    assert (task["due"], task["labels"], task["priority"]) == (None, ["film"], "low")
+
+
+async def test_words_that_are_not_understood_are_said_before_and_after(open_list: OpenPage) -> None:
+    page = await open_list()
+    await task_list.adding(page).fill("dentist 12/05")
+    await expect(task_list.understood(page)).to_contain_text("“12/05” is not understood as a date.")
+    await task_list.adding(page).press("Enter")
+    await expect(task_list.notice(page)).to_contain_text("Added “dentist 12/05” “12/05” is not understood as a date.")
+
+
+async def test_adding_does_not_wait_for_a_preview(open_list: OpenPage, tasks: TaskApi) -> None:
+    page = await open_list()
+    release = asyncio.Event()
+
+    async def delay(route: Route) -> None:
+        await release.wait()
+        await route.continue_()
+
+    await page.route("**/tasks/preview?*", delay, times=1)
+    await task_list.adding(page).fill("call mum tomorrow at 15:00")
+    await page.wait_for_timeout(300)  # the preview was asked for
+    await task_list.adding(page).press("Enter")
+    await expect(task_list.notice(page)).to_contain_text("Added “call mum”")
+    task = await tasks.task("call mum")
+    assert (task["due"], task["time"]) == (str(today(1)), "15:00")
+    await task_list.adding(page).fill("buy milk #shop")
+    release.set()  # what is late is for another text
+    await expect(task_list.understood(page).locator(".chip")).to_have_text(["Today", "#shop"])
 
 
 async def test_view_and_day_give_the_date(open_list: OpenPage, tasks: TaskApi) -> None:
@@ -85,7 +114,7 @@ async def test_rejected_task_is_kept_beside_newer_text(
     await task_list.adding(page).press("Enter")
     await task_list.adding(page).fill("bread")
     since.set()
-    await expect(page.get_by_role("alert")).to_have_text("“oat milk” was not added. No room.")
+    await expect(page.get_by_role("alert")).to_have_text("“oat milk #shop” was not added. No room.")
     assert await violations(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
     await page.reload()

@@ -7,8 +7,7 @@ import { LIST } from "../texts.js";
 /** @import {HttpError} from "../chat/protocol.js" */
 /** @import {NewTask} from "./adding.js" */
 /** @import {Act, Outcome} from "./data/wishes.js" */
-/** @import {When} from "./language/when.js" */
-/** @import {Fields, Task} from "./types" */
+/** @import {Fields, Task, When} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 const AT_ONCE = 100; // tasks: as many as one request changes
@@ -76,10 +75,11 @@ export class Acts {
   /** @param {NewTask} task */
   async add(task) {
     const { adding, wishes } = this.#ui;
-    const { refused, tasks, batches } = await wishes.act({ requests: [{ ...creating(task.fields), key: task.key }] });
-    if (!refused) this.#notify(`${LIST.was.added} “${task.fields.title}”`, batches, tasks[0]?.id);
+    const { refused, tasks, batches, notUnderstood } = await wishes.act({ requests: [{ ...creating(task.fields), key: task.key }] });
+    const doubts = notUnderstood.map((words) => ` ${LIST.notADate(words)}`).join("");
+    if (!refused) this.#notify(`${LIST.was.added} “${tasks[0]?.title ?? task.text}”${doubts}`, batches, tasks[0]?.id);
     else if (refused.status === 401) this.refuse(refused);
-    else this.#say({ text: LIST.notAdded(task.fields.title, refused.message), danger: true });
+    else this.#say({ text: LIST.notAdded(task.text.trim(), refused.message), danger: true });
     adding.forget(task);
     if (refused && !adding.text) adding.write(task.text);
     else if (refused) adding.setAside(task.text);

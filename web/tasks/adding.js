@@ -1,19 +1,20 @@
 // @ts-check
 import { storage } from "../chat/storage.js";
 import { newKey } from "./data/api.js";
-import { sentenceOf } from "./language/sentence.js";
 import { dueInGrammar } from "./language/phrases.js";
+import { Preview } from "./preview.js";
+/** @import {Api} from "./data/api.js" */
 /** @import {Clock} from "./data/clock.js" */
-/** @import {Sentence} from "./language/sentence.js" */
 
 const DRAFT = "todo.tasks.draft";
 const UNSENT = "todo.tasks.unsent";
 const ASIDE = "todo.tasks.aside";
 export const LONGEST_TITLE = 200;
+export const LONGEST_TEXT = 1000;
 
-/** What is sent of a new task, and what was written for it. @typedef {{key: string, text: string, fields: {title: string}}} NewTask */
+/** What is sent of a new task, and what was written for it. @typedef {{key: string, text: string, fields: object}} NewTask */
 
-/** The line that adds tasks: what is written there, and what is understood of it. It is kept over a reload. */
+/** The line that adds tasks: what is written there, and what the server understands of it. It is kept over a reload. */
 export class Adding {
   text = storage.get(DRAFT) ?? "";
   /** The day that a task without one gets. @type {string | null} */
@@ -23,10 +24,17 @@ export class Adding {
   /** What was refused while something else was written, to be written again. @type {string[]} */
   aside = stored(ASIDE);
   #clock;
+  #preview;
 
-  /** @param {Clock} clock */
-  constructor(clock) {
+  /** @param {Api} api @param {Clock} clock @param {() => void} changed */
+  constructor(api, clock, changed) {
     this.#clock = clock;
+    this.#preview = new Preview(api, "task", changed);
+    this.#ask();
+  }
+
+  #ask() {
+    this.#preview.write(this.text, this.#clock.now, !this.literal);
   }
 
   /** @param {string} text */
@@ -34,25 +42,32 @@ export class Adding {
     this.text = text;
     if (!text.trim()) this.literal = false;
     storage.set(DRAFT, text);
+    this.#ask();
   }
 
-  /** @returns {Sentence} */
+  /** The words that tell a date are the title's, and the task has none. */
+  keepWords() {
+    this.literal = true;
+    this.#ask();
+  }
+
   get understood() {
-    const sentence = sentenceOf(this.text, this.#clock.now);
-    if (!this.literal || !sentence.when) return sentence;
-    return { ...sentence, title: this.text.trim(), when: null, said: "", labels: [], priority: null };
+    return this.#preview.understood;
   }
 
-  /** What `add_task` takes. */
+  /** The day of a task whose words tell none. */
+  get defaultDay() {
+    return this.literal ? null : this.day;
+  }
+
+  /** What is sent: the text, and when it was written, for it may be sent much later. */
   get fields() {
-    const { title, when, labels, priority } = this.understood;
-    const day = when?.day ?? this.day;
+    const { day, time } = this.#clock.now;
     return {
-      title,
-      ...(day && { due: dueInGrammar(day, when?.time) }),
-      ...(when?.repeat && { repeat: when.repeat }),
-      ...(labels.length > 0 && { labels }),
-      ...(priority && { priority }),
+      text: this.text.trim(),
+      written: `${day}T${time}`,
+      ...(this.literal && { dates: false }),
+      ...(this.defaultDay && { default_due: dueInGrammar(this.defaultDay) }),
     };
   }
 
@@ -106,5 +121,5 @@ function stored(key) {
   }
 }
 
-/** @param {string} text as it was written @param {{title: string}} fields @returns {NewTask} */
+/** @param {string} text as it was written @param {object} fields @returns {NewTask} */
 export const newTask = (text, fields) => ({ key: newKey(), text, fields });

@@ -1,11 +1,9 @@
 // @ts-check
 import { visit } from "../chat/storage.js";
-import { whenOf } from "./language/when.js";
 import { LONGEST_TITLE } from "./adding.js";
 import { LIST } from "../texts.js";
 import { dueInGrammar, repeatWords } from "./language/phrases.js";
-/** @import {Moment} from "./language/clock.js" */
-/** @import {Fields, Task} from "./types" */
+/** @import {Fields, Task, TaskPreview} from "./types" */
 
 const KEPT = "todo.tasks.editing";
 
@@ -18,6 +16,8 @@ export class Editing {
   /** @type {Record<string, string>} */
   written;
   #before;
+  /** @type {{text: string, understood: TaskPreview | null} | null} */
+  #repeat = null;
 
   /** @param {Task} task as it was when it was opened: only what differs from it is saved */
   constructor(task) {
@@ -63,17 +63,28 @@ export class Editing {
     return Object.keys(this.written).some((name) => this.differs(name));
   }
 
+  /** The repeat in words, if the server was not asked yet what it means. */
+  get unreadRepeat() {
+    const text = this.written.repeat.trim();
+    return this.differs("repeat") && this.#repeat?.text !== text ? text : "";
+  }
+
+  /** @param {string} text @param {TaskPreview | null} understood */
+  readRepeat(text, understood) {
+    this.#repeat = { text, understood };
+  }
+
   /** @param {string} name */
   differs(name) {
     return this.written[name].trim() !== this.#before[name].trim();
   }
 
-  /** What is to be sent, and how it is shown meanwhile; null: it cannot be saved, and `problem` says why. @param {Moment} now */
-  changes(now) {
+  /** What is to be sent, and how it is shown meanwhile; null: it cannot be saved, and `problem` says why. */
+  changes() {
     const { written } = this;
     const title = written.title.replace(/\s+/g, " ").trim();
-    const said = written.repeat.trim() && this.differs("repeat") ? whenOf(written.repeat, now) : null;
-    const date = written.date || (said?.repeat ? said.day : "");
+    const said = written.repeat.trim() && this.differs("repeat") ? this.#repeat?.understood : null;
+    const date = written.date || (said?.repeat && said.due ? said.due : "");
     if (said?.repeat && said.time && !written.time) written.time = said.time;
     this.problem = this.#problem(title, said?.repeat ?? null, date);
     if (this.problem) return null;

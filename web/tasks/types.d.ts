@@ -17,6 +17,24 @@ export interface Task {
   deleted: string | null;
 }
 
+/** A day and a clock time where the person is. */
+export interface Moment {
+  day: string;
+  time: string;
+}
+
+/** A date, and the rule by which it repeats. */
+export interface When {
+  day: string;
+  time: string | null;
+  repeat: string | null;
+}
+
+/** What the server understands of a text. */
+export interface TaskPreview extends Pick<Task, "title" | "due" | "time" | "repeat" | "priority" | "labels"> {
+  spans: { start: number; end: number; kind: "date" | "time" | "repeat" | "priority" | "label" | "unread"; text: string }[];
+}
+
 export type View = "today" | "upcoming" | "all" | "done" | "deleted";
 
 /** What a list is narrowed by; an empty text by nothing. */
@@ -59,6 +77,8 @@ export interface Changed {
   not_found?: number[];
   /** What it can be taken back with. */
   batch: string;
+  /** Of an added text, what looks like a date and is no date of the task. */
+  not_understood?: string[];
 }
 
 /** What a change sends. */

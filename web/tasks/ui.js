@@ -1,17 +1,17 @@
 // @ts-check
 import { HttpError } from "../chat/protocol.js";
 import { Acts } from "./acts.js";
-import { Adding, LONGEST_TITLE, newTask } from "./adding.js";
+import { Adding, LONGEST_TEXT, LONGEST_TITLE, newTask } from "./adding.js";
 import { Reader } from "./data/reader.js";
 import { Editing } from "./editing.js";
+import { Preview } from "./preview.js";
 import { belongs, sectionsOf } from "./sections.js";
 import { Selection } from "./selection.js";
 import { LIST } from "../texts.js";
 import { Window } from "./window.js";
 /** @import {Api} from "./data/api.js" */
 /** @import {TodoTasks} from "./element.js" */
-/** @import {When} from "./language/when.js" */
-/** @import {Filter, Section, Task, View} from "./types" */
+/** @import {Filter, Section, Task, View, When} from "./types" */
 
 const SEARCH_PAUSE = 200; // ms after the last letter
 const MARKED = 2500; // ms
@@ -34,7 +34,7 @@ export class Ui {
   marked = null;
   /** @type {Editing | null} */
   editing = null;
-  /** The tasks whose date is being asked for. @type {{tasks: Task[], text: string, day: string} | null} */
+  /** The tasks whose date is being asked for. @type {{tasks: Task[], text: string, day: string, preview: Preview} | null} */
   moving = null;
   selection = new Selection(() => this.#tellSelection());
   window = new Window();
@@ -55,7 +55,7 @@ export class Ui {
       renewed: () => element.emit("todo-changed"),
       unauthorized: () => element.emit("todo-unauthorized"),
     });
-    this.adding = new Adding(this.clock);
+    this.adding = new Adding(api, this.clock, this.changed);
   }
 
   /** Draw what has changed. */
@@ -213,8 +213,8 @@ export class Ui {
 
   /** Add what is written. */
   async add() {
-    const { fields, text } = this.adding;
-    if (!fields.title || fields.title.length > LONGEST_TITLE) return;
+    const { fields, text, understood } = this.adding;
+    if (!text.trim() || text.length > LONGEST_TEXT || (understood && understood.title.length > LONGEST_TITLE)) return;
     const task = newTask(text, fields);
     this.adding.write("");
     this.adding.keep(task);
@@ -230,12 +230,13 @@ export class Ui {
 
   /** @param {Task} task */
   edit(task) {
-    if (task.status !== "deleted") this.#open(new Editing(task));
+    if (task.status !== "deleted") void this.#open(new Editing(task));
   }
 
   /** What is written for another task is saved first; if that cannot be, it says why and stays open. @param {Editing} editing */
-  #open(editing) {
+  async #open(editing) {
     const { id } = editing.task;
+    if (this.editing?.unreadRepeat) await this.#readRepeat(this.editing);
     void this.endEditing(true);
     if (this.editing) return void this.show(this.editing.task.id);
     this.editing = editing;
@@ -259,7 +260,9 @@ export class Ui {
   /** End editing: keep what was written, or leave the task as it was. @param {boolean} keep */
   async endEditing(keep) {
     const { editing } = this;
-    const changes = keep ? editing?.changes(this.clock.now) : null;
+    if (keep && editing?.unreadRepeat) await this.#readRepeat(editing);
+    if (editing !== this.editing) return; // it was ended meanwhile
+    const changes = keep ? editing?.changes() : null;
     if (!editing || (keep && !changes)) return this.changed(); // it says what is missing
     this.editing = null;
     Editing.forget();
@@ -270,16 +273,29 @@ export class Ui {
     if (!problem) return;
     editing.problem = problem;
     if (this.editing) return this.acts.offer(problem, { text: LIST.editAgain, act: () => this.#open(editing) }, true);
-    this.#open(editing);
+    void this.#open(editing);
     this.acts.dismiss();
+  }
+
+  /** Ask what its repeat in words means. @param {Editing} editing */
+  async #readRepeat(editing) {
+    const text = editing.unreadRepeat;
+    editing.readRepeat(text, await new Preview(this.#api, "date", this.changed).read(text, this.clock.now));
   }
 
   /** Ask for a date. @param {Task[]} tasks */
   ask(tasks) {
     const open = tasks.filter(({ status }) => status === "pending");
     if (open.length === 0) return;
-    this.moving = { tasks: open, text: "", day: "" };
+    this.moving = { tasks: open, text: "", day: "", preview: new Preview(this.#api, "date", this.changed) };
     this.#element.draw();
+  }
+
+  /** Move the tasks to the date that is written. */
+  async answerInWords() {
+    const { moving } = this;
+    const understood = await moving?.preview.read(moving.text, this.clock.now);
+    if (moving && moving === this.moving && understood?.due) this.answer({ day: understood.due, time: understood.time });
   }
 
   /** The date is asked for no more. @param {Pick<When, "day" | "time"> | null} [when] what was chosen; null: no date */

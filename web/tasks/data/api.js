@@ -1,6 +1,6 @@
 // @ts-check
 import { ConnectionLost, HttpError, sentence } from "../../chat/protocol.js";
-/** @import {Changed, Changes, Fields, Filter, Task, TaskPage, View} from "../types" */
+/** @import {Changed, Changes, Fields, Filter, Moment, Task, TaskPage, TaskPreview, View} from "../types" */
 
 const PAGE = 100; // tasks: as many as the server gives at once
 
@@ -29,6 +29,11 @@ export class Api {
     return this.#ask(`/tasks/${id}/files`);
   }
 
+  /** What is understood of a text. @param {string} text @param {"task" | "date"} mode @param {Moment} now @param {boolean} dates @returns {Promise<TaskPreview>} */
+  preview(text, mode, now, dates) {
+    return this.#ask(`/tasks/preview?${new URLSearchParams({ text, mode, written: `${now.day}T${now.time}`, dates: String(dates) })}`);
+  }
+
   /** @param {number} after @returns {Promise<Changes>} */
   changes(after) {
     return this.#ask(`/tasks/changes?after=${after}`);
@@ -53,7 +58,7 @@ export class Api {
   }
 }
 
-/** @param {object} fields of a new task */
+/** @param {object} fields of a new task, or its text */
 export const adding = (fields) => ({ method: "POST", path: "/tasks", body: fields });
 
 /** @param {number[]} ids @param {Fields} fields */

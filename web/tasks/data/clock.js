@@ -1,5 +1,5 @@
 // @ts-check
-/** @import {Moment} from "../language/clock.js" */
+/** @import {Moment} from "../types" */
 
 /** The person's wall clock, as the server tells it; it goes on by itself between answers. */
 export class Clock {

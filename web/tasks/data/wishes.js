@@ -12,7 +12,7 @@ import { newKey } from "./api.js";
  * @property {number[]} [ids] the tasks that it changes
  * @property {Partial<Task> | ((task: Task) => Partial<Task>)} [as] what is shown of them at once
  */
-/** How it ended. @typedef {{tasks: Task[], batches: string[], refused: HttpError | null}} Outcome */
+/** How it ended. @typedef {{tasks: Task[], batches: string[], notUnderstood: string[], refused: HttpError | null}} Outcome */
 
 /** What is to be changed: shown at once, sent in order, again with the same key when an answer is lost. */
 export class Wishes {
@@ -61,11 +61,12 @@ export class Wishes {
   /** @param {Act["requests"]} requests @returns {Promise<Outcome>} */
   async #made(requests) {
     /** @type {Outcome} */
-    const outcome = { tasks: [], batches: [], refused: null };
+    const outcome = { tasks: [], batches: [], notUnderstood: [], refused: null };
     for (const request of requests) {
       try {
-        const { tasks, batch } = await this.#sent({ key: newKey(), ...request });
+        const { tasks, batch, not_understood: notUnderstood = [] } = await this.#sent({ key: newKey(), ...request });
         outcome.tasks.push(...tasks);
+        outcome.notUnderstood.push(...notUnderstood);
         if (batch) outcome.batches.push(batch);
       } catch (error) {
         if (!(error instanceof HttpError)) throw error;

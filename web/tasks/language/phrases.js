@@ -1,7 +1,8 @@
 // @ts-check
 import { capital, fullDay } from "../../words.js";
 import { weekdayOf } from "./calendar.js";
-import { WEEKDAYS } from "./days.js";
+
+const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** @param {string} day as the tools take it, with the weekday that they check */
 const inGrammar = (day) => `${capital(WEEKDAYS[weekdayOf(day)].slice(0, 3))} ${day}`;

@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { LONGEST_TITLE } from "../adding.js";
+import { LONGEST_TEXT, LONGEST_TITLE } from "../adding.js";
 import { icon, iconButton } from "../../icons.js";
 import { between } from "../language/calendar.js";
 import { LIST, TEXTS } from "../../texts.js";
@@ -55,26 +55,26 @@ const asideView = (text, index, ui) => html`
   </li>
 `;
 
-/** What was understood. @param {Ui} ui */
+/** What the server understood so far. @param {Ui} ui */
 function chips({ adding, today, changed }) {
-  const { title, when, labels, priority } = adding.understood;
-  const day = when?.day ?? adding.day;
+  const { title = "", due = null, time = null, repeat = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
+  const day = due ?? adding.defaultDay;
   const words = day && (between(today, day) > 1 ? fullDay(day, today) : dayWords(day, today));
-  if (title.length > LONGEST_TITLE) return html`<span class="problem">${LIST.tooLong}</span>`;
+  if (title.length > LONGEST_TITLE || adding.text.length > LONGEST_TEXT) return html`<span class="problem">${LIST.tooLong}</span>`;
   return html`
-    ${title ? nothing : html`<span class="problem">${LIST.noTitle}</span>`}
     ${words
       ? html`<span class="chip when" lang=${LANGUAGE}>
-          ${icon("calendar")}${[words, when?.time && clockWords(when.time)].filter(Boolean).join(", ")}
-          ${iconButton("close", when ? LIST.notThis : LIST.noDate, () => {
-            if (when) adding.literal = true;
+          ${icon("calendar")}${[words, time && clockWords(time)].filter(Boolean).join(", ")}
+          ${iconButton("close", due ? LIST.notThis : LIST.noDate, () => {
+            if (due) adding.keepWords();
             else adding.day = null;
             changed();
           })}
         </span>`
       : nothing}
-    ${when?.repeat ? html`<span class="chip">${icon("repeat")}${repeatWords(when.repeat)}</span>` : nothing}
+    ${repeat ? html`<span class="chip">${icon("repeat")}${repeatWords(repeat)}</span>` : nothing}
     ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
     ${labels.map((label) => html`<span class="chip" dir="auto">#${label}</span>`)}
+    ${spans.filter(({ kind }) => kind === "unread").map(({ text }) => html`<span class="problem">${LIST.notADate(text)}</span>`)}
   `;
 }

@@ -1,7 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { plusDays, week } from "../language/calendar.js";
-import { whenOf } from "../language/when.js";
 import { icon } from "../../icons.js";
 import { LIST } from "../../texts.js";
 import { clockWords, dayWords, fullDay } from "../../words.js";
@@ -22,7 +21,7 @@ export const moveView = (ui) => html`
 /** @param {Ui} ui @param {NonNullable<Ui["moving"]>} moving */
 function question(ui, moving) {
   const { today } = ui;
-  const when = moving.text.trim() ? whenOf(moving.text, ui.clock.now) : null;
+  const { understood } = moving.preview;
   const choices = /** @type {[string, string | null][]} */ ([
     [dayWords(today, today), today],
     [dayWords(plusDays(today, 1), today), plusDays(today, 1)],
@@ -35,8 +34,7 @@ function question(ui, moving) {
       autocomplete="off"
       @submit=${(/** @type {Event} */ event) => {
         event.preventDefault();
-        const meant = whenOf(moving.text, ui.clock.now); // what was typed last may not be drawn yet
-        if (meant) ui.answer(meant);
+        void ui.answerInWords();
       }}
     >
       <h2 id="move-title" dir="auto" translate="no">${moving.tasks.length === 1 ? LIST.movingOne(moving.tasks[0].title) : LIST.movingMany(moving.tasks.length)}</h2>
@@ -50,15 +48,16 @@ function question(ui, moving) {
         .value=${moving.text}
         @input=${(/** @type {Event} */ event) => {
           moving.text = /** @type {HTMLInputElement} */ (event.target).value;
+          moving.preview.write(moving.text, ui.clock.now);
           ui.changed();
         }}
       />
       <p id="move-understood" translate="no" class="quiet" role="status">
-        ${when
+        ${understood?.due
           ? html`<button type="submit" class="chip when">
-              ${icon("calendar")}${[fullDay(when.day, today), when.time && clockWords(when.time)].filter(Boolean).join(", ")}
+              ${icon("calendar")}${[fullDay(understood.due, today), understood.time && clockWords(understood.time)].filter(Boolean).join(", ")}
             </button>`
-          : moving.text.trim()
+          : understood
             ? LIST.notUnderstood
             : nothing}
       </p>

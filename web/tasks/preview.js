@@ -1,0 +1,44 @@
+// @ts-check
+/** @import {Api} from "./data/api.js" */
+/** @import {Moment, TaskPreview} from "./types" */
+
+const PAUSE = 120; // ms after the last letter
+
+/** What the server understands of a text while it is written. An answer that is late for an older text is dropped. */
+export class Preview {
+  /** Of the text that was answered last. @type {TaskPreview | null} */
+  understood = null;
+  #text = "";
+  #dates = true;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #api;
+  #mode;
+  #changed;
+
+  /** @param {Api} api @param {"task" | "date"} mode @param {() => void} changed */
+  constructor(api, mode, changed) {
+    this.#api = api;
+    this.#mode = mode;
+    this.#changed = changed;
+  }
+
+  /** Ask for it in a moment. @param {string} text @param {Moment} now @param {boolean} [dates] whether words of time are a date */
+  write(text, now, dates = true) {
+    clearTimeout(this.#timer);
+    this.#text = text;
+    this.#dates = dates;
+    if (!text.trim()) this.understood = null;
+    else this.#timer = setTimeout(() => void this.read(text, now, dates), PAUSE);
+  }
+
+  /** Ask for it at once; null if the server does not answer. @param {string} text @param {Moment} now */
+  async read(text, now, dates = true) {
+    const understood = await this.#api.preview(text, this.#mode, now, dates).catch(() => null);
+    if (text === this.#text && dates === this.#dates) {
+      this.understood = understood;
+      this.#changed();
+    }
+    return understood;
+  }
+}
