@@ -28,6 +28,7 @@ COMMANDS = [line.strip() for line in LINES if line.startswith("    curl ")]
 UNPUBLISHED = {
     ("post", "/chatkit"),
     ("get", "/tasks"),
+    ("get", "/tasks/preview"),
     ("post", "/tasks"),
     ("patch", "/tasks/{task_id}"),
     ("post", "/tasks/undo"),
@@ -35,8 +36,8 @@ UNPUBLISHED = {
     ("put", "/memory"),
 }
 """Operations with a command that the published schema leaves out."""
-TASKS = {("post", "/tasks"): ["buy milk"], ("patch", "/tasks/{task_id}"): ["milk"]}
-"""The tasks that a command leaves behind."""
+TASKS = {("post", "/tasks"): [["buy milk"], ["call mum"]], ("patch", "/tasks/{task_id}"): [["milk"]]}
+"""The tasks that the commands of an operation leave behind."""
 ADDRESS = "localhost:8000"
 
 
@@ -115,7 +116,7 @@ async def test_command(command: str, user: User, model: ScriptedModel, stored: S
         case _:
             assert "error" not in json.loads(printed)
     await until(lambda: not {"running", "waiting"} & {*stored.run_statuses(user.name)})
-    assert stored.titles(user.name) == TASKS.get(operation(command), [])
+    assert stored.titles(user.name) in TASKS.get(operation(command), [[]])
 
 
 def test_each_operation_has_a_command(user: User) -> None:
