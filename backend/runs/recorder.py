@@ -259,7 +259,7 @@ class Recorder(RunHooks[RunContext]):
         await self.store_results([call])
 
     async def begin_call(self, call: ToolCall) -> None:
-        """Stores that a call begins which has waited; the calls of a model turn that do not wait are stored as begun."""
+        """Stores that a call begins which has waited. Calls that need not wait are stored as begun with their turn."""
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
             await tool_calls.send_begin(tx, self.run, call)

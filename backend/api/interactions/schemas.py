@@ -21,7 +21,6 @@ Name = Literal[
     "error",
     "cancelled",
     "compaction",
-    "reset",
     "interaction_complete",
 ]
 Mode = Literal["steer", "follow_up"]
