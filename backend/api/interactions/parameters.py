@@ -26,6 +26,8 @@ Limit = Annotated[int, Query(ge=1, le=_MOST, description="How many there are on 
 Brief = Annotated[bool, Query(description="Leave `agent_events` empty, and out what the model is sent after it.")]
 FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="How many interactions there are on a page at most.")]
 After = Annotated[str | None, Query(description="`after` of the page before.", pattern=_PATTERN)]
-Titled = Annotated[str, Query(max_length=200, description="Only chats with these letters in their title.")]
+Titled = Annotated[
+    str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only chats with these letters in their title.")
+]
 Before = Annotated[str | None, Query(description="`before` of the newer page.", pattern=_PATTERN)]
 AfterStep = Annotated[int, Query(ge=0, lt=2**63, description="`after` of the page before.")]
