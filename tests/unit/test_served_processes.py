@@ -84,7 +84,8 @@ async def test_service_that_drains(tmp_path: Path) -> None:
     await until(lambda: not answers(port, "/ready"))
     process.send_signal(signal.SIGTERM)
     assert answers(port, "/")
-    assert process.wait(30) == 0
+    process.communicate(timeout=30)
+    assert process.returncode == 0
 
 
 def answers(port: int, path: str) -> bool:
