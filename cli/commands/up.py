@@ -12,10 +12,10 @@ from typing import NamedTuple
 from cli import data_dir, terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from cli.processes.keeper import Keeper
+from cli.processes.reaper import Reaper
 from cli.processes.signals import Signals
 from cli.services import environment, ollama, running, zone
-from cli.services.ollama import Found
+from cli.services.ollama import LocalOllama
 from cli.services.parts import Service
 from cli.services.supervisor import StopWanted, Supervisor
 from cli.services.workspace import describe_missing_commands
@@ -52,7 +52,7 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.workspace_secret(directory))
     with (
         running.claimed(directory) as owned,
-        Keeper() as keeper,
+        Reaper() as reaper,
         Signals() as signals,
         contextlib.ExitStack() as stack,
     ):
@@ -60,7 +60,7 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
         supervisor = Supervisor(
             data_dir.logs(directory),
             signals,
-            keeper,
+            reaper,
             cwd=CHECKOUT,
             verbose=verbose,
             lock=owned.lock,
@@ -257,7 +257,7 @@ def _page(port: int) -> str:
     return f"http://localhost:{port}/"  # the name for which OpenAI's widget needs no key
 
 
-def _model(readiness: str, found: Found | None) -> Iterator[str]:
+def _model(readiness: str, found: LocalOllama | None) -> Iterator[str]:
     """Who answers, as the backend's `/ready` reports it, and what to know of it."""
     model = json.loads(readiness)["model"]
     if model["provider"] == environment.OFFLINE:

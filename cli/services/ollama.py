@@ -36,7 +36,7 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class LocalOllama:
     """The Ollama that answers at this address, and the model of it to take; without one the note says why."""
 
     url: str
@@ -87,7 +87,7 @@ def address(environment: Mapping[str, str]) -> Address:
     return Address(scheme or "http", _reached(host.strip("[]") or "127.0.0.1"), number)
 
 
-def find(environment: Mapping[str, str]) -> Found | None:
+def find(environment: Mapping[str, str]) -> LocalOllama | None:
     """What is found on this machine within `SECONDS`; None where nothing answers as Ollama does.
 
     LLM_MODEL decides which model it is, else `PREFERRED`.
@@ -101,16 +101,16 @@ def find(environment: Mapping[str, str]) -> Found | None:
         return None
 
 
-async def _look(at: Address, wanted: str | None) -> Found:
+async def _look(at: Address, wanted: str | None) -> LocalOllama:
     async with asyncio.timeout(SECONDS):
         models = [*_local(await _ask(at, "/api/tags"))]
         if wanted:
             named = next((model.name for model in models if model.name in (wanted, f"{wanted}:latest")), "")
-            return Found(at.url, named, "" if named else f"Ollama has no model {wanted} on this machine")
+            return LocalOllama(at.url, named, "" if named else f"Ollama has no model {wanted} on this machine")
         for model in sorted(models, key=lambda model: model.rank):
             if await _can_call(at, model):
-                return Found(at.url, model.name)
-    return Found(at.url, note="Ollama has no model on this machine that can call tools")
+                return LocalOllama(at.url, model.name)
+    return LocalOllama(at.url, note="Ollama has no model on this machine that can call tools")
 
 
 def _local(listed: Any) -> Iterable[_Model]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from cli import terminal
 from cli.errors import CliError
 from cli.processes.children import die_with_parent, fresh_log
-from cli.processes.keeper import Keeper
+from cli.processes.reaper import Reaper
 from cli.processes.signals import Signals
 from cli.services import parts, probe
 from cli.services.parts import Child, Service
@@ -40,7 +40,7 @@ class Supervisor:
         self,
         logs: Path,
         signals: Signals,
-        keeper: Keeper,
+        reaper: Reaper,
         *,
         cwd: Path,
         verbose: bool = False,
@@ -50,7 +50,7 @@ class Supervisor:
     ) -> None:
         self._logs = logs
         self._signals = signals
-        self._keeper = keeper
+        self._reaper = reaper
         self._cwd = cwd
         self._verbose = verbose
         self._inherited = () if lock is None else (lock,)
@@ -185,7 +185,7 @@ class Supervisor:
                 pass_fds=self._inherited,
                 preexec_fn=die_with_parent(signal.SIGTERM),
             )
-        self._keeper.watch(process.pid)
+        self._reaper.watch(process.pid)
         return process
 
     def _end(self, child: Child) -> None:
@@ -212,7 +212,7 @@ class Supervisor:
             return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.process.pid, signal.SIGKILL)
-        self._keeper.release(child.process.pid)
+        self._reaper.release(child.process.pid)
 
     def _is_ready(self, child: Child) -> bool:
         if child.service is None or child.service.port is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cli import terminal
 from cli.errors import CliError
-from cli.processes.keeper import Keeper
+from cli.processes.reaper import Reaper
 from cli.processes.signals import Signals
 from cli.services.parts import Service
 from cli.services.restarts import Restarts
@@ -34,8 +34,8 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 def main() -> None:
     logs = Path(sys.argv[1])
     restarts = functools.partial(Restarts, pause_seconds=0.02, slow_seconds=1.0)
-    with Keeper() as keeper, Signals() as signals:
-        supervisor = Supervisor(logs, signals, keeper, cwd=logs, restarts=restarts, changed=StatusFile(logs, {}).update)
+    with Reaper() as reaper, Signals() as signals:
+        supervisor = Supervisor(logs, signals, reaper, cwd=logs, restarts=restarts, changed=StatusFile(logs, {}).update)
         with contextlib.suppress(StopWanted):
             try:
                 for name, code, optional in json.loads(sys.argv[2]):

@@ -16,7 +16,7 @@ from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.database.postgres import Cluster
 from cli.errors import CliError
-from cli.processes.keeper import Keeper
+from cli.processes.reaper import Reaper
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a directory of our own is made there
 MEMORY_NEEDED = 2 * 1024**3
@@ -55,7 +55,7 @@ def follow(
 
     Each line that says something else than how far it is, is `told`.
     """
-    with Keeper() as keeper, _group([sys.executable, "-m", *command], variables, keeper) as process:
+    with Reaper() as reaper, _group([sys.executable, "-m", *command], variables, reaper) as process:
         assert process.stdout
         with terminal.Progress() as progress:
             for line in process.stdout:
@@ -84,14 +84,14 @@ def _migrate(url: str) -> None:
 
 
 @contextlib.contextmanager
-def _group(command: list[str], variables: Mapping[str, str], keeper: Keeper) -> Iterator[subprocess.Popen[bytes]]:
+def _group(command: list[str], variables: Mapping[str, str], reaper: Reaper) -> Iterator[subprocess.Popen[bytes]]:
     """The process and all that it starts are one process group, which ends with the block."""
     process = subprocess.Popen(command, cwd=CHECKOUT, env=variables, stdout=subprocess.PIPE, start_new_session=True)
-    keeper.watch(process.pid)
+    reaper.watch(process.pid)
     try:
         yield process
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # what it found is all that is worth keeping
         process.wait()
-        keeper.release(process.pid)
+        reaper.release(process.pid)

@@ -7,7 +7,7 @@ from typing import Self
 GRACE_SECONDS = 5
 
 
-class Keeper:
+class Reaper:
     """A second process that ends process groups after this one was killed and could not do it itself.
 
     The kernel tells direct children that their parent died, but not the children of those.
@@ -19,7 +19,7 @@ class Keeper:
         if self._pid == 0:
             os.close(self._writer)
             try:
-                _keep(reader)
+                _reap(reader)
             finally:
                 os._exit(0)
         os.close(reader)
@@ -36,11 +36,11 @@ class Keeper:
         self._tell(f"-{group}\n")
 
     def _tell(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the keeper was killed
+        with contextlib.suppress(BrokenPipeError):  # the reaper was killed
             os.write(self._writer, line.encode())
 
 
-def _keep(reader: int) -> None:
+def _reap(reader: int) -> None:
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
