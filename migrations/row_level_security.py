@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+
 from alembic import op
 
 
@@ -19,3 +21,19 @@ def protect_from_owner(table: str) -> None:
         CREATE POLICY all_people ON {table} TO CURRENT_USER
         USING ((SELECT current_setting('todo.all_people', true)) = 'on')
     """)
+
+
+def create_functions(functions: Mapping[str, tuple[str, str]]) -> None:
+    """Creates the functions of {signature: (returned type, statement)}, by which the services work across users.
+
+    They run as the owner of the tables. `todo.all_people` is set in the body: only a superuser may create a function
+    with a SET clause for a setting that PostgreSQL does not know.
+    """
+    for signature, (returned, statement) in functions.items():
+        op.execute(f"""
+            CREATE FUNCTION {signature} RETURNS {returned} LANGUAGE sql SECURITY DEFINER
+            SET search_path = pg_catalog, public, pg_temp SET enable_bitmapscan = 'on'
+            AS $$ SELECT set_config('todo.all_people', 'on', true); {statement} $$
+        """)
+        op.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
+        op.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO todo_app")

@@ -105,7 +105,7 @@ def convert(connection: psycopg.Connection[Any]) -> None:
     connection.execute("SELECT setval('event_seq', %s)", [numbers.last + 1])
     connection.execute(_COPY_USAGE)
     if conversations := _count(connection, "FROM conversations"):
-        progress.finish(
+        progress.write(
             f"Converted {conversations:,} conversations, {progress.count:,} messages: {counted['runs']:,} runs with "
             f"{counted['entries']:,} entries and {counted['tool_calls']:,} tool calls. The old tables are kept in the "
             "schema v01."
@@ -169,23 +169,18 @@ def _insert(connection: psycopg.Connection[Any], table: str, rows: Sequence[Json
 
 
 class _Progress:
-    """One line on a terminal, which is overwritten; elsewhere a line every ten seconds."""
+    """A line on standard output every ten seconds, and one at the end."""
 
     def __init__(self, count: int) -> None:
         self.count, self._done = count, 0
-        self._is_terminal = sys.stdout.isatty()
         self._shown_at = time.monotonic()
 
     def add(self, done: int) -> None:
         self._done += done
-        if time.monotonic() - self._shown_at >= (1 if self._is_terminal else 10):
+        if time.monotonic() - self._shown_at >= 10:
             self._shown_at = time.monotonic()
-            line = f"Converting conversations: {self._done:,} of {self.count:,} messages."
-            self._write(f"\r{line}" if self._is_terminal else f"{line}\n")
+            self.write(f"Converting conversations: {self._done:,} of {self.count:,} messages.")
 
-    def finish(self, line: str) -> None:
-        self._write(f"\r{line}\n" if self._is_terminal else f"{line}\n")
-
-    def _write(self, text: str) -> None:
-        sys.stdout.write(text)
+    def write(self, line: str) -> None:
+        sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

@@ -5,8 +5,7 @@ Databases of version 0.1.0 are at this revision, too; 0022 converts their conver
 
 from alembic import op
 
-from migrations.functions import create_functions
-from migrations.row_level_security import isolate_users, protect_from_owner
+from migrations.row_level_security import create_functions, isolate_users, protect_from_owner
 
 revision = "0021"
 down_revision = None

@@ -5,8 +5,7 @@ from typing import Any
 from alembic import op
 
 from migrations.from_0_1_0 import conversion
-from migrations.functions import create_functions
-from migrations.row_level_security import isolate_users
+from migrations.row_level_security import create_functions, isolate_users
 
 revision = "0022"
 down_revision = "0021"
