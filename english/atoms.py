@@ -23,6 +23,8 @@ class Clock:
 
     now: datetime
     order: DateOrder | None = None
+    is_record: bool = False
+    """Whether dates may have passed: those of a file, in which a date without a year is of this year."""
 
     @property
     def today(self) -> date:
@@ -112,6 +114,8 @@ class Unread:
     """Whether they are mentioned only if nothing else tells a date."""
     is_loose: bool = False
     """Whether they may be a name or a number, so that they do not make a date beside them doubtful."""
+    reason: str = ""
+    """Which day a date is, if a weekday beside it is another one."""
 
 
 Meaning = Day | Time | PartOfDay | Moment | Repeat | Start | End | Priority | Label | Unread

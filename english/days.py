@@ -36,7 +36,7 @@ from english.calendar import (
     plus,
     plus_days,
 )
-from english.words import WEEKDAYS
+from english.words import MONTHS, WEEKDAYS
 
 _YEAR = r"(?:(?: ,)? (?P<year>(?:19|20)\d\d))?"
 _NUMBER = rf"(?P<day>\d\d?)(?: ?{TH})?(?: of)?"
@@ -90,23 +90,35 @@ def _weeks_from_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
     return _sure(plus_days(day, 7 * count_of(match["count"] or "1")))
 
 
+def _week_later(clock: Clock, match: re.Match[str]) -> Meaning:
+    return _sure(plus_days(clock.today, 8 if "tomorrow" in match[0] else 7))
+
+
 def _dated(clock: Clock, match: re.Match[str]) -> date | None:
+    """Returns the day of a date; None if the calendar does not have it, or if it has passed."""
     month = month_of(match["month"])
     day = int(match["day"]) if match["day"] else _WORD_NUMBERS.index(match["word"]) + 1
     if match["year"]:
-        return make_day(int(match["year"]), month, day)
-    return next_day_of_year(clock.today, month, day)
+        return _not_passed(clock, make_day(int(match["year"]), month, day))
+    this_year = make_day(clock.today.year, month, day) if clock.is_record else None
+    return this_year or next_day_of_year(clock.today, month, day)
+
+
+def _not_passed(clock: Clock, day: date | None) -> date | None:
+    return day if day and (day >= clock.today or clock.is_record) else None
 
 
 def _date(clock: Clock, match: re.Match[str]) -> Meaning:
     day = _dated(clock, match)
-    return Day(day, is_sure=bool(match["year"])) if day and day >= clock.today else Unread()
+    return Day(day, is_sure=bool(match["year"])) if day else Unread()
 
 
 def _weekday_and_date(clock: Clock, match: re.Match[str]) -> Meaning:
     """A weekday that is not the day's own makes both doubtful."""
     day = _dated(clock, match)
-    return _sure(day if day and day >= clock.today and day.weekday() == weekday_of(match["weekday"]) else None)
+    if day and day.weekday() != weekday_of(match["weekday"]):
+        return Unread(reason=f"{day.day} {MONTHS[day.month - 1].title()} is a {WEEKDAYS[day.weekday()].title()}.")
+    return _sure(day)
 
 
 def _weekday_and_number(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -136,14 +148,14 @@ def _numeric(clock: Clock, match: re.Match[str]) -> Meaning:
     day = _read_numeric_day(word.partition("t")[0], clock.today, clock.order)
     if word in _FRACTIONS:
         return _LOOSE
-    if day is None or day < clock.today:
+    if _not_passed(clock, day) is None:
         return Unread()
     if "t" in word:
         try:
             return Moment(datetime.fromisoformat(f"{day}T{word.partition('t')[2]}"))
         except ValueError:
             return Unread()
-    return Day(day, is_sure=len(word) > 5)
+    return Day(day, is_sure=len(word) > 5) if day else Unread()
 
 
 def _read_numeric_day(word: str, today: date, order: DateOrder | None) -> date | None:
@@ -214,6 +226,7 @@ DAYS: tuple[Rule, ...] = (
         lambda clock, match: _sure(plus_days(monday(clock.today, 1), weekday_of(match["weekday"] or match["other"]))),
     ),
     rule(rf"(?P<weekday>{WEEKDAY})(?P<count>) week", _weeks_from_weekday),
+    rule(r"(?:today|tomorrow) week|a week (?:today|tomorrow)", _week_later),
     rule(rf"(?P<count>{COUNT}) week (?:on|from|after)(?: next| this)? (?P<weekday>{WEEKDAY})", _weeks_from_weekday),
     rule(_DAY_MONTH, _date),
     rule(_MONTH_DAY, _date),
@@ -284,7 +297,7 @@ NOT_DAYS: tuple[Rule, ...] = tuple(
     for pattern, meaning in (
         (rf"(?:{_FULL}|today|tomorrow)'s|(?:{_FULL})s", Unread()),
         (rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})", Unread()),
-        (rf"(?:{WEEKDAY}) \d\d?(?=$| [,.;)!?])|(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})", Unread()),
+        (rf"(?:{WEEKDAY}|today|tomorrow|tonight) \d\d?(?=$| [,.;)!?])|(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})", Unread()),
         (rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday|overmorrow", Unread()),
         ("this (?:week|month|year|quarter)|next quarter|(?:week|month) after next", Unread()),
         (rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))", Unread()),

@@ -3,7 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from english.atoms import Atom, Clock, Day, End, Label, PartOfDay, Priority, Repeat, Start, Time, Unread, match_rule
+from english.atoms import (
+    Atom,
+    Clock,
+    Day,
+    End,
+    Label,
+    Moment,
+    PartOfDay,
+    Priority,
+    Repeat,
+    Start,
+    Time,
+    Unread,
+    match_rule,
+)
 from english.calendar import plus_days
 from english.days import DAYS, NOT_DAYS
 from english.repeats import ENDS, NOT_REPEATS, REPEATS
@@ -27,6 +41,7 @@ _UNFINISHED = word_set(
     "my our your his her their this that these those last next black good every each no not happy bloody super cyber "
     "ash palm easter some more enough"
 )
+_AMOUNT_VERBS = word_set("reduce increase cut lower raise grow improve beat multiply divide shorten extend boost")
 _NOT_SUN = word_set("up any much less morning evening afternoon against avoid direct full hot and he she it they cat")
 # Words before which "tomorrow" or "friday" at the start of a text belongs to a title.
 _OF_TITLE = word_set(
@@ -53,6 +68,14 @@ class Group:
 
     def has(self, kind: type | tuple[type, ...]) -> bool:
         return any(isinstance(atom.meaning, kind) for atom in self.atoms)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it names a day or a repeat, be it understood or not."""
+        return any(
+            isinstance(meaning, Day | Start | Repeat) or (isinstance(meaning, Unread) and not meaning.is_quiet)
+            for meaning in (atom.meaning for atom in self.atoms)
+        )
 
     @property
     def is_sure(self) -> bool:
@@ -90,6 +113,9 @@ def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
         if isinstance(atom.meaning, Priority | Label) or (isinstance(atom.meaning, Unread) and atom.meaning.is_loose):
             continue
         last = groups[-1] if groups else None
+        is_beside = last is not None and last.end == wide.first
+        if isinstance(atom.meaning, PartOfDay) and not is_beside and words.key(atom.first) not in ("in", "at"):
+            continue  # "evening" in "parents' evening"
         between = [words.key(at) for at in range(last.end, wide.first)] if last else []
         if last and len(between) <= 2 and _JOINTS.issuperset(between) and not _starts_again(between, wide):
             groups[-1] = Group((*last.atoms, wide), last.is_prepositional or is_prepositional)
@@ -117,9 +143,11 @@ def _with_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> 
         return replace(atom, first=first - 2), True
     if before in ("starting", "from", "beginning", "starts") and (repeats or before != "from"):
         return Atom(first - 1, atom.end, Start(meaning.day)), True
+    if before == "on" and words.key(first - 2) in ("starting", "beginning"):
+        return Atom(first - 2, atom.end, Start(meaning.day)), True
     if before == "until" and repeats:
         return Atom(first - 1, atom.end, End(meaning.day)), True
-    if before == "before":
+    if before == "before" and words.key(first) != "end" and words.key(first + 1) != "end":
         meaning = replace(meaning, day=plus_days(meaning.day, -1))
     if before in ("on", "by", "due", "until", "for", "before", "over", "deadline") or (
         before == "at" and words.key(first) in ("the", "end", "start", "beginning")
@@ -130,9 +158,26 @@ def _with_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> 
     return replace(atom, meaning=meaning), words.key(first) in ("on", "by", "due", "until")
 
 
+def choose_dates(words: Words, groups: Sequence[Group], atoms: Sequence[Atom]) -> list[Group]:
+    """Returns the groups that tell a date of the task.
+
+    A weekday or "daily" before a noun is one only if a time stands elsewhere: "Sunday dinner at mum's at 1pm". Where a
+    day is left that is not understood, a time alone is no date, because it would be on another day.
+    """
+    taken = [group for group in groups if is_date(words, group, atoms)]
+    left = [group for group in groups if group not in taken and group.is_told]
+    if any(group.has((Day, Start, Repeat)) for group in taken) or not left:
+        return taken
+    first = left[0]
+    is_name = words.raw(first.end).istitle() or words.key(first.end) in _OF_TITLE or first.has(Unread)
+    if len(left) == 1 and taken and not is_name and _is_edge(words, atoms, first.first - 1, -1):
+        return [first, *taken]
+    return [group for group in taken if group.has(Moment)]
+
+
 def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
     """Whether the words of a group tell a date of the task, where they stand."""
-    if group.has(Unread) or (not group.has((Day, Time, Repeat, Start)) and not group.has(object)):
+    if group.has(Unread):
         return False
     meanings = [atom.meaning for atom in group.atoms]
     if all(isinstance(one, PartOfDay | End) or (isinstance(one, Time) and one.is_doubtful) for one in meanings):
@@ -140,6 +185,9 @@ def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
     if not group.is_prepositional and any(isinstance(one, Day) and one.needs_preposition for one in meanings):
         return False
     before, after = words.key(group.first - 1), words.key(group.end)
+    is_number = words.key(group.first) == "by" and any(isinstance(one, Time) and one.is_bare for one in meanings)
+    if is_number and any(word.key in _AMOUNT_VERBS for word in words.words):
+        return False  # "reduce it by 5"
     if (
         before in _UNFINISHED
         or after.startswith("'")
@@ -168,9 +216,9 @@ def _may_begin(group: Group, after: str) -> bool:
         return True
     if after in _OF_TITLE:
         return False
-    if after in VERBS or group.has((Time, Repeat)) or group.is_prepositional:
-        return True
-    return group.is_sure
+    if group.has(Repeat) and group.end - group.first == 1:
+        return False  # "daily" in "daily standup"
+    return (after in VERBS and after != "be") or group.is_prepositional or group.is_sure or group.has((Time, Repeat))
 
 
 def is_edge_tag(words: Words, atom: Atom, atoms: Sequence[Atom]) -> bool:

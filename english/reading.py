@@ -23,7 +23,7 @@ from english.atoms import (
     Unread,
 )
 from english.calendar import plus, plus_days
-from english.grouping import Group, find_atoms, group_atoms, is_date, is_edge_tag
+from english.grouping import Group, choose_dates, find_atoms, group_atoms, is_edge_tag
 from english.times import PARTS
 from english.words import WEEKDAYS, Words, split_words, word_set
 
@@ -45,6 +45,8 @@ class Span:
     end: int
     kind: Kind
     text: str
+    reason: str = ""
+    """Why it is not understood, if that can be said: "28 November is a Saturday."."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates
         *(atom for group in groups for atom in group.atoms),
         *(atom for atom in atoms if isinstance(atom.meaning, Priority | Label)),
     ]
-    taken = [group for group in groups if is_date(words, group, wide)]
+    taken = choose_dates(words, groups, wide)
     when, used = _combine(words, taken, clock)
     tags = _tags(words, atoms, wide)
     removed = [*used, *(atom for atom, _ in tags)]
@@ -117,9 +119,12 @@ def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates
     )
 
 
-def read_when(text: str, now: datetime, order: DateOrder | None = None) -> When | None:
-    """Reads a text that is a date and nothing else; None if it is not."""
-    clock = Clock(now, order)
+def read_when(text: str, now: datetime, order: DateOrder | None = None, *, is_record: bool = False) -> When | None:
+    """Reads a text that is a date and nothing else; None if it is not.
+
+    A record, such as a cell of a file, may have a date that has passed; without its year that is of this year.
+    """
+    clock = Clock(now, order, is_record)
     text = text.strip(" \n\t,:;()?!.")
     for prefix in ("", "on ", "at "):
         words = split_words(prefix + text)
@@ -211,7 +216,8 @@ def _time(words: Words, parts: _Parts, clock: Clock, *, has_day: bool) -> clock_
         return early if hour >= 4 and not keys.isdisjoint(_MORNING_WORDS) else late
     if hour < 12 and not keys.isdisjoint(_EVENING_WORDS):
         return late
-    is_evening = said.is_bare and not has_day and early <= clock.now.time() < late and clock.now.hour >= 12
+    is_evening = said.is_bare and not has_day and early <= clock.now.time() < late
+    is_evening = is_evening and clock.now.hour >= (12 if hour < 9 else 17)
     return late if is_evening and hour < 12 else early
 
 
@@ -256,7 +262,7 @@ def _title(words: Words, removed: Sequence[Atom]) -> str:
     for at in sorted(gone):
         _take_separators(words, gone, at)
     rest = range(max(gone) + 1, len(words.words))
-    if all(words.raw(at) in ".,;!" for at in rest):
+    if all(set(words.raw(at)) <= set(".,;!") for at in rest):
         gone.update(rest)
     pieces: list[str] = []
     end: int | None = None
@@ -291,22 +297,19 @@ def _unread(
     taken = {at for atom in used for at in range(atom.first, atom.end)}
     for group in groups:
         left = [atom for atom in group.atoms if not taken.intersection(range(atom.first, atom.end))]
-        if left and any(_is_reported(words, atom, has_date=has_date) for atom in left):
-            first = next(at for at in range(left[0].first, left[-1].end) if at not in taken)
-            yield from _runs(words, range(first, left[-1].end), taken)
+        if not any(_is_reported(words, atom, has_date=has_date) for atom in left):
+            continue
+        reason = next((atom.meaning.reason for atom in left if isinstance(atom.meaning, Unread)), "")
+        run: list[int] = []
+        for at in range(left[0].first, left[-1].end + 1):
+            if at < left[-1].end and at not in taken:
+                run.append(at)
+            elif run:
+                yield _span(words, Atom(run[0], run[-1] + 1, Unread(reason=reason)))
+                run = []
     for atom in atoms:
         if isinstance(atom.meaning, Unread) and atom.meaning.is_loose and not has_date:
             yield _span(words, atom)
-
-
-def _runs(words: Words, indices: Sequence[int], taken: set[int]) -> Iterator[Span]:
-    run: list[int] = []
-    for at in [*indices, -1]:
-        if at >= 0 and at not in taken:
-            run.append(at)
-        elif run:
-            yield _span(words, Atom(run[0], run[-1] + 1, Unread()))
-            run = []
 
 
 def _is_reported(words: Words, atom: Atom, *, has_date: bool) -> bool:
@@ -336,7 +339,8 @@ def _span(words: Words, atom: Atom) -> Span:
         Label: "label",
         Unread: "unread",
     }
-    return Span(start, end, kinds.get(type(atom.meaning), "repeat"), words.text[start:end])
+    reason = atom.meaning.reason if isinstance(atom.meaning, Unread) else ""
+    return Span(start, end, kinds.get(type(atom.meaning), "repeat"), words.text[start:end], reason)
 
 
 def _without_quotes(title: str) -> str:

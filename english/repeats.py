@@ -7,6 +7,7 @@ from english.atoms import (
     COUNT,
     MONTH,
     TH,
+    UNIT,
     WEEKDAY,
     Clock,
     End,
@@ -137,12 +138,8 @@ def _part(clock: Clock, match: re.Match[str]) -> Meaning:
 
 REPEATS: tuple[Rule, ...] = (
     rule(
-        rf"{_EVERY}(?P<after>) (?:(?P<count>other|second|{COUNT}) )?(?P<unit>day|week|month|year|fortnight|quarter)",
+        rf"(?:{_EVERY}|(?P<after>every!)) (?:(?P<count>other|second|{COUNT}) )?(?P<unit>{UNIT}|quarter)",
         _each,
-    ),
-    rule(
-        rf"every!(?P<after>) (?:(?P<count>other|{COUNT}) )?(?P<unit>day|week|month|year)",
-        lambda clock, match: _after_done(match),
     ),
     rule(rf"(?:{_EVERY} )?(?P<count>{COUNT}) (?P<unit>day|week|month|year) (?P<after>after) {_DID}", _each),
     rule(f"(?P<adverb>{'|'.join(_ADVERBS)})", _adverb),
@@ -223,8 +220,10 @@ NOT_REPEATS: tuple[Rule, ...] = tuple(
         r"(?:twice|once|\d+ ?x|\d+ time|\d+ times|several times|three times) (?:a|per|every|each|in a) \w+",
         rf"{_EVERY}!? (?:few|couple|so|now|hour|minute|(?:\w+ ){{0,2}}(?:hour|minute)s?)(?: often| and then| of \w+)?",
         rf"{_EVERY}!? (?:\w+ )?(?:{WEEKDAY}|day|week|month|year|{MONTH})(?: except \w+| but \w+| if \w+| unless \w+)?",
+        r"(?:first|last) (?:working|work|business) day(?: of (?:the|each|every) month)?|nightly",
         r"hourly|biweekly|bi - weekly|bimonthly|(?:semi|bi)(?: - )?annually|biennially|twice daily|weekly or \w+",
         r"except(?: on)? (?:\w+)|all day every day|on and off",
+        rf"{_EVERY} {_NUMBER} (?:{WEEKDAY})",
         rf"(?:the )?(?:{_ORDINAL}) (?:{WEEKDAY})(?: of (?:the|next|this) month)?(?: (?:in|of) \w+)?",
     )
 )
@@ -235,12 +234,6 @@ ENDS: tuple[Rule, ...] = (
         lambda clock, match: End(span=(count_of(match["count"]), match["unit"])),
     ),
 )
-
-
-def _after_done(match: re.Match[str]) -> Meaning:
-    """Todoist's `every!` counts from the day of completion."""
-    interval = count_of(match["count"] or "1")
-    return Repeat(_rule(_FREQ[match["unit"]], interval) + ";FROM=DONE", lambda start: start) if interval else Unread()
 
 
 def _bare_list(clock: Clock, match: re.Match[str]) -> Meaning:

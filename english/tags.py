@@ -29,8 +29,6 @@ _MARKS = {
     "!high": "high",
     "!medium": "medium",
     "!low": "low",
-    "!!!": "high",
-    "!!": "high",
 }
 _LEVEL = "|".join(_LEVELS)
 

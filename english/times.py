@@ -76,6 +76,8 @@ TIMES: tuple[Rule, ...] = (
     rule(rf"{_ABOUT}(?P<hour>\d\d?)h(?P<minute>\d\d)", _digital),
     rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: o'clock| sharp| hour)?{_NO_DATE}", _hour),
     rule(r"(?P<hour>\d\d?) o'clock", _hour),
+    rule(r"(?:at |by |around |about )(?P<hour>\d\d?) (?P<minute>15|30|45)", _digital),
+    rule(r"(?P<digits>0\d[0-5]\d)", lambda clock, match: _beside_day(_military(clock, match) or Unread())),
     rule(rf"{_ABOUT}(?P<minutes>half|quarter|a quarter|\d\d?(?: minute)?) (?P<side>past) (?P<hour>\d\d?)", _spoken),
     rule(rf"{_ABOUT}(?P<minutes>quarter|a quarter|\d\d? minute) (?P<side>to) (?P<hour>\d\d?)", _spoken),
     rule(r"(?:at |by )(?P<minutes>5|10|20|25) (?P<side>to) (?P<hour>\d\d?)", _spoken),
@@ -93,8 +95,10 @@ TIMES: tuple[Rule, ...] = (
         _range,
     ),
     rule(
-        "(?:in the )?(?P<part>morning|afternoon|evening)|(?:at )?(?P<night>night)",
-        lambda clock, match: PartOfDay(match["part"] or "night"),
+        "(?:in the )?(?P<part>morning|afternoon|evening|am|pm)|(?:at )?(?P<night>night)",
+        lambda clock, match: PartOfDay(
+            {"am": "morning", "pm": "afternoon"}.get(match["part"], match["part"]) or "night"
+        ),
     ),
 )
 NOT_TIMES: tuple[Rule, ...] = tuple(
@@ -106,6 +110,7 @@ NOT_TIMES: tuple[Rule, ...] = tuple(
         r"(?:after|past|since|until) \d\d?(?:[:.]\d\d)? ?(?:am|pm)|(?:after|past|since|until) \d\d?:\d\d|after noon",
         r"(?:at )?\d\d?(?:[:.]\d\d)? ?(?:am|pm)? or \d\d?(?:[:.]\d\d)? ?(?:am|pm)",
         r"(?:at )?\d{1,3}:\d\d",
+        r"within the hour|(?:by|before|after) lunch|end of play",
         r"first thing in the morning|(?:at |around |about )?\d\d?ish",
     )
 )

@@ -139,6 +139,13 @@ PHRASES = [
     ("laundry on Sunday, then ironing", task("laundry, then ironing", due="2026-11-29")),
     ("Laundry Sunday!", task("Laundry", due="2026-11-29")),
     ("walk 30 minutes tomorrow", task("walk 30 minutes", due="2026-11-24")),
+    ("MOT before end of January", task("MOT", due="2027-01-31")),
+    ("parents' evening weds 2 dec 6.30pm", task("parents' evening", due="2026-12-02 18:30")),
+    ("Sunday dinner at mum's 1pm", task("dinner at mum's", due="2026-11-29 13:00")),
+    ("call the bank tomorrow week", task("call the bank", due="2026-12-01")),
+    ("call the bank at nine thirty", task("call the bank", due="2026-11-24 09:30")),
+    ("call the bank 0900 tomorrow", task("call the bank", due="2026-11-24 09:00")),
+    ("flight 14FEB 10:05", task("flight", due="2027-02-14 10:05")),
     ("call Jan tomorrow", task("call Jan", due="2026-11-24")),
     # Of a range the beginning; its words stay in the title, because a task has no end.
     ("meeting 2-3pm tomorrow", task("meeting 2-3pm", due="2026-11-24 14:00")),
@@ -163,6 +170,11 @@ PHRASES = [
     ("standup every weekday except friday", task("standup", due="2026-11-23", repeat="FREQ=WEEKLY;BYDAY=MO,TU,WE,TH")),
     ("bins every other thursday", task("bins", due="2026-11-26", repeat="FREQ=WEEKLY;INTERVAL=2;BYDAY=TH")),
     ("club every 2nd tuesday of the month", task("club", due="2026-12-08", repeat="FREQ=MONTHLY;BYDAY=2TU")),
+    ("daily standup at 9:30", task("standup", due="2026-11-24 09:30", repeat="FREQ=DAILY")),
+    (
+        "physio mondays 9am until christmas",
+        task("physio", due="2026-11-30 09:00", repeat="FREQ=WEEKLY;BYDAY=MO;UNTIL=20261225"),
+    ),
     # Priorities and labels.
     ("buy bread p1", task("buy bread", priority="high")),
     ("buy bread @work tomorrow !high", task("buy bread", due="2026-11-24", priority="high", labels=("work",))),
@@ -179,7 +191,14 @@ PHRASES = [
             *("buy may flowers", "buy march on washington tickets", "read chapter 3", "call 911", "order 7 up"),
             *("add second hand books", "fix the sun roof", "plan the day after", "look at 3 houses", "meet at 5 guys"),
             *("sun cream for kids", "get some sun", "buy 1/2 kg flour", "support 24/7", "bake at 180 degrees"),
-            *("move the meeting from 1.5 to 2.5", "go to monday.com", "pick the second", "table for 4"),
+            *(
+                "move the meeting from 1.5 to 2.5",
+                "go to monday.com",
+                "pick the second",
+                "table for 4",
+                "reduce sugar by 5",
+                "work 5 to 9",
+            ),
         )
     ),
 ]
@@ -219,8 +238,11 @@ UNREAD = [
     ("stretch every hour", "every hour"),
     ("book club every second tuesday", "every second tuesday"),
     ("countdown at midnight", "at midnight"),
-    ("parents evening thursday at half six", "evening thursday at half six"),
+    ("parents evening thursday at half six", "thursday at half six"),
     ("call mom 5 pm est", "5 pm est"),
+    ("weekly report", "weekly"),
+    ("may 4th be with you", "may 4th"),
+    ("call mum tomorrow 9", "tomorrow 9"),
     ("party at 3pm and at 5pm", "at 3pm and at 5pm"),
     ("pay on friday 2026-12-01", "on friday 2026-12-01"),
 ]
@@ -230,6 +252,11 @@ UNREAD = [
 def test_what_is_not_understood_stays_in_the_title_and_is_listed(text: str, unread: str) -> None:
     reading = read_task(text, NOW)
     assert (reading.title, reading.when, reading.unread) == (text, None, (unread,))
+
+
+def test_time_is_no_date_beside_a_day_that_is_not_understood() -> None:
+    reading = read_task("gig 11 Dec doors 7pm", NOW)
+    assert (reading.title, reading.when, reading.unread) == ("gig 11 Dec doors 7pm", None, ("11 Dec", "7pm"))
 
 
 def test_second_time_of_a_repeat_is_listed() -> None:
