@@ -9,6 +9,15 @@ from mcp_server.tasks.zones import Now
 
 Format = Literal["todoist", "todo.txt", "export"]
 FORMATS: tuple[Format, ...] = ("todoist", "todo.txt", "export")
+_OTHER_FORMATS = {
+    "BEGIN:VCALENDAR": "a calendar",
+    "BEGIN:VCARD": "a list of contacts",
+    "<": "HTML or XML",
+    "%PDF": "a PDF",
+    "{\\RTF": "rich text",
+    "PK\x03\x04": "an archive",
+}
+"""How texts of other formats begin, which would be read as lines of a todo.txt."""
 MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -41,6 +50,8 @@ def recognised(text: str, name: str = "") -> Format:
         return "export"
     if todoist.delimiter_of(text):
         return "todoist"
+    if other := next((what for start, what in _OTHER_FORMATS.items() if begun.upper().startswith(start)), None):
+        raise FileUnread(f"The file is {other}. Give a Todoist CSV, a todo.txt or what ./todo export wrote.")
     if name.lower().endswith((".csv", ".tsv")):
         raise FileUnread("A Todoist CSV starts with TYPE,CONTENT; this one does not. Correct it, or give --format.")
     if name.lower().endswith(".json"):

@@ -12,7 +12,8 @@ from mcp_server.tasks.zones import Now
 _LONGEST = 10_000  # characters of a line: twice as many as a title with all its labels and dates can have
 _DATE = r"\d{4}-\d\d-\d\d"
 _LINE = re.compile(
-    rf"(?P<done>x )?(?:\((?P<priority>[A-Z])\) )?(?P<first>{_DATE} )?(?(done)(?P<second>{_DATE} )?)(?P<text>.*)",
+    rf"(?P<done>x )?(?:\((?P<priority>[A-Z])\) )?(?P<first>{_DATE} )?"
+    rf"(?(done)(?:\((?P<after>[A-Z])\) )?(?P<second>{_DATE} )?)(?P<text>.*)",
     re.ASCII,
 )
 _REPEAT = re.compile(r"(?P<strict>\+?)(?P<interval>[1-9]\d{0,2})(?P<unit>[dbwmy])", re.ASCII)
@@ -48,7 +49,7 @@ def _task(place: str, line: str, now: Now) -> FileTask:
         ("todo.txt", created and created.strip(), *(word for word in words if not word.startswith("pri:"))),
         title,
         due=given.get("due"),
-        priority=_PRIORITIES.get(parts["priority"] or given.get("pri", "")),
+        priority=_PRIORITIES.get(parts["priority"] or parts["after"] or given.get("pri", "")),
         labels=labels,
         # What follows a completed task is a line of its own.
         repeat=_rule(given["rec"]) if "rec" in given and not done else None,

@@ -5,10 +5,11 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+import english
 from common.tool_server.refusals import shown
 from mcp_server.errors import LabelInvalid
-from mcp_server.imports import todoist_dates
 from mcp_server.imports.file_tasks import FileTask, FileUnread, PartUnread, Read, Unread, without_labels
 from mcp_server.tasks.fields import label_of
 from mcp_server.tasks.zones import Now
@@ -16,6 +17,25 @@ from mcp_server.tasks.zones import Now
 _HEADER = re.compile(r'\s{0,9}"?TYPE"?([,;\t])"?CONTENT\b', re.IGNORECASE)
 _PRIORITIES = {"1": "high", "2": "medium", "3": "low", "4": None, "": None}
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_LONGEST_DATE = 120  # characters
+_HALF_OF_DAY_OPEN = re.compile(r"\bat [1-6](?![\d:.])(?! ?[ap]m)", re.IGNORECASE)
+_REPEATS = re.compile(r"every|each|\w+ly\b", re.IGNORECASE)
+# What Todoist means by some words, where the words alone would mean something else.
+_MEANT = (
+    (re.compile(r"\btod\b"), "today"),
+    (re.compile(r"\btom\b"), "tomorrow"),
+    (re.compile(r"\bevery weekend\b"), "every saturday"),
+    (re.compile(r"\bevery afternoon\b"), "every day at 12:00"),
+    (re.compile(r"\bevery night\b"), "every day at 22:00"),
+    (re.compile(r"\bevery! (?!\d|other|day|week|month|quarter|year)"), "every "),
+)
+_COLUMNS = frozenset(
+    (
+        *("TYPE", "CONTENT", "DESCRIPTION", "IS_COLLAPSED", "PRIORITY", "INDENT", "AUTHOR", "RESPONSIBLE"),
+        *("DATE", "DATE_LANG", "TIMEZONE", "DURATION", "DURATION_UNIT", "DEADLINE", "DEADLINE_LANG"),
+    )
+)
+_OTHER_NAMES = {"DUE_DATE": "DATE", "DUE_DATE_LANG": "DATE_LANG"}
 
 
 @dataclass(frozen=True)
@@ -91,7 +111,11 @@ def _rows(text: str, delimiter: str) -> Iterator[_Row | Unread]:
             yield Unread(lines, "A quotation mark is in the wrong place, or a cell is too long. Correct it.")
             continue
         if names is None:
-            names = [cell.strip().upper() for cell in row]
+            names = [_OTHER_NAMES.get(name, name) for name in (cell.strip().upper() for cell in row)]
+            if unknown := [name for name in names if name and name not in _COLUMNS]:
+                yield Unread(
+                    f"line {first}", f"These columns are not known and were not read: {shown(', '.join(unknown))}."
+                )
         elif any(cell.strip() for cell in row):
             yield _Row(f"line {first}", dict(zip(names, row, strict=False)))
 
@@ -132,4 +156,26 @@ def _date(row: _Row, now: Now) -> tuple[str | None, str | None]:
     language = row["DATE_LANG"].lower()
     if not (language in ("", "en") or language.startswith("en_") or _ISO_START.match(row["DATE"]) or not row["DATE"]):
         raise PartUnread(f"DATE is not in English, but in {shown(language)}. Write it like 2026-11-27.")
-    return todoist_dates.read(row["DATE"], now.local)
+    return _read_date(row["DATE"], now.local)
+
+
+def _read_date(text: str, now: datetime) -> tuple[str | None, str | None]:
+    """Returns `due` and `repeat` of `add_task`; what can mean two things is refused.
+
+    An ISO date is for the tools to read: they know its offset.
+    """
+    words = " ".join(text.lower().split())
+    if not words:
+        return None, None
+    for pattern, meant in _MEANT:
+        words = pattern.sub(meant, words)
+    is_open = len(words) > _LONGEST_DATE or _HALF_OF_DAY_OPEN.search(words)
+    when = None if is_open else english.read_when(words, now, is_record=True)
+    if when and not when.is_time_only and (when.repeat is None or _REPEATS.match(words)):
+        return when.due, when.repeat
+    if _ISO_START.match(words):
+        return words, None
+    raise PartUnread(
+        f'DATE "{shown(text)}" cannot be read. Write a day (2026-11-27), a day and a time (2026-11-27 15:00), or a '
+        "repeat such as every monday at 9:00, every 2 weeks, every 27th, every! 3 months."
+    )

@@ -106,6 +106,8 @@ TODO_TXT: list[tuple[str, str, dict[str, Any]]] = [
     ("xylophone", "xylophone", {}),
     ("X not done", "X not done", {}),
     ("x 2026-11-20 2026-11-01 (A) a", "(A) a", {"completed_at": NOON}),
+    ("x 2026-11-20 (A) 2026-11-01 a", "a", {"completed_at": NOON, "priority": "high"}),
+    ("x 2026-11-20 (B) a", "a", {"completed_at": NOON, "priority": "medium"}),
     ("x (B) 2026-11-20 2026-11-01 a", "a", {"completed_at": NOON, "priority": "medium"}),
     ("x 2026-11-20 a pri:C rec:1w", "a", {"completed_at": NOON, "priority": "low"}),
     ("x done once", "done once", {"completed_at": HALF_PAST_NINE}),
@@ -186,7 +188,9 @@ DATES = {
     "27 Nov 2026": "Fri 2026-11-27",
     "November 27, 2026 at 9": "Fri 2026-11-27 09:00",
     "27th nov 9am": "Fri 2026-11-27 09:00",
-    "Nov 21": "Sun 2027-11-21",
+    "Nov 21": "Sat 2026-11-21",
+    "next week": "Mon 2026-11-23",
+    "12/24/2026": "Thu 2026-12-24",
     "Nov 22": "Sun 2026-11-22",
     "29 Feb": "Tue 2028-02-29",
     "today": "Sun 2026-11-22",
@@ -222,7 +226,7 @@ REPEATS = {
     "every year starting 2027-01-01": ("Fri 2027-01-01", "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=1"),
 }
 NO_DATES = (
-    *("soon", "next week", "12/24/2026", "feb 30", "32 nov 2026", "at 9", "noon", "monday tuesday", "x" * 200),
+    *("soon", "12/05/2026", "feb 30", "32 nov 2026", "at 9", "noon", "monday tuesday", "x" * 200),
     *("every", "every hour", "every 12 hours", "every day at 5", "every day at 25", "every day at 13pm", "every 40"),
     *("every second tuesday", "every other weekday", "every 6th friday", "every feb 30", "every purple friday"),
     *("tomorrow until friday", "every day until soon", "every day starting never", "every day from fri from sat"),
@@ -245,6 +249,19 @@ def test_dates_of_todoist_that_cannot_be_read(imported: Import, tools: Tools, st
     report = imported(project(row("good"), *(row("a", DATE=text) for text in NO_DATES)))
     assert (report.counts, len(report.problems), report.status) == ((1, 0), len(NO_DATES), PARTLY)
     assert stored.titles(tools.user) == ["good"]
+
+
+async def test_other_columns_of_todoist(imported: Import, tools: Tools) -> None:
+    """Older files have other names for the dates; a column that is not known is named, not skipped in silence."""
+    report = imported(
+        "TYPE,CONTENT,DUE_DATE,DUE_DATE_LANG,EFFORT\ntask,plants,every monday,en,3\ntask,tax,2026-12-24,en,\n"
+    )
+    assert await listed(tools) == [
+        ("plants", {"due": "Mon 2026-11-23", "repeat": "FREQ=WEEKLY;BYDAY=MO"}),
+        ("tax", {"due": "Thu 2026-12-24"}),
+    ]
+    assert [*report.problems] == ["line 1"]
+    assert "EFFORT" in report.problems["line 1"]
 
 
 async def test_notes_and_sections_of_todoist(imported: Import, tools: Tools) -> None:
@@ -337,6 +354,7 @@ NO_FILES: list[tuple[str | bytes, list[str]]] = [
     *[("milk\0", []), ("Title\nmilk\n", ["--name=a.csv"]), ("Title\nmilk\n", ["--name=a.json"])],
     *[(b"one\nthr\xe9e\n", []), (b"\xff\xfeo\x00n", []), ("ab".encode("utf-16-le"), []), (b"PK\x03\x04\x14\x00", [])],
     *[(text, []) for text in ("{}", '{"todo": 5}', '{"tasks": null}', '{"a":' * 200_000, export(TASK, version=9))],
+    *[(text, []) for text in ("BEGIN:VCALENDAR\nSUMMARY:milk\n", "<p>milk</p>", "%PDF-1.7", "{\\rtf1 milk}")],
     ("milk", ["--user=a\nb"]),
 ]
 
