@@ -5,8 +5,9 @@ from functools import partial
 
 from common import workers
 from common.environment import or_stop, read
+from english import DateOrder
 from offline_model.app import create_app
-from offline_model.settings import Settings
+from offline_model.settings import DateSettings, Settings
 
 logger = logging.getLogger("offline_model")
 
@@ -17,19 +18,25 @@ def main() -> None:
     logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
     logging.getLogger("uvicorn").setLevel("WARNING")
     settings = or_stop(partial(read, Settings))
+    order = or_stop(partial(read, DateSettings)).date_order
     limits = or_stop(partial(read, workers.ClientLimits))
     if sys.argv[1:] == ["check"]:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
 
     workers.serve(
-        partial(_create, settings), limits, prefix="OFFLINE", host=settings.host, port=settings.port, grace_seconds=1
+        partial(_create, settings, order),
+        limits,
+        prefix="OFFLINE",
+        host=settings.host,
+        port=settings.port,
+        grace_seconds=1,
     )
 
 
-def _create(settings: Settings, address: str) -> workers.Application:
+def _create(settings: Settings, order: DateOrder | None, address: str) -> workers.Application:
     return workers.Application(
-        create_app(settings),
+        create_app(settings, order),
         on_end=lambda: os._exit(0),  # an open stream has nothing to save
         on_ready=partial(logger.info, "offline model running on %s", address),
     )

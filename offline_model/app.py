@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from english import DateOrder
 from offline_model import rules
 from offline_model.completion import Call, Completion, tokens_of, usage_of
 from offline_model.protocol import MODEL, ChatRequest, Refused, error_response, read
@@ -21,8 +22,8 @@ _AT_ONCE = 32
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
-def create_app(settings: Settings) -> Starlette:
-    endpoint = Endpoint(settings.token_delay)
+def create_app(settings: Settings, order: DateOrder | None = None) -> Starlette:
+    endpoint = Endpoint(settings.token_delay, order)
     routes = [
         Route("/health", endpoint.health),
         Route("/v1/models", endpoint.models),
@@ -37,8 +38,9 @@ def create_app(settings: Settings) -> Starlette:
 
 
 class Endpoint:
-    def __init__(self, token_delay: float) -> None:
+    def __init__(self, token_delay: float, order: DateOrder | None) -> None:
         self._token_delay = token_delay
+        self._order: DateOrder | None = order
         self._long_ones = ThreadPoolExecutor(max_workers=1)
 
     async def health(self, request: Request) -> Response:
@@ -56,7 +58,7 @@ class Endpoint:
 
     def _answer(self, raw: bytes) -> Response:
         chat = read(raw)
-        completion = by_rules(chat)
+        completion = by_rules(chat, self._order)
         if not chat.stream:
             return JSONResponse(completion.as_object())
         return StreamingResponse(self._paced(completion.as_events()), headers=EVENTS)
@@ -68,8 +70,8 @@ class Endpoint:
             yield event
 
 
-def by_rules(chat: ChatRequest) -> Completion:
-    reply = rules.answer(chat.messages, chat.tool_names, must_call=chat.must_call)
+def by_rules(chat: ChatRequest, order: DateOrder | None = None) -> Completion:
+    reply = rules.answer(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
     text = "".join(tokens_of(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
     calls = [Call(call.name, json.dumps(call.arguments)) for call in reply.calls]
     return Completion(

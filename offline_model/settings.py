@@ -3,6 +3,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from english import DateOrder
+
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="OFFLINE_", env_ignore_empty=True, use_attribute_docstrings=True)
@@ -12,3 +14,11 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8002
     token_delay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     """Seconds between tokens, to see what streaming looks like."""
+
+
+class DateSettings(BaseSettings):
+    """How dates are read, as in the list of tasks."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True)
+
+    date_order: DateOrder | None = None

@@ -20,6 +20,7 @@ from backend.settings import Settings as BackendSettings
 from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
 from common.workers import ClientLimits
 from mcp_server.settings import Settings as McpSettings
+from offline_model.settings import DateSettings
 from offline_model.settings import Settings as OfflineSettings
 from tests.conftest import ROOT
 from workspace.settings import Settings as WorkspaceSettings
@@ -32,7 +33,7 @@ PARTS: Mapping[str, Classes] = {
     "mcp_server": (McpSettings,),
     "workspace": (WorkspaceSettings,),
     "migrations": (OwnerSettings,),
-    "offline_model": (OfflineSettings, ClientLimits),
+    "offline_model": (OfflineSettings, DateSettings, ClientLimits),
 }
 COMPOSE_BLOCKS: Mapping[str, Classes] = {
     "limits": (ClientLimits,),

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from english import DateOrder
 from offline_model.conversation import Result, Turn, turns_of
 from offline_model.protocol import Message
 from offline_model.rules import sentences, telling, work
 from offline_model.rules.intents import Calls, Intent, Known, Steps, Stopped, ToolCall
 from offline_model.rules.language.text import parts_of
-from offline_model.rules.language.words import may_be_task, means_selected
+from offline_model.rules.language.words import is_surely_foreign, may_be_task, means_selected, pointed_at
 from offline_model.rules.questions import Question
-from offline_model.rules.reading import TABLE, Table, intents_of
+from offline_model.rules.reading import intents_of
 from offline_model.summary import summary_of
 
 MAX_QUESTIONS = 10
@@ -30,7 +31,7 @@ class Reply:
 
 
 def answer(
-    messages: Sequence[Message], tools: frozenset[str], *, must_call: bool = False, wishes: Table = TABLE
+    messages: Sequence[Message], tools: frozenset[str], *, must_call: bool = False, order: DateOrder | None = None
 ) -> Reply:
     """With `must_call`, a turn that needs no tool begins with a look at the list."""
     if not tools and (summary := summary_of(messages)):
@@ -42,7 +43,7 @@ def answer(
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:
         return Reply(f"{_report(steps)}\n\n{sentences.STOPPED.format(steps=len(steps))}")
-    reply = _next(_in_responses(_plan(turns, wishes)), steps)
+    reply = _next(_in_responses(_plan(turns, order)), steps)
     if must_call and isinstance(reply, str) and not steps:
         reply = (ToolCall("list_tasks", {"status": "pending"}),)
     if isinstance(reply, str):
@@ -79,10 +80,10 @@ def _next(plan: Steps, steps: list[tuple[Result, ...]]) -> str | Calls:
         return end.value
 
 
-def _plan(turns: list[Turn], wishes: Table) -> Steps:
+def _plan(turns: list[Turn], order: DateOrder | None) -> Steps:
     said: list[str] = []
     try:
-        intents, known = _understood(turns, wishes)
+        intents, known = _understood(turns, order)
         for intent in intents:
             said += [(yield from intent.plan(intent, known))]
     except Stopped as stopped:
@@ -100,18 +101,20 @@ def _report(steps: list[tuple[Result, ...]]) -> str:
     return "\n\n".join(filter(None, said)) or "Done."
 
 
-def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Known]:
+def _understood(turns: list[Turn], order: DateOrder | None) -> tuple[Sequence[Intent], Known]:
     """The last request's intents; an answer to our question brings back the request that we asked about."""
     chosen: dict[str, tuple[int, ...]] = {}
     intents: Sequence[Intent] = ()
     asked = ""
     recent = list(zip(turns, ["", *(turn.answer for turn in turns)], strict=False))[-MAX_QUESTIONS:]
     for turn, before in reversed(recent):
-        intents = intents_of(turn.request, now=turn.now, wishes=wishes)
+        intents = intents_of(turn.request, now=turn.now, order=order)
         if not intents and before.endswith(sentences.NO_TITLE) and may_be_task(turn.request):
-            intents = intents_of(f"add {turn.request}", now=turn.now, wishes=wishes)
+            intents = intents_of(f"add {turn.request}", now=turn.now, order=order)
         if turn.selected:
-            intents = _about_selected(intents, turn, chosen, wishes)
+            intents = _about_selected(intents, turn, chosen, order)
+        elif turn is turns[-1] and len(turns) > 1:
+            _choose_shown(intents, turns[-2], chosen)
         question = Question.last_in(before)
         choice = question.answer(turn.request) if question else None
         if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
@@ -123,7 +126,7 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
         if choice:
             asked = asked or question.phrase
             chosen.setdefault(question.phrase, choice)
-    if not intents:
+    if not intents or is_surely_foreign(turns[-1].request):
         raise Stopped(telling.not_understood(" ".join(turns[-1].request.split())))
     # What stands before the request that was asked about is done already.
     places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *parts_of(name)))
@@ -131,15 +134,28 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
 
 
 def _about_selected(
-    intents: Sequence[Intent], turn: Turn, chosen: dict[str, tuple[int, ...]], wishes: Table
+    intents: Sequence[Intent], turn: Turn, chosen: dict[str, tuple[int, ...]], order: DateOrder | None
 ) -> Sequence[Intent]:
     """The intents, whose "these" are `chosen` to be the selected tasks; "complete" alone is about them, too."""
-    for understood in (intents, intents_of(f"{turn.request} these", now=turn.now, wishes=wishes)):
+    for understood in (intents, intents_of(f"{turn.request} these", now=turn.now, order=order)):
         if pointing := [name for intent in understood for name in intent.phrases if means_selected(name)]:
             for name in pointing:
                 chosen.setdefault(name, turn.selected)
             return understood
     return intents
+
+
+def _choose_shown(intents: Sequence[Intent], last: Turn, chosen: dict[str, tuple[int, ...]]) -> None:
+    """Lets "them" and "the first two" be `chosen` of the tasks that the last answer showed or changed.
+
+    Several tasks are never deleted that way: "delete them" has to name them.
+    """
+    shown = list(dict.fromkeys(task.id for step in last.steps for result in step for task in result.page.tasks))
+    for intent in intents:
+        for name in intent.phrases:
+            ids = pointed_at(name, shown)
+            if ids and (len(ids) == 1 or intent.answer != sentences.DELETED):
+                chosen.setdefault(name, ids)
 
 
 def _rest(turns: list[Turn]) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice, pairwise
 
+from english import DateOrder
 from offline_model.rules import sentences
 from offline_model.rules.intents import MAX_CALLS, Intent
 from offline_model.rules.language.pattern import Pattern, Phrases, Reading, without
@@ -36,8 +37,12 @@ _NEXT = (
     (Phrases.of("(show|list|tell) [me] (my|the|all|everything|what)"), ()),
     (Phrases.of("mark"), ("done", "completed", "complete", "finished")),
     (Phrases.of("(delete|remove|complete|finish) the"), ("task",)),
+    (Phrases.of("move|reschedule|postpone|snooze|rename"), ("to", "by", "until")),
 )
 """What starts another request after "and", as it can hardly be part of a title; one of the words has to follow it."""
+_COMMANDS = Phrases.of("(add|put|create|delete|remove|complete|finish|move|rename|mark|tick) [off]")
+_NEXT_COMMAND = Phrases.of("delete|remove|complete")
+"""What starts another request after one that begins with a command."""
 
 
 class Table:
@@ -65,12 +70,17 @@ _SMALL_TALK, TABLE = Table(SMALL_TALK), Table(WISHES)
 
 
 def intents_of(
-    request: str, *, now: datetime | None = None, wishes: Table = TABLE, longest: int = MAX_CHARACTERS
+    request: str,
+    *,
+    now: datetime | None = None,
+    order: DateOrder | None = None,
+    wishes: Table = TABLE,
+    longest: int = MAX_CHARACTERS,
 ) -> tuple[Intent, ...]:
     """What is asked for, in order; nothing if it cannot be told. Dates are of the calendar where `now` is known."""
     if len(request) > longest:
         return (Intent(say, sentences.TOO_LONG.format(limit=longest)),)
-    text = Text.said(request, now)
+    text = Text.said(request, now, order)
     if is_bulleted(listed := _polite(text)) and (intent := wishes.intent_of(listed)):
         return (intent,)
     places = [0, *(match.end() for match in _SENTENCE_END.finditer(text.raw)), len(text.raw)]
@@ -105,6 +115,7 @@ def _requests(text: Text) -> list[Text]:
     for first, end in _AND.places(keys):
         follow = [words for phrases, words in _NEXT if phrases.ends(keys, end)]
         begins = any(not words or any(last.get(word, 0) > end for word in words) for words in follow)
+        begins = begins or bool(_COMMANDS.ends(keys, start) and _NEXT_COMMAND.ends(keys, end))
         if begins and first > start:
             parts.append(text.part(start, first))
             start = end

@@ -35,7 +35,8 @@ FIRST_TIME = (
     "I don't know when you last did it, so it is due today. After that, the next date counts from the day you "
     "complete it."
 )
-TIME_IS_TEXT = "I did not understand the time, so I left it in the title."
+NOT_UNDERSTOOD = "I did not understand {words} as a date, so I left it in the title."
+OTHER_WEEKDAY = '"{words}" does not exist: {reason} I added nothing. Say which day you mean.'
 OTHER_CLOCK = "I only know the time in your own time zone, so I did nothing. Say the time as your own clock shows it."
 NO_REMINDER = "I can't send reminders yet."
 DATE_ONLY = "I can't send reminders yet; the due date is on your list."
@@ -51,6 +52,7 @@ NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
 NO_NEW_VALUE = 'Say which task you mean and what it should become, for example "rename milk to oat milk".'
 NO_NEW_DATE = 'Which task, and to which day? Say, for example, "move dentist to Friday" or "snooze dentist by a week".'
 NO_PRIORITY = 'Say which task and which priority, for example "make dentist high priority".'
+NO_SORTING = 'I can\'t sort your list. Say "what is due this week?" to see tasks by date, or "what should I do first?" by priority.'
 NO_LABEL = 'Say which label, for example "tag gym with health".'
 SAY_YES = 'Say "yes" to delete what is shown.'
 SAY_YES_TO_COMPLETE = 'Shall I complete task {id}? Say "yes" to complete it.'
@@ -70,9 +72,8 @@ NOT_WITH_TOOLS = "I can't do that here, because the tool {tool} is not available
 STOPPED = "I stopped after {steps} steps, the most that I take for one message. Tell me what is still to do."
 ADDED = "Added {count}."
 LABELLED = 'Added {count} with the label "{value}".'
-NOTED = f"{ADDED}\n\n{TIME_IS_TEXT}"
-REMINDED = f"{NOTED} {NO_REMINDER}"
-WITH_DATE = {NOTED: ADDED, REMINDED: f"{ADDED}\n\n{DATE_ONLY}"}
+REMINDED = f"{ADDED}\n\n{NO_REMINDER}"
+WITH_DATE = {REMINDED: f"{ADDED}\n\n{DATE_ONLY}"}
 """What is said instead when the time was understood."""
 CHANGED = "Changed {count}."
 RENAMED = "Renamed to {tasks}."

@@ -191,6 +191,106 @@ async def test_restore(new_conversation: NewConversation, sentence: str, is_new:
     assert await conversation.tools.titles() == ["gym", "dentist"]
 
 
+CORRECTIONS = [
+    ("add dentist tuesday at 3pm", "no, I meant wednesday", "Wed 2026-11-25 15:00"),
+    ("add dentist tuesday at 3pm", "make that 4", "Tue 2026-11-24 16:00"),
+    ("add dentist tuesday at 3pm", "no, friday at 9", "Fri 2026-11-27 09:00"),
+    ("move gym to friday", "sorry, I meant saturday", "Sat 2026-11-28 18:00"),
+    ("move gym to 7", "thanks", "Tue 2026-11-24 19:00"),
+    ("move gym from tuesday to saturday", "thanks", "Sat 2026-11-28 18:00"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "due"), CORRECTIONS)
+async def test_a_date_is_corrected(conversation: Conversation, first: str, second: str, due: str) -> None:
+    await conversation.tools.add("gym", due="tomorrow 18:00")
+    await conversation.say(first)
+    await conversation.say(second)
+    title = "dentist" if "dentist" in first else "gym"
+    assert [task["due"] for task in await conversation.tools.tasks() if task["title"] == title] == [due]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "done"),
+    [
+        ("mark them done", {1, 2, 3}),
+        ("complete all of them", {1, 2, 3}),
+        ("complete the first two", {1, 2}),
+        ("complete the last one", {3}),
+        ("mark the second one as done", {2}),
+        ("complete it", set()),
+        ("complete both", set()),
+    ],
+)
+async def test_tasks_that_were_just_shown(conversation: Conversation, sentence: str, done: set[int]) -> None:
+    await conversation.tools.add("milk", also=["bread", "eggs"])
+    await conversation.tools.add("gym", due="tomorrow")
+    await conversation.tools.delete(4)
+    await conversation.say("what is on my list?")
+    await conversation.say(sentence)
+    assert set(await conversation.tools.ids(status="completed")) == done
+
+
+async def test_tasks_that_were_just_shown_are_moved_but_not_deleted(conversation: Conversation) -> None:
+    await conversation.tools.add("milk", also=["bread"], due="today")
+    await conversation.say("what is due today?")
+    await conversation.say("move them to tomorrow")
+    assert [task["due"] for task in await conversation.tools.tasks()] == ["Tue 2026-11-24"] * 2
+    await conversation.say("what is due tomorrow?")
+    await conversation.say("delete them")
+    assert await conversation.tools.ids() == [1, 2]
+    await conversation.say("and friday?")
+    assert conversation.calls[0][1]["due"] == "Fri 2026-11-27"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("add dentist 12/05", '"12/05"'),
+        ("add feed cat every day at 8am and 6pm", '"at 8am and 6pm"'),
+        ("remind me to stretch every hour", '"every hour"'),
+    ],
+)
+async def test_a_date_that_is_not_understood_is_said(conversation: Conversation, sentence: str, words: str) -> None:
+    assert f"I did not understand {words} as a date" in await conversation.say(sentence)
+
+
+async def test_weekday_of_another_date_is_a_question(conversation: Conversation) -> None:
+    answer = await conversation.say("add party on Friday, November 28")
+    assert "28 November is a Saturday" in answer
+    assert conversation.calls == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "titles", "due"),
+    [
+        ("schedule call mum for saturday", ["call mum", "milk"], "Sat 2026-11-28"),
+        ("replace milk with oat milk", ["oat milk"], None),
+        ("replace the battery with a new one", ["milk", "replace the battery with a new one"], None),
+        ("add eggs then delete milk", ["eggs"], None),
+        ("add dentist monday and move milk to tuesday", ["dentist", "milk"], "Mon 2026-11-30"),
+    ],
+)
+async def test_requests_that_are_no_titles(
+    conversation: Conversation, sentence: str, titles: list[str], due: str | None
+) -> None:
+    await conversation.tools.add("milk")
+    await conversation.say(sentence)
+    tasks = await conversation.tools.tasks()
+    assert sorted(task["title"] for task in tasks) == titles
+    if due:
+        assert [task["due"] for task in tasks if task["title"] in ("call mum", "dentist")] == [due]
+
+
+@pytest.mark.parametrize(
+    "sentence", ["sort by date", "remind me about the gym", "make everything high priority", "Was ist heute fällig?"]
+)
+async def test_what_cannot_be_done_changes_nothing(conversation: Conversation, sentence: str) -> None:
+    await conversation.tools.add("milk", due="today")
+    assert "offline model" not in await conversation.say(sentence)
+    assert conversation.changes == []
+
+
 async def test_a_long_list_is_shown_in_parts(conversation: Conversation) -> None:
     for _ in range(9):
         await conversation.tools.add("job", also=["job"] * 49)

@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property, lru_cache
+
+from english import DateOrder
 
 _CLITIC = r"'(?i:s|m|re|ve|d|ll)\b"
 _WORD = re.compile(rf"{_CLITIC}|[^\W_]+(?:(?!{_CLITIC})'[^\W_]+)?|[\ue000-\uf8ff]|:+|[-=]>")
@@ -27,17 +29,24 @@ class Text:
     start: int
     end: int
     now: datetime | None = None
-    """When it was said, where the person is; None where nobody told."""
+    """When it was said, by the user's clock; None where nobody told."""
+    order: DateOrder | None = None
 
     @classmethod
-    def of(cls, text: str, quotations: tuple[str, ...] = (), now: datetime | None = None) -> "Text":
+    def of(
+        cls,
+        text: str,
+        quotations: tuple[str, ...] = (),
+        now: datetime | None = None,
+        order: DateOrder | None = None,
+    ) -> "Text":
         """Of a text whose quotations are hidden."""
         words = list(_WORD.finditer(text))
         keys, spans = [_key(word[0]) for word in words], [word.span() for word in words]
-        return cls(text, quotations, keys, spans, 0, len(text), now)
+        return cls(text, quotations, keys, spans, 0, len(text), now, order)
 
     @classmethod
-    def said(cls, text: str, now: datetime | None = None) -> "Text":
+    def said(cls, text: str, now: datetime | None = None, order: DateOrder | None = None) -> "Text":
         lines = (" ".join(line.split()) for line in text.splitlines())
         plain = _PRIVATE.sub("", "\n".join(line for line in lines if line)).translate(_STRAIGHT)
         quotations: list[str] = []
@@ -46,11 +55,7 @@ class Text:
             quotations.append(quotation[0])
             return chr(0xE000 + len(quotations) - 1)
 
-        return cls.of(_QUOTED.sub(hidden, plain), tuple(quotations), now)
-
-    @property
-    def today(self) -> date | None:
-        return self.now.date() if self.now else None
+        return cls.of(_QUOTED.sub(hidden, plain), tuple(quotations), now, order)
 
     @cached_property
     def raw(self) -> str:
@@ -68,7 +73,7 @@ class Text:
 
     def with_raw(self, raw: str) -> "Text":
         """Another text of the same quotations, said at the same time."""
-        return Text.of(raw, self.quotations, self.now)
+        return Text.of(raw, self.quotations, self.now, self.order)
 
     def shown(self) -> str:
         """With the quotations back in; one that is the whole part loses its quotation marks."""

@@ -1,22 +1,11 @@
 """Lists of English words, and the NAMES that patterns use."""
 
+from english.verbs import VERBS
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
-
-VERBS = _words("""
-    answer apply arrange ask attend back bake be bill book borrow bring brush build buy call cancel change charge check
-    choose clean clear collect confirm contact cook copy create cut decide deliver deposit design discuss do donate
-    download draft draw drink drive drop dry dust eat edit email empty exercise explain feed fetch file fill find finish
-    fix fold follow get give go greet hang help hire hold install invite invoice iron join jog keep learn leave lend
-    listen look mail make measure meet message mop move mow open order organise organize pack paint park pay phone pick
-    plan plant play post practice practise prepare present print proofread pull push put rake read refill register renew
-    rent repair replace reply report request reserve return review ring run save scan schedule see sell send set sew
-    share shave shop shower sign sleep sort speak start stop study submit sweep swim take talk teach tell test text
-    thank throw tidy train translate try turn update upgrade upload vacuum visit wait wake walk wash watch water weed
-    wipe withdraw work wrap write
-    """)
 
 PASTS = dict(
     pair.split(":")
@@ -138,9 +127,6 @@ NAMES = {
     "move": "(move|push|shift|reschedule|postpone|snooze|defer|delay|put off) [back]",
     "weekday": "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
     "when": "at|on|in|by|before|after|every|each|tomorrow|tonight|later|next|this|today",
-    "time": "at (#|noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)|tomorrow|tonight|today"
-    "|next (week|month|year)|(every|each) (day|week|month|year|morning|evening|{weekday})|on {weekday}"
-    "|in (#|a|an|one|two|half an) (minute|minutes|hour|hours|day|days|week|weeks)",
     "remind": "(remind me|(don't|do not) let me forget) [that] [i (need|have)] (to|about|of)",
     "remember": "(remember|make sure|(don't|do not) forget) [that] [i (need|have)] (to|about|of)"
     "|[{i} [also|still|really]] (need|have|got|ought) [also|still] to",

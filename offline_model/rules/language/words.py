@@ -1,6 +1,7 @@
 """English words: stems, numbers, and what kind of text they begin."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from offline_model.rules.language import vocabulary
@@ -79,11 +80,43 @@ def means_selected(phrase: str) -> bool:
     return points(phrase) or {"all", "them", *POINTING, *UNSAID}.issuperset(tokens(phrase))
 
 
+_ORDER = ("first", "second", "third", "fourth", "fifth")
+_HOW_MANY = {"two": 2, "three": 3, "four": 4, "five": 5, "2": 2, "3": 3, "4": 4, "5": 5}
+_MANY = frozenset(["them", "those", "these", "all", "both"])
+
+
+def pointed_at(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
+    """Which of the tasks that were just shown are meant by "them", "it" or "the first two"; nothing if it is not clear."""
+    said = [word for word in tokens(phrase) if word not in ("the", "of", "one", "ones", "task", "tasks")]
+    match said:
+        case [word] if word in _MANY:
+            return tuple(ids) if word != "both" or len(ids) == 2 else ()
+        case ["all", "them" | "those" | "these"]:
+            return tuple(ids)
+        case ["it" | "that" | "this"]:
+            return tuple(ids) if len(ids) == 1 else ()
+        case [word] if word in _ORDER:
+            return tuple(ids[_ORDER.index(word) : _ORDER.index(word) + 1])
+        case ["last"]:
+            return tuple(ids[-1:])
+        case ["first" | "last" as end, count] if count in _HOW_MANY and len(ids) >= _HOW_MANY[count]:
+            return tuple(ids[: _HOW_MANY[count]] if end == "first" else ids[-_HOW_MANY[count] :])
+        case _:
+            return ()
+
+
 def is_foreign(text: str) -> bool:
     """A guess, for a text that no wish fits."""
     words = tokens(text)
     accented = any(letter.isalpha() and not letter.isascii() for letter in text)
     return not vocabulary.FOREIGN.isdisjoint(words) or (accented and VERBS.isdisjoint(words[:1]))
+
+
+def is_surely_foreign(text: str) -> bool:
+    """Whether several words are of another language, and the first one is no English verb."""
+    words = tokens(text)
+    foreign = [word for word in set(words) if word in vocabulary.FOREIGN or not word.isascii()]
+    return len(foreign) > 1 and (VERBS | {"add", "remind"}).isdisjoint(words[:1])
 
 
 def may_be_task(text: str) -> bool:

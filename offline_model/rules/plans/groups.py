@@ -2,9 +2,8 @@
 
 from collections.abc import Generator, Mapping
 
-from offline_model.rules import lookup
+from offline_model.rules import dates, lookup
 from offline_model.rules.intents import Calls, Results, Stopped
-from offline_model.rules.language import dates
 from offline_model.rules.language.pattern import Pattern, Reading
 from offline_model.rules.language.text import Text
 from offline_model.rules.language.vocabulary import LIST_WORDS
@@ -48,7 +47,7 @@ def is_label(text: Text) -> bool:
 def _filters(text: Text, reading: Reading, due: str) -> Filters | None:
     if "label" in reading:
         return {"label": reading["label"].shown()} if is_label(reading["label"]) else None
-    days = due or (dates.range_of(reading["days"]) if reading else text.keys[0])
+    days = due or dates.range_of(reading["days"] if reading else text.part(0, 1))
     return {"due": days} if days else None
 
 

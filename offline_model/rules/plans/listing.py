@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from offline_model.conversation import Task
-from offline_model.rules import lookup, sentences, telling
+from offline_model.rules import dates, lookup, sentences, telling
 from offline_model.rules.intents import Intent, Known, Plan, Steps
-from offline_model.rules.language import dates, vocabulary
+from offline_model.rules.language import vocabulary
 from offline_model.rules.plans import groups
 from offline_model.rules.plans.talking import say
 from offline_model.rules.questions import Question

@@ -1,10 +1,13 @@
 """The titles and descriptions in what follows "add"."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from offline_model.rules.language import dates
+from english import Reading
+from offline_model.rules import dates
 from offline_model.rules.language.pattern import Pattern, Phrases, without
 from offline_model.rules.language.text import JOINT, Text
 from offline_model.rules.language.vocabulary import PREPOSITIONS, VERBS
@@ -20,19 +23,17 @@ _OTHER_LISTS = Phrases.of("{errands}|{other_list}").first_words
 _DESCRIPTION = Phrases.of(
     "(with|and) [the|a|an] {note} [of|saying|that says] [:]|(description|note|notes|details|detail) :|described as"
 )
-_PRIORITIES = {
-    level: Phrases.of(f"[with|as|at] [a] ({said}) priority")
-    for level, said in (("high", "high|top|urgent"), ("medium", "medium|normal"), ("low", "low"))
-}
-_TAGS = re.compile(r"(?: #[^\W\d_][\w-]{0,39}){1,9}$")
-_URGENCY = re.compile(r" !(high|medium|low)$", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:^|(?<=[ \n]))[0-9]{1,2}[.)] ")
 _BULLETS = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
 _BEFORE_ITEM = Phrases.of("and|then|also|to")
 
 
-NewTask = dict[str, Any]
-"""The arguments of `add_task` for one."""
+@dataclass(frozen=True)
+class NewTask:
+    """The arguments of `add_task` for one, and what they were read from."""
+
+    arguments: dict[str, Any]
+    reading: Reading
 
 
 def new_tasks(text: Text, when: str = "") -> list[NewTask]:
@@ -65,72 +66,54 @@ def is_bulleted(text: Text) -> bool:
 
 def _tasks_in(line: Text, list_name: str, when: str) -> list[NewTask]:
     """What describes goes on to the end of the line, and describes the last title before it."""
-    titles, described = line, NewTask()
+    titles, described = line, {}
     for first, end in islice(_DESCRIPTION.places(line.keys), 1):
         before, after = line.part(0, first), line.part(end, len(line.keys)).shown()
         if before and after:
             titles = line.with_raw(before.raw.rstrip(" ,:("))
             described = {"description": after.removesuffix(")").strip()}
-    titles, labels, priority = _tags(titles, [list_name] if list_name else [], {})
-    titles, date = dates.taken_from(_with_when(titles, when))
-    if date:
-        titles, labels, priority = _tags(titles, labels, priority)
-        named = list_named_in(titles)
-        labels = [*labels, named] if named and named not in labels else labels
-        titles = without(titles, None, _ON_LIST)
-    details = priority | ({"labels": labels} if labels else {})
-    tasks = [{"title": title.shown(), **when, **details} for title, when in _dated(_titles(titles), date)]
-    return [*tasks[:-1], tasks[-1] | described] if tasks else []
+    texts = _titles(titles)
+    if when and texts:
+        texts[-1] = texts[-1].with_raw(f"{texts[-1].raw} {when}")
+    readings = [dates.reading_of(text) for text in texts]
+    dated = _shared([dates.fields_of(reading.when) for reading in readings], is_leading=_is_leading(readings))
+    labelled = _shared([{"labels": list(reading.labels)} if reading.labels else {} for reading in readings])
+    urgent = _shared([{"priority": reading.priority} if reading.priority else {} for reading in readings])
+    tasks = []
+    for text, reading, *fields in zip(texts, readings, dated, urgent, labelled, strict=True):
+        named = text.with_raw(reading.title)
+        label = list_name or list_named_in(named) or ""
+        arguments = {"title": without(named, None, _ON_LIST).shown(), **fields[0], **fields[1]}
+        labels = dict.fromkeys([*fields[2].get("labels", []), *([label] if label else [])])
+        tasks.append(NewTask(arguments | ({"labels": list(labels)} if labels else {}), reading))
+    if tasks:
+        tasks[-1] = replace(tasks[-1], arguments=tasks[-1].arguments | described)
+    return tasks
 
 
-def _tags(text: Text, labels: list[str], priority: NewTask) -> tuple[Text, list[str], NewTask]:
-    """The labels and the priority at the end, in either order."""
-    for _ in range(2):
-        text, labels = _labels(text, labels)
-        text, priority = (text, priority) if priority else _priority(text)
-    return text, labels, priority
+def _is_leading(readings: Sequence[Reading]) -> bool:
+    """Whether a date stands before all titles: "every Monday water the plants and feed the cat"."""
+    return bool(readings and readings[0].when and readings[0].spans[0].start == 0)
 
 
-def _labels(text: Text, labels: list[str]) -> tuple[Text, list[str]]:
-    """Of "milk #shopping" the milk, with the label."""
-    tags = _TAGS.search(text.raw)
-    if not tags or not tags.start():
-        return text, labels
-    found = [*tags[0].replace("#", " ").split(), *labels]
-    return text.with_raw(text.raw[: tags.start()]), list(dict.fromkeys(found))
-
-
-def _with_when(text: Text, when: str) -> Text:
-    """Of "call mum", said with "tomorrow": "call mum tomorrow"."""
-    return text.with_raw(f"{text.raw} {when}") if when and text else text
-
-
-def _priority(text: Text) -> tuple[Text, NewTask]:
-    """Of "pay the rent, high priority" and "pay the rent !high" both."""
-    if (mark := _URGENCY.search(text.raw)) and mark.start():
-        return text.with_raw(text.raw[: mark.start()]), {"priority": mark[1].lower()}
-    for level, phrases in _PRIORITIES.items():
-        if (rest := without(text, None, phrases)).keys != text.keys:
-            return text.with_raw(rest.raw.rstrip(" ,:;(-")), {"priority": level}
-    return text, {}
-
-
-def _dated(titles: list[Text], date: dates.When) -> list[tuple[Text, dates.When]]:
-    """A date of its own counts; the one at the line's end is everyone's where nobody has such, else the last one's."""
-    own = [dates.taken_from(title, inside=True) for title in titles]
-    is_of_all = not any(when for _, when in own)
-    return [(title, when or (date if is_of_all or at == len(own) - 1 else {})) for at, (title, when) in enumerate(own)]
+def _shared(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[dict[str, Any]]:
+    """What only the last title has, or only the first one begins with, is every title's."""
+    has = [at for at, one in enumerate(fields) if one]
+    if has == [len(fields) - 1] or (has == [0] and is_leading):
+        return [fields[has[0]] for _ in fields]
+    return fields
 
 
 def _titles(line: Text) -> list[Text]:
     """Parted at commas and "and", where what follows is a task of its own and goes not on with the one before."""
     pieces = JOINT.split(line.raw)
     found = [(joint, raw, _bare(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
-    found = [one for one in found if one[2]]
+    found = _with_tags([one for one in found if one[2]])
     items = [item for _, _, item in found]
     verbs = [not VERBS.isdisjoint(item.keys[:1]) for item in items]
     with_commas = any("," in joint for joint, _, _ in found[1:])
-    if len(items) > 2 and verbs[0] and not any(verbs[1:]) and with_commas and _are_nouns(items[1:]):
+    is_verb_for_all = verbs[0] and not any(verbs[1:]) and PREPOSITIONS.union(["to"]).isdisjoint(items[0].keys)
+    if len(items) > 2 and is_verb_for_all and with_commas and _are_nouns(items[1:]):
         verb = items[0].raw.split()[0]  # "buy milk, eggs and bread"
         return [items[0], *(line.with_raw(f"{verb} {noun.raw}") for noun in items[1:])]
     are_nouns = _are_nouns(items, longest=3 if with_commas else 2)
@@ -141,6 +124,23 @@ def _titles(line: Text) -> list[Text]:
         else:
             titles[-1] += joint + raw
     return [bare for title in titles if (bare := _bare(line, title)).shown()]
+
+
+def _with_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:
+    """Puts what is only a date, a priority or a label to the piece before it: "call mum at 8, high priority"."""
+    pieces: list[tuple[str, str, Text]] = []
+    for joint, raw, text in found:
+        is_tag = bool(pieces) and "\n" not in joint and _is_tag(text)
+        if is_tag:
+            before_joint, before, whole = pieces.pop()
+            pieces.append((before_joint, before + joint + raw, whole.with_raw(f"{whole.raw}{joint}{raw}")))
+        else:
+            pieces.append((joint, raw, text))
+    return pieces
+
+
+def _is_tag(text: Text) -> bool:
+    return dates.reading_of(text.with_raw(f"x, {text.raw}")).title == "x"
 
 
 def _bare(line: Text, raw: str) -> Text:

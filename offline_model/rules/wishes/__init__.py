@@ -15,6 +15,7 @@ WISHES = (
     *adding.OTHER_CLOCK,
     *adding.REMINDERS,
     *finishing.UNDO,
+    *showing.LABELS,
     *showing.DUE,
     *delegating.DELEGATING,
     *fields.FIELDS,

@@ -1,8 +1,8 @@
 """Dates, repeats, priorities and labels of a task, or of all of a group."""
 
-from offline_model.rules import sentences
-from offline_model.rules.language import dates, words
-from offline_model.rules.plans.changing import update, update_group
+from offline_model.rules import dates, sentences
+from offline_model.rules.language import words
+from offline_model.rules.plans.changing import correct_last, update, update_group
 from offline_model.rules.plans.talking import say
 from offline_model.rules.sentences import CHANGED, PRIORITY, TAGGED, UNTAGGED
 from offline_model.rules.wishes.wish import Wish
@@ -31,6 +31,10 @@ _DATES = (
     Wish("(set|change|update|add|give) [the|a] {due_date} (of|for|on|to) <task> (to|as|of|:) <date>", _move, CHANGED),
     Wish("(set|change|update) <task> (to|for) <date>", _move, CHANGED),
     Wish("(set|give) <task> (a {due_date} (of|on)) <date>", _move, CHANGED),
+    Wish("{move} <task> from <from date to date>", update("due", dates.moved), CHANGED),
+    Wish("(make|set) <task> due <date>", _move, CHANGED),
+    Wish("[no] [sorry|wait] (i (meant|mean)|make (it|that)|rather|not that) <new date>", correct_last, CHANGED),
+    Wish("no <new date>", correct_last, CHANGED),
     Wish("{move} <task> ([back] (to|until|till|for|by|on)) <date>", _move, CHANGED),
     Wish("(move|bring|pull) <task> (forward [by]|ahead [by]|up by) <shift>", update("due", dates.earlier), CHANGED),
     Wish("<subject> ((is|'s|will be|comes|starts|begins) [now|actually]) <new date>", _correct, CHANGED),

@@ -1,15 +1,18 @@
 """What a text must be to stand in a gap of a pattern."""
 
+import re
 from collections.abc import Callable
 from string import punctuation
 
-from offline_model.rules.language import dates, vocabulary, words
-from offline_model.rules.language.clock import OTHER_CLOCK
-from offline_model.rules.language.pattern import Phrases
+from offline_model.rules import dates
+from offline_model.rules.language import vocabulary, words
 from offline_model.rules.language.text import Text
 from offline_model.rules.plans import groups, new_tasks
 
-_TIME = Phrases.of("{time}")
+_OTHER_CLOCK = re.compile(
+    r"\d ?(?:[ap]\.?m\.?)? (?:(?:[A-Z][a-z]+ ){1,2}[Tt]ime|UTC|GMT|[CEMP][DS]T|CES?T|BST|IST|JST)\b"
+)
+"""A time with the name of another place or zone."""
 
 
 def _is_list(text: Text) -> bool:
@@ -55,28 +58,37 @@ def _is_errand(text: Text) -> bool:
 
 def _is_thing_at_time(text: Text) -> bool:
     """Of "dentist tomorrow at 3pm", but not of "I am tired today"."""
-    rest, when = dates.taken_from(text)
+    reading = dates.reading_of(text)
+    rest = text.with_raw(reading.title)
     no_thing = (vocabulary.POINTING | vocabulary.LIST_FILLERS) - vocabulary.UNSAID
     is_thing = no_thing.isdisjoint(rest.keys[:1]) and not vocabulary.LIST_WORDS.issuperset(rest.keys)
     is_said_to_me = not vocabulary.NO_ERRANDS.isdisjoint(rest.keys)
-    return bool(when) and len(rest.keys) <= 6 and is_thing and not is_said_to_me and words.may_be_task(text.raw)
+    return (
+        reading.when is not None
+        and len(rest.keys) <= 6
+        and is_thing
+        and not is_said_to_me
+        and words.may_be_task(text.raw)
+    )
 
 
 def _is_repeating(text: Text) -> bool:
     """Of "change the filter every three months"."""
     is_chore = text.keys[0] in vocabulary.VERBS - vocabulary.CHANGING_VERBS if text.keys else False
-    return is_chore and "repeat" in dates.taken_from(text)[1]
+    when = dates.reading_of(text).when
+    return is_chore and when is not None and when.repeat is not None
 
 
 def _has_time(text: Text) -> object:
     """Whether some of its words tell a time, be they a date that is understood or not."""
-    return dates.taken_from(text)[1] or next(_TIME.places(text.keys), None)
+    reading = dates.reading_of(text)
+    return reading.when or reading.unread
 
 
 def _is_dated_errand(text: Text) -> bool:
     """Of "every Monday at 9 water the plants"."""
-    start = dates.leading(text)
-    return start is not None and _is_errand(start[1])
+    reading = dates.reading_of(text)
+    return bool(reading.when and reading.spans[0].start == 0) and _is_errand(text.with_raw(reading.title))
 
 
 GAPS: dict[str, Callable[[Text], object]] = {
@@ -87,11 +99,12 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "bullets": new_tasks.is_bulleted,
     "new at time": _has_time,
     "dated errand": _is_dated_errand,
+    "undated": lambda text: not _has_time(text),
     "thing at time": _is_thing_at_time,
     "new repeating": _is_repeating,
-    "at other clock": lambda text: OTHER_CLOCK.search(text.raw),
+    "at other clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": dates.range_of,
-    "list of today": lambda text: dates.asked_for(text) == "today" and "due" not in text.keys,
+    "list of today": lambda text: dates.is_today(text) and "due" not in text.keys,
     "list on days": dates.asked_for,
     "done on days": dates.asked_for_done,
     "shift": dates.shift_of,
@@ -100,6 +113,7 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "label": groups.is_label,
     "date": dates.new_due,
     "period": dates.period,
+    "from date to date": dates.moved,
     "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
     "errand": _is_errand,
     "errand at time": lambda text: _is_errand(text) and _has_time(text),

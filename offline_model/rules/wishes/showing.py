@@ -1,7 +1,9 @@
 """Lists, and single tasks that are looked up."""
 
+from offline_model.rules import sentences
 from offline_model.rules.plans import listing
 from offline_model.rules.plans.listing import find, show_due, show_first, show_label, show_only
+from offline_model.rules.plans.talking import say
 from offline_model.rules.wishes.wish import Wish
 
 _ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [{that_is}|is|are|'s]"
@@ -20,6 +22,8 @@ DUE = (
     Wish("({show}|{ask}|{am_i}) [me] <list of today>", listing.show_today),
     Wish(f"{_ASKED} (due|on) <days>", show_due),
     Wish("[and] (what|how) about <days>", show_due),
+    Wish("<days>", show_due),
+    Wish("what (did|have) (i|we) (miss|missed|forget|forgot|forgotten)", show_due, "overdue"),
     Wish(f"{_ASKED} due [next|now|soon]", show_due, "any"),
     Wish("({show}|{ask}|{am_i}) [me] <list on days>", show_due),
     Wish("[{show} [me]|what about] [my|all|(the|my) {list_noun} for] today ['s {things}]", listing.show_today),
@@ -29,6 +33,12 @@ DUE = (
     Wish("(what|which {things}) (has|have) no ({due_date}|date)", _undated),
     Wish("({show}|{ask}) [me] [is|did] [i|my|the|all] [just] (delete|deleted) [{things}]", listing.show_deleted),
     Wish("when (is|are) [my|the|our] <search> [due]", find),
+)
+
+LABELS = (
+    Wish("({show}|{ask}) [me] [all] [my|the] [{things}] [with] [the] (label|tag) <label>", show_label),
+    Wish("({show}|{ask}) [me] [all] [my|the] {things} (labelled|labeled|tagged) [with|as] <label>", show_label),
+    Wish("(sort|order) [my|the|all] [{things}] by ...", say, sentences.NO_SORTING),
 )
 
 ONE = (
