@@ -235,14 +235,14 @@ DAYS: tuple[Rule, ...] = (
     rule(rf"{_DAY_MONTH} (?:\( )?(?P<weekday>{WEEKDAY})(?: \))?", _weekday_and_date),
     rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? (?:the )?(?P<day>\d\d?) ?{TH}", _weekday_and_number),
     rule(rf"the (?P<day>\d\d?) ?{TH}(?: of (?P<of>this month|the month|next month))?", _day_of_month),
-    rule(rf"(?:on|by|due|until) (?P<day>\d\d?) ?{TH}(?P<of>)", _day_of_month),
+    rule(rf"(?:on|by|due|until) (?P<day>\d\d?) ?{TH}(?P<of>)(?! of )", _day_of_month),
     rule(rf"(?P<day>\d\d?) ?{TH} of (?P<of>this month|next month)", _day_of_month),
     rule(
         rf"(?:from )?(?:the )?(?P<first>\d\d?){TH}? {_TO} (?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<month>{MONTH})",
         _range_of_days,
     ),
     rule(
-        rf"(?:from )?(?P<month>{MONTH}) (?P<first>\d\d?){TH}? {_TO} (?:{MONTH} )?(?P<last>\d\d?){TH}?",
+        rf"(?:from )?(?P<month>{MONTH}) (?P<first>\d\d?){TH}? {_TO} (?:(?P<end>{MONTH}) )?(?P<last>\d\d?){TH}?",
         _range_of_days,
     ),
     rule(
@@ -297,7 +297,10 @@ NOT_DAYS: tuple[Rule, ...] = tuple(
     for pattern, meaning in (
         (rf"(?:{_FULL}|today|tomorrow)'s|(?:{_FULL})s", Unread()),
         (rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})", Unread()),
-        (rf"(?:{WEEKDAY}|today|tomorrow|tonight) \d\d?(?=$| [,.;)!?])|(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})", Unread()),
+        (
+            rf"(?:{WEEKDAY}|today|tomorrow|tonight) (?:\d\d?|[12]\d[0-5]\d)(?=$| [,.;)!?])|(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})",
+            Unread(),
+        ),
         (rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday|overmorrow", Unread()),
         ("this (?:week|month|year|quarter)|next quarter|(?:week|month) after next", Unread()),
         (rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))", Unread()),

@@ -134,6 +134,8 @@ def _starts_again(between: Sequence[str], atom: Atom) -> bool:
 def _with_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> tuple[Atom, bool]:
     """Takes "on", "due by" and the like before a day to it; "before" means the day before."""
     meaning, first = atom.meaning, atom.first
+    if isinstance(meaning, Repeat) and first - 1 >= free and words.key(first - 1) == "due":
+        return replace(atom, first=first - 1), False
     if not isinstance(meaning, Day):
         return atom, False
     if first - 1 >= free and words.key(first - 1) == "the" and words.key(first) != "the":

@@ -297,7 +297,8 @@ def _unread(
     taken = {at for atom in used for at in range(atom.first, atom.end)}
     for group in groups:
         left = [atom for atom in group.atoms if not taken.intersection(range(atom.first, atom.end))]
-        if not any(_is_reported(words, atom, has_date=has_date) for atom in left):
+        is_part_of_day = any(isinstance(atom.meaning, PartOfDay) for atom in left) and len(left) > 1
+        if not is_part_of_day and not any(_is_reported(words, atom, has_date=has_date) for atom in left):
             continue
         reason = next((atom.meaning.reason for atom in left if isinstance(atom.meaning, Unread)), "")
         run: list[int] = []

@@ -57,7 +57,7 @@ def _rule(freq: str, interval: int = 1, by: str = "") -> str:
 
 def _each(clock: Clock, match: re.Match[str]) -> Meaning:
     count = match["count"]
-    interval = 2 if count in ("other", "second", "2nd", "2 nd") else count_of(count or "1")
+    interval = 2 if count in ("other", "second", "2nd") else count_of(count or "1")
     unit, done = match["unit"], ";FROM=DONE" if match["after"] else ""
     freq, times = {"fortnight": ("WEEKLY", 2), "quarter": ("MONTHLY", 3)}.get(unit) or (_FREQ[unit], 1)
     return Repeat(_rule(freq, interval * times) + done, lambda start: start) if interval else Unread()
@@ -138,7 +138,7 @@ def _part(clock: Clock, match: re.Match[str]) -> Meaning:
 
 REPEATS: tuple[Rule, ...] = (
     rule(
-        rf"(?:{_EVERY}|(?P<after>every!)) (?:(?P<count>other|second|{COUNT}) )?(?P<unit>{UNIT}|quarter)",
+        rf"(?:{_EVERY}|(?P<after>every!)) (?:(?P<count>other|second|2nd|{COUNT}) )?(?P<unit>{UNIT}|quarter)",
         _each,
     ),
     rule(rf"(?:{_EVERY} )?(?P<count>{COUNT}) (?P<unit>day|week|month|year) (?P<after>after) {_DID}", _each),
@@ -220,6 +220,7 @@ NOT_REPEATS: tuple[Rule, ...] = tuple(
         r"(?:twice|once|\d+ ?x|\d+ time|\d+ times|several times|three times) (?:a|per|every|each|in a) \w+",
         rf"{_EVERY}!? (?:few|couple|so|now|hour|minute|(?:\w+ ){{0,2}}(?:hour|minute)s?)(?: often| and then| of \w+)?",
         rf"{_EVERY}!? (?:\w+ )?(?:{WEEKDAY}|day|week|month|year|{MONTH})(?: except \w+| but \w+| if \w+| unless \w+)?",
+        rf"{_EVERY} (?:other|second|2nd) (?:weekend|weekday)s?",
         r"(?:first|last) (?:working|work|business) day(?: of (?:the|each|every) month)?|nightly",
         r"hourly|biweekly|bi - weekly|bimonthly|(?:semi|bi)(?: - )?annually|biennially|twice daily|weekly or \w+",
         r"except(?: on)? (?:\w+)|all day every day|on and off",

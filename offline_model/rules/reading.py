@@ -24,6 +24,7 @@ MAX_REQUESTS = 2 * MAX_CALLS
 
 _SENTENCE_END = re.compile(r"(?:[!?;]|(?<!\W\w)(?<!\W\d\d)(?<!^\w)(?<!^\d\d)\.) |\n")
 """Not of "1. milk", "12. milk" and "e. g. milk"."""
+_DOTTED_DATE = re.compile(r"\b\d\d\.\d\d\Z")
 _LEAD = Phrases.of(
     "please|pls|plz|kindly|(hey|hi|hello) [there]|ok|okay|well|so|now|then|also|and|yes|great|thanks|thank you|oh|just"
     "|oops|sorry|actually|wait|hmm|um"
@@ -126,6 +127,6 @@ def _polite(text: Text) -> Text:
     """Without "please" and the like, and without the sentence's end, but for a question mark."""
     polite = without(text, _LEAD, _TRAIL).raw
     bare = polite.rstrip(" .!?;,")
-    if polite.startswith(".", len(bare)) and bare[-2:-1] == ".":
-        bare += "."  # of "5 p.m."
+    if polite.startswith(".", len(bare)) and (bare[-2:-1] == "." or _DOTTED_DATE.search(bare)):
+        bare += "."  # of "5 p.m." and "05.12."
     return text.with_raw(bare + "?" if "?" in polite[len(bare) :] else bare)

@@ -11,6 +11,7 @@ HELP = f"""I am the offline model. I follow simple rules and know only your task
 - add milk, eggs and bread to shopping
 - add dentist tomorrow at 3pm / water the plants every Monday / move dentist to Friday / what's due today?
 - move everything due today to tomorrow / snooze dentist by a week / skip the plants this week
+- no, I meant Wednesday / mark them done / complete the first two
 - make dentist high priority / tag gym with health / stop repeating the plants
 - what is on my list? / what's overdue? / show my work tasks / find milk / what did I do last week? / more
 - the milk is done / I finished all the shopping / the milk is not done yet
@@ -52,7 +53,10 @@ NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
 NO_NEW_VALUE = 'Say which task you mean and what it should become, for example "rename milk to oat milk".'
 NO_NEW_DATE = 'Which task, and to which day? Say, for example, "move dentist to Friday" or "snooze dentist by a week".'
 NO_PRIORITY = 'Say which task and which priority, for example "make dentist high priority".'
-NO_SORTING = 'I can\'t sort your list. Say "what is due this week?" to see tasks by date, or "what should I do first?" by priority.'
+NO_SORTING = (
+    'I can\'t sort your list. Say "what is due this week?" to see tasks by date, or "what should I do first?" to see '
+    "them by priority."
+)
 NO_LABEL = 'Say which label, for example "tag gym with health".'
 SAY_YES = 'Say "yes" to delete what is shown.'
 SAY_YES_TO_COMPLETE = 'Shall I complete task {id}? Say "yes" to complete it.'

@@ -150,6 +150,8 @@ PHRASES = [
     # Of a range the beginning; its words stay in the title, because a task has no end.
     ("meeting 2-3pm tomorrow", task("meeting 2-3pm", due="2026-11-24 14:00")),
     ("trip 3-5 december", task("trip 3-5 december", due="2026-12-03")),
+    ("trip nov 30 to dec 2", task("trip nov 30 to dec 2", due="2026-11-30")),
+    ("trip july 3 - july 10", task("trip july 3 - july 10", due="2027-07-03")),
     ("trip 28 november to 3 december", task("trip 28 november to 3 december", due="2026-11-28")),
     # One wrong letter in the name of a day or month.
     ("gym on wendesday", task("gym", due="2026-11-25")),
@@ -175,6 +177,7 @@ PHRASES = [
         "physio mondays 9am until christmas",
         task("physio", due="2026-11-30 09:00", repeat="FREQ=WEEKLY;BYDAY=MO;UNTIL=20261225"),
     ),
+    ("rent due 1st of each month", task("rent", due="2026-12-01", repeat="FREQ=MONTHLY")),
     # Priorities and labels.
     ("buy bread p1", task("buy bread", priority="high")),
     ("buy bread @work tomorrow !high", task("buy bread", due="2026-11-24", priority="high", labels=("work",))),
@@ -241,6 +244,8 @@ UNREAD = [
     ("parents evening thursday at half six", "thursday at half six"),
     ("call mom 5 pm est", "5 pm est"),
     ("weekly report", "weekly"),
+    ("clean the bath every other weekend", "every other weekend"),
+    ("meet Bob tomorrow 1500", "tomorrow 1500"),
     ("may 4th be with you", "may 4th"),
     ("call mum tomorrow 9", "tomorrow 9"),
     ("party at 3pm and at 5pm", "at 3pm and at 5pm"),

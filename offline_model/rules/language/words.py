@@ -86,7 +86,7 @@ _MANY = frozenset(["them", "those", "these", "all", "both"])
 
 
 def pointed_at(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
-    """Which of the tasks that were just shown are meant by "them", "it" or "the first two"; nothing if it is not clear."""
+    """Which of the tasks that were just shown "them", "it" or "the first two" means; nothing if it is not clear."""
     said = [word for word in tokens(phrase) if word not in ("the", "of", "one", "ones", "task", "tasks")]
     match said:
         case [word] if word in _MANY:

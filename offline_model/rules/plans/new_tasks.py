@@ -112,7 +112,9 @@ def _titles(line: Text) -> list[Text]:
     items = [item for _, _, item in found]
     verbs = [not VERBS.isdisjoint(item.keys[:1]) for item in items]
     with_commas = any("," in joint for joint, _, _ in found[1:])
-    is_verb_for_all = verbs[0] and not any(verbs[1:]) and PREPOSITIONS.union(["to"]).isdisjoint(items[0].keys)
+    is_verb_for_all = (
+        bool(verbs) and verbs[0] and not any(verbs[1:]) and PREPOSITIONS.union(["to"]).isdisjoint(items[0].keys)
+    )
     if len(items) > 2 and is_verb_for_all and with_commas and _are_nouns(items[1:]):
         verb = items[0].raw.split()[0]  # "buy milk, eggs and bread"
         return [items[0], *(line.with_raw(f"{verb} {noun.raw}") for noun in items[1:])]
@@ -127,8 +129,14 @@ def _titles(line: Text) -> list[Text]:
 
 
 def _with_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:
-    """Puts what is only a date, a priority or a label to the piece before it: "call mum at 8, high priority"."""
+    """Puts what is only a date, a priority or a label to the piece before it: "call mum at 8, high priority".
+
+    At the start it goes to the piece after it: "every Monday, water the plants".
+    """
     pieces: list[tuple[str, str, Text]] = []
+    if len(found) > 1 and _is_tag(found[0][2]):
+        (_, first, text), (joint, raw, _), *rest = found
+        found = [("", f"{first}{joint}{raw}", text.with_raw(f"{text.raw}{joint}{raw}")), *rest]
     for joint, raw, text in found:
         is_tag = bool(pieces) and "\n" not in joint and _is_tag(text)
         if is_tag:

@@ -31,6 +31,7 @@ def _is_subject(text: Text) -> bool:
     """Of "the milk", from "the milk is done", but not of "what", "nothing" or "tell me when it"."""
     no_subject = vocabulary.NOT_A_TASK - vocabulary.POINTING
     unsure = vocabulary.NEGATIONS | vocabulary.UNSURE
+    no_subject |= {"add", "create", "remind"}
     return no_subject.isdisjoint(text.keys[:1]) and unsure.isdisjoint(text.keys)
 
 
