@@ -22,7 +22,7 @@ from offline_model.rules.wishes.wish import Wish
 MAX_CHARACTERS = 5_000
 MAX_REQUESTS = 2 * MAX_CALLS
 
-_SENTENCE_END = re.compile(r"(?:[!?;]|(?<!\W\w)(?<!\W\d\d)(?<!^\w)(?<!^\d\d)\.) |\n")
+_SENTENCE_END = re.compile(r"(?:[!?;]|(?<!\W\w)(?<!\W\d\d)(?<!^\w)(?<!^\d\d)(?<!\b[DdMm]r)(?<!\b[Mm]rs)\.) |\n")
 """Not of "1. milk", "12. milk" and "e. g. milk"."""
 _DOTTED_DATE = re.compile(r"\b\d\d\.\d\d\Z")
 _LEAD = Phrases.of(

@@ -32,7 +32,7 @@ export interface When {
 
 /** What the server understands of a text. */
 export interface TaskPreview extends Pick<Task, "title" | "due" | "time" | "repeat" | "priority" | "labels"> {
-  spans: { start: number; end: number; kind: "date" | "time" | "repeat" | "priority" | "label" | "unread"; text: string }[];
+  spans: { start: number; end: number; kind: "date" | "time" | "repeat" | "priority" | "label" | "unread"; text: string; reason: string }[];
 }
 
 export type View = "today" | "upcoming" | "all" | "done" | "deleted";

@@ -45,6 +45,8 @@ class Span(BaseModel):
     end: int
     kind: english.Kind
     text: str
+    reason: str = ""
+    """Why it was not understood, if that can be said: "28 November is a Saturday."."""
 
 
 class TaskPreview(BaseModel):

@@ -13,7 +13,7 @@ from offline_model.rules.language.text import JOINT, Text
 from offline_model.rules.language.vocabulary import PREPOSITIONS, VERBS
 from offline_model.rules.language.words import tokens
 
-_LIST_HEAD = Phrases.of("the following|these|this|[:] (to|on) {our_list}|:")
+_LIST_HEAD = Phrases.of("the following|these|this (:|(to|on) {our_list})|[:] (to|on) {our_list}|:")
 _HEAD = Pattern(
     "[an|a|another|the|those|one|two|three|four|five|#] [new|more|following|another] {noun} [(to|on) {our_list}]"
     " [called|named|titled|saying|to|for|about] <new>"

@@ -75,6 +75,6 @@ function chips({ adding, today, changed }) {
     ${repeat ? html`<span class="chip">${icon("repeat")}${repeatWords(repeat)}</span>` : nothing}
     ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
     ${labels.map((label) => html`<span class="chip" dir="auto">#${label}</span>`)}
-    ${spans.filter(({ kind }) => kind === "unread").map(({ text }) => html`<span class="problem">${LIST.notADate(text)}</span>`)}
+    ${spans.filter(({ kind }) => kind === "unread").map(({ text, reason }) => html`<span class="problem">${LIST.notADate(text)} ${reason}</span>`)}
   `;
 }
