@@ -290,6 +290,8 @@ DAYS: tuple[Rule, ...] = (
     rule(rf"(?P<holiday>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})", _holiday),
 )
 _FULL = "|".join(WEEKDAYS)
+_NAMED = f"{WEEKDAY}|today|tomorrow"
+_PARTS = "morning|afternoon|evening|night"
 _VAGUE = "early|mid|late|middle of|sometime|some time|beginning of|start of"
 _QUIET, _LOOSE = Unread(is_quiet=True), Unread(is_quiet=True, is_loose=True)
 NOT_DAYS: tuple[Rule, ...] = tuple(
@@ -297,10 +299,10 @@ NOT_DAYS: tuple[Rule, ...] = tuple(
     for pattern, meaning in (
         (rf"(?:{_FULL}|today|tomorrow)'s|(?:{_FULL})s", Unread()),
         (rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})", Unread()),
-        (
-            rf"(?:{WEEKDAY}|today|tomorrow|tonight) (?:\d\d?|[12]\d[0-5]\d)(?=$| [,.;)!?])|(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})",
-            Unread(),
-        ),
+        (rf"(?:{_NAMED}|tonight) (?:\d\d?|[12]\d[0-5]\d)(?=$| [,.;)!?])", Unread()),
+        (rf"(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})", Unread()),
+        (rf"\d\d? (?:{_NAMED}) (?:{_PARTS})|(?:{_NAMED}|this) (?:{_PARTS}) \d\d?(?=$| [,.;)!?])", Unread()),
+        (r"(?:the )?(?:day|week|month|night|evening|morning|weekend) (?:before|after) \w+(?: \w+day)?", Unread()),
         (rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday|overmorrow", Unread()),
         ("this (?:week|month|year|quarter)|next quarter|(?:week|month) after next", Unread()),
         (rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))", Unread()),

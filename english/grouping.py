@@ -39,7 +39,10 @@ _POLITE = word_set("please pls plz thanks thank you thx ty asap")
 _UNFINISHED = word_set(
     "about after at before from in into near of over since to than versus vs with without like called named a an the "
     "my our your his her their this that these those last next black good every each no not happy bloody super cyber "
-    "ash palm easter some more enough"
+    "ash palm easter some more enough but except between"
+)
+_MONEY_WORDS = word_set(
+    "pay owe owes cost costs transfer spend price charge refund lend donate invoice \u20ac $ \u00a3 eur usd gbp"
 )
 _AMOUNT_VERBS = word_set("reduce increase cut lower raise grow improve beat multiply divide shorten extend boost")
 _NOT_SUN = word_set("up any much less morning evening afternoon against avoid direct full hot and he she it they cat")
@@ -105,12 +108,16 @@ def find_atoms(words: Words, clock: Clock) -> list[Atom]:
 def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
     """Puts the parts of dates that stand beside each other together."""
     repeats = any(isinstance(atom.meaning, Repeat) for atom in atoms)
+    is_about_money = any(word.key in _MONEY_WORDS for word in words.words)
     groups: list[Group] = []
     free = 0  # where the words begin that are no part of an atom yet
     for atom in atoms:
         wide, is_prepositional = _with_preposition(words, atom, free, repeats=repeats)
         free = atom.end
         if isinstance(atom.meaning, Priority | Label) or (isinstance(atom.meaning, Unread) and atom.meaning.is_loose):
+            continue
+        is_price = isinstance(atom.meaning, Time) and atom.meaning.is_doubtful and is_about_money
+        if is_price:
             continue
         last = groups[-1] if groups else None
         is_beside = last is not None and last.end == wide.first

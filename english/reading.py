@@ -217,7 +217,7 @@ def _time(words: Words, parts: _Parts, clock: Clock, *, has_day: bool) -> clock_
     if hour < 12 and not keys.isdisjoint(_EVENING_WORDS):
         return late
     is_evening = said.is_bare and not has_day and early <= clock.now.time() < late
-    is_evening = is_evening and clock.now.hour >= (12 if hour < 9 else 17)
+    is_evening = is_evening and hour < 10 and clock.now.hour >= (12 if hour < 9 else 17)
     return late if is_evening and hour < 12 else early
 
 

@@ -105,6 +105,7 @@ NOT_TIMES: tuple[Rule, ...] = tuple(
     rule(pattern, lambda clock, match: Unread())
     for pattern in (
         rf"{_ABOUT}{_CLOCK} ?(?:am|pm)? {_ZONES}",
+        r"at \d\d?(?:(?: ,| and| , and| &) \d\d?)+(?: ?(?:am|pm))?",
         f"{_ABOUT}midnight",
         r"(?:at |around |by )?half (?:\d\d?)",
         r"(?:after|past|since|until) \d\d?(?:[:.]\d\d)? ?(?:am|pm)|(?:after|past|since|until) \d\d?:\d\d|after noon",

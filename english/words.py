@@ -62,7 +62,7 @@ _TOKEN = re.compile(
     r"|\d\d?[:.]\d\d(?![\d:])|\d+[.,]\d+|\d\d?h\d\d(?!\w)|(?:1[3-9]|2[0-3])h(?!\w)|\d\d?(?:st|nd|rd|th)(?!\w)|\d+(?="
     + _SUFFIX
     + r")|\d[^\W_]*"
-    r"|[ap]\.m\.?(?!\w)|every!|'til(?!\w)|[#@+][^\W\d_][\w-]*|![\w!]*"
+    r"|(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)(?=\d\d?(?!\w))|[ap]\.m\.?(?!\w)|every!|'til(?!\w)|[#@+][^\W\d_][\w-]*|![\w!]*"
     r"|[^\W\d_][^\W_]*(?:['\u2019][^\W_]+)*|\S)",
     re.IGNORECASE,
 )
