@@ -78,6 +78,8 @@ class Repeat:
     rule: str
     first: Callable[[date], date | None]
     part: str = ""
+    needs_time: bool = False
+    """Whether its words may be a range of days: only beside a time they are a repeat."""
 
 
 @dataclass(frozen=True)

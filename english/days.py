@@ -204,6 +204,11 @@ def _holiday(clock: Clock, match: re.Match[str]) -> Meaning:
     return Day(day, needs_preposition=True) if day else Unread()
 
 
+def _next_unit(clock: Clock, match: re.Match[str]) -> Meaning:
+    days = {"week": monday(clock.today, 1), "month": first_of_month(clock.today, 1)}
+    return _sure(days.get(match["unit"]) or make_day(clock.today.year + 1, 1, 1))
+
+
 def _weekend(clock: Clock, later: int = 0) -> Day:
     saturday = plus_days(monday(clock.today, later), 5)
     return Day(max(clock.today, saturday), is_sure=True)
@@ -258,18 +263,7 @@ DAYS: tuple[Rule, ...] = (
         _soon,
     ),
     rule(rf"(?P<count>{_SOON}) (?P<unit>hour|minute)(?P<half>) from now", _soon),
-    rule(
-        "(?:start of |beginning of |the start of |the beginning of )?next week",
-        lambda clock, _: _sure(monday(clock.today, 1)),
-    ),
-    rule(
-        "(?:start of |beginning of |the start of |the beginning of )?next month",
-        lambda clock, _: _sure(first_of_month(clock.today, 1)),
-    ),
-    rule(
-        "(?:start of |beginning of |the start of |the beginning of )?next year",
-        lambda clock, _: _sure(make_day(clock.today.year + 1, 1, 1)),
-    ),
+    rule("(?:(?:the )?(?:start|beginning) of )?next (?P<unit>week|month|year)", _next_unit),
     rule("(?:this|this coming) weekend", lambda clock, _: _weekend(clock)),
     rule("the weekend", lambda clock, _: replace(_weekend(clock), is_sure=False)),
     rule("next weekend", lambda clock, _: _weekend(clock, 1)),

@@ -194,6 +194,8 @@ def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
     if not group.is_prepositional and any(isinstance(one, Day) and one.needs_preposition for one in meanings):
         return False
     before, after = words.key(group.first - 1), words.key(group.end)
+    if not group.has(Time) and any(isinstance(one, Repeat) and one.needs_time for one in meanings):
+        return False
     is_number = words.key(group.first) == "by" and any(isinstance(one, Time) and one.is_bare for one in meanings)
     if is_number and any(word.key in _AMOUNT_VERBS for word in words.words):
         return False  # "reduce it by 5"

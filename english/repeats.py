@@ -1,6 +1,7 @@
 """Repeats: a row for each way to say one, its rule, and the first day that it allows."""
 
 import re
+from dataclasses import replace
 from datetime import date
 
 from english.atoms import (
@@ -44,6 +45,10 @@ _SEVERAL = rf"{_DAYS}(?:{_AND}{_DAYS})+"
 _NUMBER = rf"\d\d? ?{TH}"
 _NUMBERS = rf"{_NUMBER}(?:{_AND}(?:the )?{_NUMBER})*"
 _OF_MONTH = "(?: of (?:the|each|every) month)"
+_DATE = (
+    rf"(?:(?:the )?(?P<day>\d\d?)(?: ?{TH})?(?: of)? (?P<month>{MONTH})"
+    rf"|(?P<other_month>{MONTH}) (?:the )?(?P<other_day>\d\d?)(?: ?{TH})?)"
+)
 _DID = (
     "(?:(?:i|we|i've|we've) (?:last |have )*(?:do|did|done|finish|finished|complete|completed)(?: it| that| this)?"
     "(?: last)?|(?:it is|it's) (?:done|finished|completed)|(?:the )?last time|completion"
@@ -85,8 +90,10 @@ def _listed(clock: Clock, match: re.Match[str]) -> Meaning:
 
 
 def _from_to(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Of "standup mon-fri 9am" the days; "holiday mon-fri" is no repeat, so it needs a time or "every"."""
     first, last = weekday_of(match["first"]), weekday_of(match["last"])
-    return _on_weekdays(set(range(first, last + 1))) if first < last else Unread()
+    found = _on_weekdays(set(range(first, last + 1))) if first < last else Unread()
+    return replace(found, needs_time="every" not in match[0]) if isinstance(found, Repeat) else found
 
 
 def _working_days(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -109,7 +116,7 @@ def _month_days(clock: Clock, match: re.Match[str]) -> Meaning:
 
 
 def _year_day(clock: Clock, match: re.Match[str]) -> Meaning:
-    month, day = month_of(match["month"]), int(match["day"])
+    month, day = month_of(match["month"] or match["other_month"]), int(match["day"] or match["other_day"])
     if next_day_of_year(clock.today, month, day) is None:
         return Unread()
     return Repeat(_rule("YEARLY"), lambda start: next_day_of_year(start, month, day))
@@ -136,6 +143,13 @@ def _part(clock: Clock, match: re.Match[str]) -> Meaning:
     return Repeat(_rule("DAILY"), lambda start: start, match["part"])
 
 
+def _bare_list(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Of "mon wed fri" a repeat; of "Monday and Tuesday" it is not clear."""
+    words = re.findall(rf"\b(?:{WEEKDAY})s?\b", match["days"])
+    is_clear = len(words) > 2 or not re.search(r"\b(?:and|,|&)", match["days"])
+    return _listed(clock, match) if is_clear and len({word[:3] for word in words}) == len(words) else Unread()
+
+
 REPEATS: tuple[Rule, ...] = (
     rule(
         rf"(?:{_EVERY}|(?P<after>every!)) (?:(?P<count>other|second|2nd|{COUNT}) )?(?P<unit>{UNIT}|quarter)",
@@ -147,20 +161,10 @@ REPEATS: tuple[Rule, ...] = (
     rule(rf"{_EVERY} (?P<part>morning|afternoon|evening|night)", _part),
     rule(rf"{_EVERY} (?P<days>{_LIST})(?: except(?: on)? (?P<except>{WEEKDAY})s?)?", _listed),
     rule(rf"(?:(?:weekly )?on )?(?P<days>(?:{'|'.join(f'{day}s' for day in WEEKDAYS)})(?:{_AND}{_DAYS})*)", _listed),
-    rule(
-        rf"weekly on (?P<days>{_LIST})|{_EVERY} week on (?P<other>{_LIST})",
-        lambda clock, match: _on_weekdays(
-            {weekday_of(word) for word in re.findall(WEEKDAY, match["days"] or match["other"])}
-        ),
-    ),
+    rule(rf"(?:weekly|{_EVERY} week) on (?P<days>{_LIST})", _listed),
     rule(rf"{_EVERY} (?P<count>other) (?P<days>{_LIST})", _listed),
     rule(rf"{_EVERY} (?P<count>other|{COUNT}) week (?:on )?(?P<days>{_LIST})", _listed),
-    rule(
-        rf"{_EVERY} (?P<count>fortnight)(?: on)? (?P<days>{_LIST})|(?P<adverb>fortnightly) on (?P<list>{_LIST})",
-        lambda clock, match: _on_weekdays(
-            {weekday_of(word) for word in re.findall(WEEKDAY, match["days"] or match["list"])}, 2
-        ),
-    ),
+    rule(rf"(?:{_EVERY} )?(?P<count>fortnight|fortnightly)(?: on)? (?P<days>{_LIST})", _listed),
     rule(
         rf"{_EVERY} (?:weekday|working day|work day|workday|business day)s?(?: except(?: on)? (?P<except>{WEEKDAY})s?)?"
         r"|(?:on )?(?:weekdays|workdays|working days)(?: except(?: on)? (?P<other>\w+))?",
@@ -184,17 +188,9 @@ REPEATS: tuple[Rule, ...] = (
         rf"(?:on )?the first(?: day)? of (?:each|every) month|{_EVERY} month on the first|{_EVERY} first of the month",
         lambda clock, match: Repeat(_rule("MONTHLY"), lambda start: next_day_of_month(start, 1)),
     ),
-    rule(
-        rf"(?:{_EVERY} year|yearly|annually)(?: on)? (?:the )?(?P<day>\d\d?)(?: ?{TH})?(?: of)? (?P<month>{MONTH})",
-        _year_day,
-    ),
-    rule(
-        rf"(?:{_EVERY} year|yearly|annually)(?: on)? (?P<month>{MONTH}) (?:the )?(?P<day>\d\d?)(?: ?{TH})?", _year_day
-    ),
-    rule(rf"{_EVERY} (?:the )?(?P<day>\d\d?)(?: ?{TH})?(?: of)? (?P<month>{MONTH})", _year_day),
-    rule(rf"{_EVERY} (?P<month>{MONTH}) (?P<day>\d\d?)(?: ?{TH})?", _year_day),
-    rule(rf"(?P<day>\d\d?)(?: ?{TH})?(?: of)? (?P<month>{MONTH}) (?:{_EVERY} year|yearly|annually)", _year_day),
-    rule(rf"(?P<month>{MONTH}) (?P<day>\d\d?)(?: ?{TH})? (?:{_EVERY} year|yearly|annually)", _year_day),
+    rule(rf"(?:{_EVERY} year|yearly|annually)(?: on)? {_DATE}", _year_day),
+    rule(rf"{_EVERY} {_DATE}", _year_day),
+    rule(rf"{_DATE} (?:{_EVERY} year|yearly|annually)", _year_day),
     rule(rf"(?P<every>{_EVERY}) (?P<nth>{_ORDINAL}) (?P<weekday>{WEEKDAY})(?P<of>{_OF_MONTH})?", _nth_weekday),
     rule(
         rf"(?P<every>)(?:on )?(?:the )?(?P<nth>{_ORDINAL}) (?P<weekday>{WEEKDAY}) "
@@ -212,7 +208,7 @@ REPEATS: tuple[Rule, ...] = (
     ),
     rule(rf"(?P<first>mon|monday) (?:-|to|through|until) (?P<last>{WEEKDAY})", _from_to),
     rule(rf"{_EVERY} day (?:from )?(?P<first>{WEEKDAY}) (?:-|to|through|until) (?P<last>{WEEKDAY})", _from_to),
-    rule(rf"(?P<days>{_SEVERAL})", lambda clock, match: _bare_list(clock, match)),
+    rule(rf"(?P<days>{_SEVERAL})", _bare_list),
 )
 NOT_REPEATS: tuple[Rule, ...] = tuple(
     rule(pattern, lambda clock, match: Unread())
@@ -235,10 +231,3 @@ ENDS: tuple[Rule, ...] = (
         lambda clock, match: End(span=(count_of(match["count"]), match["unit"])),
     ),
 )
-
-
-def _bare_list(clock: Clock, match: re.Match[str]) -> Meaning:
-    """Of "mon wed fri" a repeat; of "Monday and Tuesday" it is not clear."""
-    words = re.findall(rf"\b(?:{WEEKDAY})s?\b", match["days"])
-    is_clear = len(words) > 2 or not re.search(r"\b(?:and|,|&)", match["days"])
-    return _listed(clock, match) if is_clear and len({word[:3] for word in words}) == len(words) else Unread()

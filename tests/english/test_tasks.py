@@ -246,6 +246,8 @@ UNREAD = [
     ("parents evening thursday at half six", "thursday at half six"),
     ("call mom 5 pm est", "5 pm est"),
     ("weekly report", "weekly"),
+    ("holiday mon-fri", "mon-fri"),
+    ("holiday monday to friday", "monday to friday"),
     ("ring Bob 8 tomorrow morning", "8 tomorrow morning"),
     ("take the pills at 8, 12 and 18", "at 8, 12 and 18"),
     ("do it any day but friday", "friday"),
