@@ -1,5 +1,6 @@
 ARG PYTHON_IMAGE=python:3.13.16-slim
 ARG POSTGRES_IMAGE=postgres:18.6
+ARG CADDY_IMAGE=caddy:2.10.2
 
 FROM ${POSTGRES_IMAGE} AS postgres
 COPY common/database/container_start.sh common/database/pg_hba.conf common/database/roles.sql /opt/todo/
@@ -9,16 +10,26 @@ RUN install -d -o postgres -g 10002 -m 2750 /secrets/workspace
 USER postgres
 ENTRYPOINT ["bash", "/opt/todo/container_start.sh"]
 
+# Only with deploy/compose-tls.yml.
+FROM ${CADDY_IMAGE} AS caddy
+COPY deploy/Caddyfile /srv/Caddyfile
+RUN chmod a+r /srv/Caddyfile && install -d -o 10003 -g 10003 -m 700 /state
+ENV XDG_DATA_HOME=/state
+ENV XDG_CONFIG_HOME=/state
+USER 10003:10003
+ENTRYPOINT ["caddy", "run", "--config", "/srv/Caddyfile"]
+
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /app
 # What the services need: neither tests nor PostgreSQL's binaries are in the image. pyproject.toml says how it is made.
 COPY requirements-runtime.lock .
 RUN python -m venv --without-pip /venv
-RUN python -m pip --python /venv/bin/python install \
+# Without bytecode, which is a third of the packages' size.
+RUN python -m pip --python /venv/bin/python install --no-compile \
     --require-hashes --no-deps --only-binary :all: --requirement requirements-runtime.lock
-# The rooms that .dockerignore lets through; compiled here, because where they run nothing can be written.
+# The packages that .dockerignore lets through.
 COPY . .
-RUN python -m compileall -q --invalidation-mode unchecked-hash . && chmod -R a+rX .
+RUN chmod -R a+rX .
 
 FROM ${PYTHON_IMAGE} AS services
 COPY --from=build /venv /venv
@@ -39,3 +50,5 @@ USER 10002:10002
 CMD ["workspace"]
 
 FROM services
+# In memory, for the other processes of the container. Not for the workspace, where agents' commands may write there.
+ENV PYTHONPYCACHEPREFIX=/tmp/pycache

@@ -189,8 +189,9 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
             return None
         name = f"{self.prefix}_HOST"
         return (
-            f"With AUTH_MODE=none there is no sign-in, so {name} must be a loopback address. Set {name}=127.0.0.1, "
-            "or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine can reach the port."
+            f"With AUTH_MODE=none there is no sign-in, so other machines must not reach {name}={self.own('host')}: set "
+            f"AUTH_MODE=jwt, or {name}=127.0.0.1, or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine can reach the "
+            "port."
         )
 
     @abstractmethod

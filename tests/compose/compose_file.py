@@ -8,12 +8,18 @@ import yaml
 
 from tests.conftest import ROOT
 
-_VARIABLE = re.compile(r"\$\{([A-Z_]+):-([^{}]*)\}")
+TLS = "deploy/compose-tls.yml"
+_VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::[-?]([^{}]*))?\}")
 
 
-def services(variables: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
-    """The services, with the variables of .env and the shell put in."""
-    return _interpolated(_whole()["services"], variables or {})
+def services(variables: Mapping[str, str] | None = None, *more: str) -> dict[str, dict[str, Any]]:
+    """The services, with the variables of .env and the shell put in, and what further files add to them."""
+    found = _whole()["services"]
+    for file in more:
+        for name, service in _whole(file)["services"].items():
+            environment = {**found.get(name, {}).get("environment", {}), **service["environment"]}
+            found[name] = {**found.get(name, {}), **service, "environment": environment}
+    return _interpolated(found, variables or {})
 
 
 def networks(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -50,8 +56,8 @@ def seconds(duration: str) -> int:
     return number * {"s": 1, "m": 60}[unit]
 
 
-def _whole() -> dict[str, Any]:
-    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+def _whole(file: str = "docker-compose.yml") -> dict[str, Any]:
+    return yaml.safe_load((ROOT / file).read_text())
 
 
 def _interpolated(value: Any, variables: Mapping[str, str]) -> Any:
@@ -59,7 +65,7 @@ def _interpolated(value: Any, variables: Mapping[str, str]) -> Any:
         case str():
             filled, found = value, 1
             while found:  # one inside of another too
-                filled, found = _VARIABLE.subn(lambda match: variables.get(match[1]) or match[2], filled)
+                filled, found = _VARIABLE.subn(lambda match: variables.get(match[1]) or match[2] or "", filled)
             rest = filled.split("$$")  # a `$` that is meant
             assert not any("$" in part for part in rest), f"unknown interpolation: {value}"
             return "$".join(rest)

@@ -32,6 +32,7 @@ def images(place: Path) -> dict[str, Image]:
     bases = {
         "${PYTHON_IMAGE}": namespaces.python_image(place),
         "${POSTGRES_IMAGE}": namespaces.postgres_image(place),
+        "${CADDY_IMAGE}": namespaces.BaseImage([]),
     }
     return docker_file.build(place / "stages", bases, {**variables, "HOME": str(Path.home())})
 

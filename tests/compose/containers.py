@@ -16,7 +16,7 @@ from tests.compose import compose_file, docker_file
 from tests.compose.docker_file import Image
 from tests.compose.namespaces import Network
 
-READY_SECONDS = 30
+READY_SECONDS = 120  # as long as the file's health checks wait
 DEFAULT_GRACE = "10s"
 
 

@@ -12,11 +12,13 @@ from pydantic_settings import BaseSettings
 from backend.model.providers import resolve
 from backend.settings import SHUTDOWN_SECONDS
 from backend.settings import Settings as BackendSettings
+from common.settings import ServiceSettings
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
 from tests.settings import example
+from tests.support.stack import SIGN_IN
 from tests.tokens import OTHER_SECRET
 from workspace.settings import Settings as WorkspaceSettings
 
@@ -101,6 +103,40 @@ def test_mcp_url(dotenv: dict[str, str], address: str) -> None:
     assert {compose_file.environment(services[name], dotenv)["MCP_URL"] for name in ("mcp", "backend")} == {address}
 
 
+@pytest.mark.parametrize("name", ["settings", "mcp", "backend"])
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        (SIGN_IN | {"AUTH_AUDIENCE": "https://todo.test"}, None),
+        (SIGN_IN | {"AUTH_AUDIENCE": "todo", "MCP_URL": "http://127.0.0.1:8001/mcp", "TRUSTED_PROXIES": "::1"}, None),
+        ({}, "With AUTH_MODE=none there is no sign-in, so other machines must not reach"),
+        ({"AUTH_MODE": "none"}, "With AUTH_MODE=none there is no sign-in, so other machines must not reach"),
+    ],
+)
+def test_domain_needs_sign_in(
+    name: str, variables: dict[str, str], problem: str | None, clean: pytest.MonkeyPatch
+) -> None:
+    variables = {**variables, "DOMAIN": "todo.test"}
+    service = compose_file.services(variables, compose_file.TLS)[name]
+    for variable, value in compose_file.environment(service, variables).items():
+        clean.setenv(variable, value)
+    clean.setenv("DATABASE_URL", "postgresql://todo_service@postgres/todo")
+    clean.setenv("WORKSPACE_TOKEN_SECRET", OTHER_SECRET)
+    kinds: list[type[ServiceSettings]] = [BackendSettings] if name != "mcp" else []
+    kinds += [McpSettings] if name != "backend" else []
+    for settings in [kind() for kind in kinds]:  # pyright: ignore[reportCallIssue]
+        assert (settings.problem() or "")[: len(problem or "")] == (problem or "")
+        assert (settings.problem() is None) == (problem is None)
+        assert settings.mcp_url == "https://todo.test/mcp"
+        assert "todo.test" in settings.allowed_hosts
+
+
+def test_only_caddy_is_published_with_a_domain() -> None:
+    services = compose_file.services({"DOMAIN": "todo.test"}, compose_file.TLS)
+    published = {port for service in services.values() for port in service.get("ports", ())}
+    assert {port for port in published if not port.startswith("127.0.0.1:")} == set(services["caddy"]["ports"])
+
+
 def test_networks() -> None:
     services = compose_file.services()
     inside: dict[str, set[str]] = {}
@@ -137,18 +173,20 @@ def test_secrets() -> None:
     assert compose_file.volumes() == {"postgres", "owner", "services", "workspace", "backend", "files"}
 
 
-@pytest.mark.parametrize("name", sorted(OURS | {"postgres"}))
+@pytest.mark.parametrize("name", sorted(OURS | {"postgres", "caddy"}))
 def test_limits_and_rights_of_containers(name: str) -> None:
-    service = compose_file.services()[name]
+    service = compose_file.services({}, compose_file.TLS)[name]
     assert re.fullmatch(r"\d+[mg]", service["mem_limit"])
     assert 0 < service["pids_limit"] <= 500
     assert set(service["logging"]["options"]) == {"max-size", "max-file"}
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert not {"privileged", "cap_add", "user"} & set(service)
+    assert not {"privileged", "user"} & set(service)
+    assert service.get("cap_add", []) == (["NET_BIND_SERVICE"] if name == "caddy" else [])
     written = [volume for volume in service.get("volumes", ()) if isinstance(volume, str) or not volume["read_only"]]
-    assert name == "postgres" or written == (["files:/files"] if name == "workspace" else [])
+    allowed = {"workspace": ["files:/files"], "caddy": ["caddy:/state"]}
+    assert name == "postgres" or written == allowed.get(name, [])
 
 
 def test_dependencies_have_health_checks() -> None:
@@ -179,7 +217,7 @@ def test_grace_period_is_longer_than_the_last_run() -> None:
 def test_image_has_the_packages_of_the_services() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     rooms = {path.relative_to(ROOT).parts[0] for path in docker_file.context()}
-    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "client", "evals"}
+    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "client", "evals"} | {"deploy"}
 
 
 def test_nothing_private_is_in_the_image(tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""`deploy/Caddyfile` before a backend and an MCP server, as Caddy of Debian 12 reads it."""
+
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from cli.processes.children import die_with_parent
+from tests.conftest import ROOT, find_free_port
+from tests.logins import as_service
+from tests.processes import ServiceProcess
+from tests.support.stack import AUDIENCE, SIGN_IN
+from tests.tokens import IDP_SECRET, ISSUER, minted
+
+pytestmark = pytest.mark.long(seconds=20)
+
+PROGRAM = shutil.which("caddy") or "/usr/bin/caddy"
+START_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Site:
+    url: str
+    plain_url: str
+    trust: ssl.SSLContext
+
+    def client(self, audience: str = "") -> httpx2.Client:
+        """Of nobody, or of a user whose token is for this audience."""
+        headers = {"accept": "application/json, text/event-stream"}
+        if audience:
+            headers["authorization"] = f"Bearer {minted(IDP_SECRET, iss=ISSUER, aud=audience)}"
+        return httpx2.Client(base_url=self.url, headers=headers, verify=self.trust, trust_env=False, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def site(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    tmp_path = tmp_path_factory.mktemp("caddy")
+    port, plain_port = find_free_port(), find_free_port()
+    url = f"https://localhost:{port}"
+    shared = {**SIGN_IN, "DATABASE_URL": as_service(session_database_url), "MCP_URL": f"{url}/mcp"}
+    offline = ServiceProcess("offline_model", "OFFLINE_PORT", tmp_path / "offline.log", OFFLINE_TOKEN_DELAY="0.1")
+    mcp = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "mcp.log", **shared)
+    backend = ServiceProcess(
+        *("backend", "BACKEND_PORT", tmp_path / "backend.log"),
+        **shared,
+        AGENTS="off",
+        AUTH_AUDIENCE=AUDIENCE,
+        BACKEND_URL=url,
+        MCP_INTERNAL_URL=f"{mcp.url}/mcp",
+        LLM_PROVIDER="offline",
+        LLM_BASE_URL=f"{offline.url}/v1",
+    )
+    with ExitStack() as stack:
+        for service in (offline, mcp, backend):
+            service.start()
+            stack.callback(service.end)
+        caddy = start_caddy(
+            tmp_path,
+            {
+                "http_port 8080": f"http_port {plain_port}",
+                "https_port 8443": f"https_port {port}",
+                "backend:8000": f"127.0.0.1:{backend.port}",
+                "mcp:8001": f"127.0.0.1:{mcp.port}",
+            },
+        )
+        stack.callback(caddy.wait)
+        stack.callback(caddy.send_signal, signal.SIGTERM)
+        offline.wait_until_ready(path="/health")
+        for service in (mcp, backend):
+            service.wait_until_ready()
+        authority = tmp_path / "caddy/pki/authorities/local/root.crt"
+        deadline = time.monotonic() + START_SECONDS
+        while not authority.exists():
+            assert caddy.poll() is None, (tmp_path / "caddy.log").read_text()
+            assert time.monotonic() < deadline, (tmp_path / "caddy.log").read_text()
+            time.sleep(0.05)
+        yield Site(url, f"http://localhost:{plain_port}", ssl.create_default_context(cafile=str(authority)))
+
+
+def start_caddy(directory: Path, places: dict[str, str]) -> subprocess.Popen[bytes]:
+    """With the certificate of its own authority, which it makes for `localhost`."""
+    text = (ROOT / "deploy" / "Caddyfile").read_text()
+    for example, own in places.items():
+        assert example in text, example
+        text = text.replace(example, own)
+    file = directory / "Caddyfile"
+    file.write_text(text)
+    places = {"XDG_DATA_HOME": str(directory), "XDG_CONFIG_HOME": str(directory), "HOME": str(directory)}
+    with (directory / "caddy.log").open("wb") as log:
+        return subprocess.Popen(
+            [PROGRAM, "run", "--config", str(file)],
+            env={**os.environ, **places, "DOMAIN": "localhost"},
+            stdout=log,
+            stderr=log,
+            preexec_fn=die_with_parent(signal.SIGKILL),
+        )
+
+
+def test_page_and_stream(site: Site) -> None:
+    redirect = httpx2.get(site.plain_url, trust_env=False)
+    assert (redirect.status_code, redirect.headers["location"]) == (308, "https://localhost/")
+    with site.client() as http:
+        page = http.get("/")
+        assert page.status_code == 200
+        assert page.headers["strict-transport-security"], "the backend knows that this came by https"
+        assert http.get("/ready").json()["status"] == "ready"
+        assert http.get("/metrics").status_code == 404
+        assert http.post("/chatkit", json={"message": "hello"}).status_code == 401
+
+    events: list[tuple[float, str]] = []
+    with site.client(AUDIENCE) as http, http.stream("POST", "/chatkit", json={"message": "add buy milk"}) as answer:
+        events += [(time.monotonic(), line) for line in answer.iter_lines() if line.startswith("data:")]
+    assert '"status": "completed"' in events[-1][1]
+    assert events[-1][0] - events[0][0] > 0.3, "events arrive as they are sent"
+
+
+def test_tools(site: Site) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_tasks", "arguments": {}}}
+    with site.client() as http:
+        rejected = http.post("/mcp", json=call)
+        assert rejected.status_code == 401
+        assert f"{site.url}/.well-known/oauth-protected-resource/mcp" in rejected.headers["www-authenticate"]
+        assert http.get("/.well-known/oauth-protected-resource/mcp").json()["resource"] == f"{site.url}/mcp"
+    with site.client(f"{site.url}/mcp") as http:
+        assert "tasks" in http.post("/mcp", json=call).json()["result"]["structuredContent"]
