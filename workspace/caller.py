@@ -14,124 +14,122 @@ from fastmcp.tools import ToolResult
 
 from common.tool_server import calls
 from common.tool_server.calls import read_label, user_of_request
-from workspace.commands import tools as running
-from workspace.commands.errors import CommandError
 from workspace.commands.running import Stopped
-from workspace.files import answers, listing
-from workspace.files.folder import Answer, Folder, Store
-from workspace.refusals import NoFolder, Refused
+from workspace.commands.tools import Commands, result_of
+from workspace.errors import NoFolder
+from workspace.files import listing
+from workspace.files.folder import Folder, Store
+from workspace.results import Result, find_result, store_result
 
 _CONTEXT: Context = CurrentContext()
 _locks: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass
-class Room:
+class Workspace:
     """What all calls share."""
 
     store: Store
-    commands: running.Commands
+    commands: Commands
     confinement: str | None = None
     """What commands are confined by; None where there is nothing, and no command."""
-    sweeping: asyncio.Task[None] | None = None
+    cleanup: asyncio.Task[None] | None = None
 
 
 @dataclass(frozen=True)
 class Caller:
-    person: str
+    user: str
     folder: str
-    key: str | None
-    room: Room
+    idempotency_key: str | None
+    workspace: Workspace
 
-    async def read(self, work: Callable[[Folder], Answer]) -> ToolResult:
-        """What the work finds in the folder, in a thread of its own."""
-        return _told(await asyncio.to_thread(self._in_folder, work))
+    async def read(self, work: Callable[[Folder], Result]) -> ToolResult:
+        """`work` in a thread."""
+        return _tool_result(await asyncio.to_thread(self._in_folder, work))
 
-    async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], Answer]) -> ToolResult:
-        """What the work does to the folder, one after the other; what was done before under this key is told again."""
-        asked = {"tool": tool, **arguments}
+    async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], Result]) -> ToolResult:
+        """`work`, after other changes of the user; a call that is sent again gets the result of the first one."""
+        call = {"tool": tool, **arguments}
 
-        def once(folder: Folder) -> Answer:
-            if before := self._before(folder.answers, asked):
-                return before
-            answer = work(folder)
-            self._keep(folder.answers, asked, answer)
-            return answer
+        def change_once(folder: Folder) -> Result:
+            if earlier := self._find_result(folder.results, call):
+                return earlier
+            result = work(folder)
+            self._store_result(folder.results, call, result)
+            return result
 
-        async with one_at_a_time(self.person):
+        async with exclusive(self.user):
             calls.committing()  # a thread is not stopped half way
-            return _told(await asyncio.to_thread(self._in_folder, once))
+            return _tool_result(await asyncio.to_thread(self._in_folder, change_once))
 
     async def search(self, **arguments: Any) -> ToolResult:
-        path, _ = await asyncio.to_thread(self.room.store.paths, self.person, self.folder)
-        return _told(await self._run(path, "search_files", arguments))
+        path, _ = await asyncio.to_thread(self.workspace.store.paths, self.user, self.folder)
+        return _tool_result(await self._run(path, "search_files", arguments))
 
     async def run(self, tool: Literal["run_command", "run_python", "commit"], **arguments: Any) -> ToolResult:
-        """Whoever sends it again with its key waits for its end, and is told that."""
-        asked = {"tool": tool, **arguments}
-        path, kept = await asyncio.to_thread(self.room.store.paths, self.person, self.folder)
-        async with one_at_a_time(self.person, self.folder, self.key or object()):
-            if before := await asyncio.to_thread(self._before, kept, asked):
-                return _told(before)
-            before = await asyncio.to_thread(self._state)
-            answer = await self._run(path, tool, arguments)
-            wrote = listing.changed(before, await asyncio.to_thread(self._state))
-            answer = Answer(answer.text, {**answer.details, "files": wrote})
-            await asyncio.to_thread(self._keep, kept, asked, answer)
-            return _told(answer)
+        """A call that is sent again waits for the end of the first one, and gets its result."""
+        call = {"tool": tool, **arguments}
+        path, results = await asyncio.to_thread(self.workspace.store.paths, self.user, self.folder)
+        async with exclusive(self.user, self.folder, self.idempotency_key or object()):
+            if earlier := await asyncio.to_thread(self._find_result, results, call):
+                return _tool_result(earlier)
+            before = await asyncio.to_thread(self._list_states)
+            result = await self._run(path, tool, arguments)
+            changes = listing.list_changes(before, await asyncio.to_thread(self._list_states))
+            result = Result(result.text, {**result.details, "files": changes})
+            await asyncio.to_thread(self._store_result, results, call, result)
+            return _tool_result(result)
 
-    def _state(self) -> dict[str, listing.Entry] | None:
-        with self.room.store.folder(self.person, self.folder) as folder:
-            return listing.state(folder)
+    def _list_states(self) -> dict[str, listing.Entry] | None:
+        with self.workspace.store.folder(self.user, self.folder) as folder:
+            return listing.list_states(folder)
 
-    async def _run(self, path: Path, tool: str, arguments: dict[str, Any]) -> Answer:
+    async def _run(self, path: Path, tool: str, arguments: dict[str, Any]) -> Result:
         try:
-            done = await getattr(self.room.commands, tool)(self.person, path, **arguments)
-        except CommandError as error:
-            raise Refused(sentence=str(error)) from None
+            return await getattr(self.workspace.commands, tool)(self.user, path, **arguments)
         except Stopped as stopped:
-            # Whoever cancels a command is told how far it came.
+            # A client that cancels a command gets its output so far.
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
-            done = running.answer_of(stopped.ran)
-        return Answer(done.text, done.details)
+            return result_of(stopped.ran)
 
-    def _in_folder(self, work: Callable[[Folder], Answer]) -> Answer:
-        with self.room.store.folder(self.person, self.folder) as folder:
+    def _in_folder(self, work: Callable[[Folder], Result]) -> Result:
+        with self.workspace.store.folder(self.user, self.folder) as folder:
             return work(folder)
 
-    def _before(self, kept: Path, asked: dict[str, Any]) -> Answer | None:
-        return answers.find(kept, self.key, asked) if self.key else None
+    def _find_result(self, results: Path, call: dict[str, Any]) -> Result | None:
+        return find_result(results, self.idempotency_key, call) if self.idempotency_key else None
 
-    def _keep(self, kept: Path, asked: dict[str, Any], answer: Answer) -> None:
-        if self.key:
-            answers.keep(kept, self.key, asked, answer)
+    def _store_result(self, results: Path, call: dict[str, Any], result: Result) -> None:
+        if self.idempotency_key:
+            store_result(results, self.idempotency_key, call, result)
 
 
 @asynccontextmanager
-async def one_at_a_time(*of: object) -> AsyncIterator[None]:
+async def exclusive(*of: object) -> AsyncIterator[None]:
+    """One at a time of those with the same arguments."""
     lock = _locks.setdefault(of, asyncio.Lock())
     async with lock:
         yield
 
 
 async def _caller(context: Context = _CONTEXT) -> Caller:
-    person = user_of_request()
-    assert person, "a call without a token does not come this far"
+    user = user_of_request()
+    assert user, "a call without a token does not come this far"
     if (call := calls.current.get()) is not None:
-        call.owner = person
+        call.owner = user
     request = context.request_context
     meta = (request and request.meta) or {}
     folder = read_label(meta, "todo/folder", longest=100)
     if folder is None:
         raise NoFolder
     key = read_label(meta, "todo/idempotency_key", longest=200)
-    return Caller(person, folder, key, context.lifespan_context["room"])
+    return Caller(user, folder, key, context.lifespan_context["workspace"])
 
 
 CALLER: Caller = Depends(_caller)
 
 
-def _told(answer: Answer) -> ToolResult:
-    return ToolResult(content=answer.text, structured_content=dict(answer.details))
+def _tool_result(result: Result) -> ToolResult:
+    return ToolResult(content=result.text, structured_content=dict(result.details))

@@ -1,65 +1,109 @@
-"""The tools: what a model reads of them, and nothing else. Their order is the order they are listed in."""
+"""The tools and their arguments: what a model reads of them. Their order is the order they are listed in."""
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from fastmcp.tools import Tool, ToolResult
 from mcp_types import ToolAnnotations
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from workspace import arguments as given
 from workspace.caller import CALLER, Caller
 from workspace.commands.tools import DEFAULT_S
 from workspace.files import listing, reading, writing
 
+_PATH = "text, a path in the folder such as notes/plan.md"
 
-async def list_files(path: given.Path = ".", depth: given.Depth = 1, caller: Caller = CALLER) -> ToolResult:
+# What each argument may be, to complete the sentence "<name> must be …"; of one tool, where it differs there.
+RULES = {
+    "path": _PATH,
+    "depth": "a whole number from 1 to 3",
+    "offset": "the number of a line, a whole number of at least 1",
+    "limit": "a whole number of lines from 1 to 2000",
+    "content": "text",
+    "append": "true or false",
+    "old_text": "text",
+    "new_text": "text",
+    "pattern": "text, an extended regular expression",
+    "glob": "text, such as *.md, or left out",
+    "command": "text",
+    "code": "text",
+    "timeout_s": "a whole number of seconds from 1 to 600",
+    "message": "text",
+}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not true or false")
+    return value
+
+
+def _text(value: str) -> str:
+    value.encode()  # raises for what is no text, such as half of a pair
+    return value
+
+
+_Text = Annotated[str, AfterValidator(_text)]
+Path = Annotated[_Text, Field(description="A path in your folder, such as notes/plan.md.")]
+Depth = Annotated[
+    int, Field(ge=1, le=3, description="How many levels of directories to list."), BeforeValidator(_number)
+]
+Offset = Annotated[int, Field(ge=1, description="The number of the first line to read."), BeforeValidator(_number)]
+Limit = Annotated[int, Field(ge=1, le=2000, description="The most lines to read."), BeforeValidator(_number)]
+Content = Annotated[_Text, Field(description="The whole file, or with append the text to add.")]
+Append = Annotated[
+    bool,
+    Field(description="true: add content to the end of the file. false: replace the file."),
+    BeforeValidator(lambda value: False if value is None else value),
+]
+OldText = Annotated[_Text, Field(description="The text to replace, exactly as in the file. It must occur once.")]
+NewText = Annotated[_Text, Field(description="The new text.")]
+Pattern = Annotated[_Text, Field(description="An extended regular expression, as for grep -E.")]
+Glob = Annotated[_Text | None, Field(description="Search only files with such names, for example *.md.")]
+Command = Annotated[_Text, Field(description="A bash command.")]
+Code = Annotated[_Text, Field(description="A Python program.")]
+Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), BeforeValidator(_number)]
+Message = Annotated[_Text, Field(description="A short summary of the changes.")]
+
+
+async def list_files(path: Path = ".", depth: Depth = 1, caller: Caller = CALLER) -> ToolResult:
     """List the files in your folder, or in a directory of it. Names of directories end with a slash."""
-    return await caller.read(partial(listing.names, path=path, depth=depth))
+    return await caller.read(partial(listing.list_directory, path=path, depth=depth))
 
 
-async def read_file(
-    path: given.Path, offset: given.Offset = 1, limit: given.Limit = 2000, caller: Caller = CALLER
-) -> ToolResult:
+async def read_file(path: Path, offset: Offset = 1, limit: Limit = 2000, caller: Caller = CALLER) -> ToolResult:
     """Read a text file, or some of its lines. Each line is shown after its number and a colon, which the file lacks."""
-    return await caller.read(partial(reading.read, path=path, offset=offset, limit=limit))
+    return await caller.read(partial(reading.read_lines, path=path, offset=offset, limit=limit))
 
 
-async def search_files(
-    pattern: given.Pattern, path: given.Path = ".", glob: given.Glob = None, caller: Caller = CALLER
-) -> ToolResult:
+async def search_files(pattern: Pattern, path: Path = ".", glob: Glob = None, caller: Caller = CALLER) -> ToolResult:
     """Find the lines of files that match a pattern."""
     return await caller.search(pattern=pattern, path=path, glob=glob)
 
 
-async def write_file(
-    path: given.Path, content: given.Content, append: given.Append = False, caller: Caller = CALLER
-) -> ToolResult:
+async def write_file(path: Path, content: Content, append: Append = False, caller: Caller = CALLER) -> ToolResult:
     """Write a whole file, replacing it if it exists. With append, add the content to the end of the file instead."""
     wanted = {"path": path, "content": content, "append": append}
     return await caller.change("write_file", wanted, partial(writing.write, **wanted))
 
 
-async def edit_file(
-    path: given.Path, old_text: given.OldText, new_text: given.NewText, caller: Caller = CALLER
-) -> ToolResult:
+async def edit_file(path: Path, old_text: OldText, new_text: NewText, caller: Caller = CALLER) -> ToolResult:
     """Replace old_text, which must occur exactly once in the file, with new_text."""
     wanted = {"path": path, "old_text": old_text, "new_text": new_text}
     return await caller.change("edit_file", wanted, partial(writing.edit, **wanted))
 
 
-async def run_command(
-    command: given.Command, timeout_s: given.Timeout = DEFAULT_S, caller: Caller = CALLER
-) -> ToolResult:
+async def run_command(command: Command, timeout_s: Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:
     """Run a command in your folder. It cannot access other files or the network. Any exit code is a valid result."""
     return await caller.run("run_command", command=command, timeout_s=timeout_s)
 
 
-async def run_python(code: given.Code, timeout_s: given.Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:
+async def run_python(code: Code, timeout_s: Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:
     """Run a Python program in your folder, with the same limits as run_command. The result is what it prints."""
     return await caller.run("run_python", code=code, timeout_s=timeout_s)
 
 
-async def commit(message: given.Message, caller: Caller = CALLER) -> ToolResult:
+async def commit(message: Message, caller: Caller = CALLER) -> ToolResult:
     """Commit all files of the folder to its git repository. The repository is created if there is none."""
     return await caller.run("commit", message=message)
 

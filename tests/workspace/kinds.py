@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from functools import cache
 
+from workspace.confinement.base import Confinement
 from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.confinement import Confinement
 from workspace.confinement.detection import why_not
 from workspace.confinement.landlock import landlock
 from workspace.confinement.unconfined import Unconfined

@@ -78,6 +78,33 @@ class TestSearch:
         assert len((await alice.call("search_files", pattern="second", path="c.txt"))[0]) < 600
         assert (await alice.call("search_files", pattern="-e nothing"))[1]["hits"] == []
 
+    @pytest.mark.parametrize(
+        ("glob", "found"),
+        [
+            ("*.ts", ["a.ts", "lib/src/c.ts", "src/b.ts", "src/deep/d.ts"]),
+            ("**/*.ts", ["a.ts", "lib/src/c.ts", "src/b.ts", "src/deep/d.ts"]),
+            ("src/*.ts", ["src/b.ts"]),
+            ("./src/**", ["src/b.ts", "src/deep/d.ts", "src/e.py"]),
+            ("src/**/*.ts", ["src/b.ts", "src/deep/d.ts"]),
+            ("[!a].ts", ["lib/src/c.ts", "src/b.ts", "src/deep/d.ts"]),
+            ("?.py", ["src/e.py"]),
+        ],
+    )
+    async def test_globs(self, alice: Person, glob: str, found: list[str]) -> None:
+        for path in ("a.ts", "src/b.ts", "lib/src/c.ts", "src/deep/d.ts", "src/e.py"):
+            await put(alice, path, "hit\n")
+        hits = (await alice.call("search_files", pattern="hit", glob=glob))[1]["hits"]
+        assert sorted(hit["path"] for hit in hits) == found
+        if glob.startswith("*."):
+            hits = (await alice.call("search_files", pattern="hit", path="src", glob=glob))[1]["hits"]
+            assert sorted(hit["path"] for hit in hits) == ["src/b.ts", "src/deep/d.ts"]
+
+    async def test_patterns(self, alice: Person) -> None:
+        await put(alice, "a:12:b.txt", "version 42\nletter d\n\ttab: a (b)\n")
+        for pattern, line in ((r"version \d+", 1), (r"[\d]2", 1), (r"\bd$", 2), (r"^\ttab", 3), ("(x|a) ", 3)):
+            hits = (await alice.call("search_files", pattern=pattern))[1]["hits"]
+            assert [(hit["path"], hit["line"]) for hit in hits] == [("a:12:b.txt", line)], pattern
+
     async def test_only_the_first_hits(self, alice: Person) -> None:
         await put(alice, "many", "hit\n" * 1_000)
         assert len((await alice.call("search_files", pattern="hit"))[1]["hits"]) == 200

@@ -167,17 +167,27 @@ async def test_edit_needs_one_place(alice: Person, old: str) -> None:
     assert await content_of(alice, "plan.md") == PLAN.encode()
 
 
-async def test_edit_keeps_line_ends(alice: Person) -> None:
-    await put(alice, "plan.md", b"one\r\ntwo\r\nthree\r\n")
-    await alice.call("edit_file", path="plan.md", old_text="one\ntwo", new_text="1\n2")
-    assert await content_of(alice, "plan.md") == b"1\r\n2\r\nthree\r\n"
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        (b"one\r\ntwo\r\nthree\r\n", "one\ntwo", "1\n2", b"1\r\n2\r\nthree\r\n"),
+        (b"one\r\ntwo\r\n", "one", "1\n2", b"1\r\n2\r\ntwo\r\n"),
+        (b"one\ntwo\r\nthree\nfour\n", "three\nfour", "3\n4", b"one\ntwo\r\n3\n4\n"),
+        (b"one\ntwo\r\nthree\nfour\n", "one\ntwo\nthree", "1\n2", b"1\n2\nfour\n"),
+        (b"one\ntwo\r\nthree\n", "two\nthree", "2\n3\n4", b"one\n2\r\n3\r\n4\n"),
+        (b"one\r\ntwo.\r\n", "two.\n", "2\n", b"one\r\n2\r\n"),
+    ],
+)
+async def test_edit_keeps_line_ends(alice: Person, before: bytes, old: str, new: str, after: bytes) -> None:
+    await put(alice, "plan.md", before)
+    await alice.call("edit_file", path="plan.md", old_text=old, new_text=new)
+    assert await content_of(alice, "plan.md") == after
 
 
 async def test_depth_of_directories(alice: Person) -> None:
     """None that is written makes the folder too deep to be counted."""
-    assert await alice.refusal("write_file", path="d/" * 64 + "a", content="x")
-    await alice.call("write_file", path="d/" * 63 + "a", content="x")
-    await alice.call("write_file", path="b", content="there is still room")
+    await alice.call("write_file", path="d/" * 90 + "a", content="x")
+    await alice.call("write_file", path="b", content="there is still space")
 
 
 @pytest.mark.parametrize("path", ["link", "pipe", "dir", "none", "door/passwd"])

@@ -63,6 +63,24 @@ def test_an_archive_has_all_files_of_one_person_and_nothing_that_leads_elsewhere
             assert content.read() == b"hers"
 
 
+def test_an_archive_of_a_deep_folder(root: Path) -> None:
+    (folder,) = root.glob("[0-9a-f]*/cnv_2")
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(3_000):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    for path in (folder, folder / "d"):
+        os.chown(path, root.stat().st_uid, -1)
+    done = run(root, "export", "--user=alice")
+    assert (done.returncode, done.stderr) == (0, b"")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        assert max(member.name.count("/") for member in archive) == 3_000
+    assert run(root, "forget", "--user=alice").returncode == 0
+
+
 def test_a_person_who_is_forgotten_has_no_files_and_others_have_theirs(root: Path) -> None:
     assert run(root, "forget", "--user=alice").stdout == b"Deleted for good: folders 2.\n"
     for command in ("forget", "export"):

@@ -32,8 +32,8 @@ class Limits:
     def applied(self, argv: Sequence[str], seconds: int, *, others: int | None) -> list[str]:
         """The command that sets them, in the confinement, and then becomes `argv`.
 
-        `others` is how many of the account's processes the kernel counts with the command's; None where that is not
-        known, and there is no limit then. Where there are any, it also counts what other commands start meanwhile.
+        `others` is how many of the account's processes the kernel counts with the command's. If it is not known (None),
+        their number is not limited. If there are any, there is space for those that other commands start later.
         """
         processes = "-" if others is None else self.processes * (_OTHER_COMMANDS if others else 1) + others
         processor_seconds = seconds * (os.cpu_count() or 1) + 5  # what is left of a time limit that failed
@@ -61,5 +61,4 @@ def _read(path: str) -> bytes:
 
 
 LIMITS = Limits()
-ONLY_LESS = Limits(file_bytes=1024**2)
-"""In a folder that holds too much: enough to delete, not to go on."""
+ONLY_REMOVE = Limits(file_bytes=0)

@@ -44,8 +44,8 @@ def _decoded(data: bytes) -> str:
     return text.replace("\N{REPLACEMENT CHARACTER}", "?").replace("\0", "?")  # which no database stores
 
 
-def shown(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:
-    """The end of it, whole lines where there are any, with a first line that says so."""
+def shorten(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:
+    """The end of a long text, in whole lines if it has any, after a line that says so."""
     lines = text.rstrip("\n").split("\n")
     data = "\n".join(lines[-most_lines:]).encode()
     if len(lines) <= most_lines and len(data) <= most_bytes:

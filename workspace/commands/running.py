@@ -5,19 +5,19 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from workspace.commands.limits import LIMITS, Limits, processes_of_account
 from workspace.commands.output import Output
-from workspace.confinement.confinement import Confinement, Launch
+from workspace.confinement.base import Confinement, Launch
 
 TIMED_OUT, STOPPED, TOO_MUCH = 124, 130, 153
 _GRACE_SECONDS = 5.0  # for what is killed to be gone
-_CHECK_SECONDS = 2.0
-Check = Callable[[Path], str | None]
-"""The sentence that says what a folder holds too much of, else None; it may take a while, and runs in a thread."""
+Watch = Callable[[int], Coroutine[Any, Any, str]]
+"""Given the first process of a command, returns a sentence when the command must be ended."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Ran:
 
 
 class Stopped(asyncio.CancelledError):
-    """Whoever waited for the command was cancelled; `ran` has its output so far."""
+    """The caller was cancelled while the command ran; `ran` has its output so far."""
 
     def __init__(self, ran: Ran) -> None:
         super().__init__("the command was stopped")
@@ -55,15 +55,14 @@ async def run(
     stdin: bytes | None = None,
     limits: Limits = LIMITS,
     stop: asyncio.Event | None = None,
-    check: Check | None = None,
+    watch: Watch | None = None,
 ) -> Ran:
     """Nothing of the command is left when this returns, whether it ended, `stop` was set or the caller cancelled.
 
-    Raises `Stopped`, which is the caller's own cancellation with the output in it. A command that makes `check` say
-    something is ended.
+    Raises `Stopped`, which is the caller's own cancellation with the output in it.
     """
     stop = stop or asyncio.Event()
-    running = asyncio.ensure_future(_run(confinement, folder, argv, timeout_s, stdin, limits, stop, check))
+    running = asyncio.ensure_future(_run(confinement, folder, argv, timeout_s, stdin, limits, stop, watch))
     cancelled = False
     while not running.done():
         try:
@@ -85,14 +84,14 @@ async def _run(
     stdin: bytes | None,
     limits: Limits,
     stop: asyncio.Event,
-    check: Check | None,
+    watch: Watch | None,
 ) -> Ran:
     began = time.monotonic()
     others = 0 if confinement.counted_alone else await asyncio.to_thread(processes_of_account)
     with confinement.launch(folder, limits.applied(argv, timeout_s, others=others)) as launch:
         process = await _Process.start(launch, stdin)
     try:
-        reason = await _end(process, folder, timeout_s, stop, check)
+        reason = await _end(process, timeout_s, stop, watch)
     finally:
         await process.end()
     ran = Ran(
@@ -115,24 +114,16 @@ async def _run(
             return replace(ran, exit_code=TOO_MUCH).with_note(f"ended: {sentence}")
 
 
-async def _end(process: "_Process", folder: Path, timeout_s: int, stop: asyncio.Event, check: Check | None) -> str:
-    """Wait for it: "ended", "time", "stop", or what the folder holds too much of."""
-    waits = [asyncio.ensure_future(event.wait()) for event in (process.exited, stop)]
-    deadline = time.monotonic() + timeout_s
-    pause = _CHECK_SECONDS
+async def _end(process: "_Process", timeout_s: int, stop: asyncio.Event, watch: Watch | None) -> str:
+    """Wait for it: "ended", "time", "stop", or the sentence of its watch."""
+    exited, stopped = (asyncio.ensure_future(event.wait()) for event in (process.exited, stop))
+    watching = asyncio.ensure_future(watch(process.id)) if watch else None
+    waits = [exited, stopped, *([watching] if watching else [])]
     try:
-        while (left := deadline - time.monotonic()) > 0:
-            await asyncio.wait(waits, timeout=min(pause, left) if check else left, return_when=asyncio.FIRST_COMPLETED)
-            if process.exited.is_set():
-                return "ended"
-            if stop.is_set():
-                return "stop"
-            if check and time.monotonic() < deadline:
-                began = time.monotonic()
-                if problem := await asyncio.to_thread(check, folder):
-                    return problem
-                pause = max(_CHECK_SECONDS, 10 * (time.monotonic() - began))
-        return "time"
+        await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        if watching and watching.done():
+            return watching.result()
+        return "ended" if exited.done() else "stop" if stopped.done() else "time"
     finally:
         for wait in waits:
             wait.cancel()
@@ -164,6 +155,11 @@ class _Process(asyncio.SubprocessProtocol):
             pipe.write(stdin)
             pipe.close()
         return process
+
+    @property
+    def id(self) -> int:
+        assert self._transport
+        return self._transport.get_pid()
 
     @property
     def exit_code(self) -> int:

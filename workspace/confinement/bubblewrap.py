@@ -10,10 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement import call_filter, readable_paths
+from workspace.confinement import base, call_filter
+from workspace.confinement.base import (
+    Launch,
+    Name,
+    ended_first,
+    environment,
+    launcher_command,
+    launcher_script,
+    own_python,
+)
 from workspace.confinement.call_filter import UNKNOWN_PROCESSOR
-from workspace.confinement.confinement import Launch, Name, ended_first, environment
-from workspace.confinement.launch import launcher_command, launcher_script, own_python
 
 FOLDER, _HOME, _TEMPORARY = "/workspace", "/tmp/home", "/tmp"  # noqa: S108
 _MEMORY_BYTES = 64 * 1024**2  # of each directory that is in memory
@@ -33,7 +40,7 @@ class Bubblewrap:
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
-        readable_paths.check(folder)
+        base.check_folder(folder)
         python = str(own / "bin/python3") if (own := own_python()) else "python3"
         with launcher_script(self.calls, folder=FOLDER) as script:
             whole = [self.program, *_arguments(folder), "--", *launcher_command(python, script, argv)]
@@ -45,21 +52,21 @@ def bubblewrap() -> Bubblewrap | str:
     """Or why there is none."""
     if (program := shutil.which("bwrap")) is None:
         return "the program bwrap is missing: install bubblewrap"
-    if problem := readable_paths.problem():
+    if problem := base.find_exposure():
         return problem
     return Bubblewrap(program, calls) if (calls := call_filter.with_namespaces()) else UNKNOWN_PROCESSOR
 
 
 def _arguments(folder: Path) -> Iterator[str]:
-    """Its root is memory that nobody can write to; a second user namespace below it forbids further ones."""
+    """The root is in memory and read-only; a second user namespace below it forbids further ones."""
     yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
     yield from ("--cap-drop", "ALL", "--hostname", "workspace")
-    for path in readable_paths.PROGRAMS:
+    for path in base.PROGRAMS:
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         else:
             yield from ("--ro-bind-try", path, path)
-    for path in readable_paths.SETTINGS:
+    for path in base.SETTINGS:
         yield from ("--ro-bind-try", path, path)
     if python := own_python():
         yield from ("--ro-bind", str(python), str(python))

@@ -45,14 +45,13 @@ def without_namespaces(abi: int) -> bytes | None:
         more += _on(numbers, processor, _only(allowed))
     if abi < 3:
         more += _on(calls.TRUNCATE, processor, [(_RETURN, 0, 0, _EPERM)])
-    by_descriptor, of_descriptor = calls.LEASE_OR_WATCH, calls.CHANGE_FILE_BY_IOCTL
+    of_descriptor = calls.CHANGE_FILE_BY_IOCTL
     if abi < 6:
         more += _on(calls.KILL, processor, _only({0: (0,)}))
-        by_descriptor += calls.SIGNAL_BY_DESCRIPTOR
+        more += _on(calls.FCNTL, processor, _never(1, calls.LEASE_OR_WATCH + calls.SIGNAL_BY_DESCRIPTOR))
         of_descriptor += calls.OWNER_OF_DESCRIPTOR
         for numbers in calls.SIGNALS.values():
             more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
-    more += _on(calls.FCNTL, processor, _never(1, by_descriptor))
     more += _on(calls.IOCTL, processor, _never(1, of_descriptor))
     # Each end of a pair for datagrams can send to any socket.
     return _assembled(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
@@ -72,6 +71,7 @@ def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterab
     ]
     for numbers in calls.REFUSED.values():
         program += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+    program += _on(calls.FCNTL, processor, _never(1, calls.LEASE_OR_WATCH))
     program += _on(calls.SOCKET, processor, _only({0: sockets}))
     program += _on(
         calls.SOCKETPAIR,
@@ -83,9 +83,9 @@ def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterab
     # The launcher counts what is added; everything else about epoll costs nobody anything.
     added = [(_LOAD, 0, 0, _low_word(1)), (_EQUAL, 0, 1, calls.EPOLL_CTL_ADD), (_RETURN, 0, 0, _NOTIFY)]
     program += _on(calls.EPOLL_CTL, processor, [*added, (_RETURN, 0, 0, _ALLOW)])
-    # Blocks beyond a file's end, which no limit of a file's size bounds; whoever is told so writes zeros instead.
+    # Blocks beyond a file's end are not bounded by its largest size. Programs write zeros where this is not supported.
     program += _on(calls.FALLOCATE, processor, _only({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
-    # Its flags lie in memory, where a filter cannot look: who is told that there is no such call uses clone.
+    # Its flags lie in memory, where a filter cannot look. Programs use clone where there is no such call.
     program += _on(calls.CLONE3, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from workspace.confinement.base import Confinement, Name
 from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.confinement import Confinement, Name
 from workspace.confinement.landlock import landlock
 from workspace.confinement.sandbox_exec import sandbox_exec
 from workspace.confinement.unconfined import Unconfined

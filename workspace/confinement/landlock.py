@@ -13,14 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement import call_filter, readable_paths
+from workspace.confinement import base, call_filter
+from workspace.confinement.base import (
+    Launch,
+    Name,
+    environment,
+    launcher_command,
+    launcher_script,
+    own_python,
+    system_python,
+)
 from workspace.confinement.call_filter import UNKNOWN_PROCESSOR
-from workspace.confinement.confinement import Launch, Name, environment
-from workspace.confinement.launch import launcher_command, launcher_script, own_python, system_python
 
 _CREATE_RULESET, _VERSION = 444, 1
 # bash -l reads it, and complains where it is there and cannot.
-_SETTINGS = (*readable_paths.SETTINGS, "/etc/profile")
+_SETTINGS = (*base.SETTINGS, "/etc/profile")
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class Landlock:
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
-        readable_paths.check(folder)
+        base.check_folder(folder)
         python = own_python()
         real = os.path.realpath(folder)
         temporary = os.path.join(real, ".todo-tmp")
@@ -43,8 +50,8 @@ class Landlock:
             self.calls,
             folder=real,
             landlock_version=self.abi,
-            readable=[*readable_paths.PROGRAMS, *_SETTINGS, *([str(python)] if python else [])],
-            devices=readable_paths.DEVICES,
+            readable=[*base.PROGRAMS, *_SETTINGS, *([str(python)] if python else [])],
+            devices=base.DEVICES,
             temporary=temporary,
         ) as script:
             above = os.path.dirname(real)
@@ -57,7 +64,7 @@ def landlock(abi: int | None = None) -> Landlock | str:
     """Or why there is none; with an older version than the kernel's, as on a kernel that has that one."""
     if sys.platform != "linux" or (found := _version()) < 1:
         return "the kernel has no Landlock"
-    if problem := readable_paths.problem():
+    if problem := base.find_exposure():
         return problem
     # This one first; under another account than the one it was installed by, it may be out of reach.
     pythons = (sys.executable, system_python())

@@ -142,7 +142,7 @@ def install_filter(program: bytes) -> int:
 
 
 class NotifiedCalls:
-    """System calls of a command that its launcher decides or makes; the caller waits meanwhile.
+    """System calls of a command that wait until its launcher has decided or made them.
 
     Landlock does not look at modes and times of files, and all files of an account are that account's to change. How
     many descriptors epoll watches is limited for the whole account, whose services end when nothing is left of that.
@@ -252,7 +252,8 @@ def _find_program(name: str) -> str:
 
 
 def _leave_launcher() -> None:
-    """Become a session of its own, which ends with the launcher, and before it where memory runs out."""
+    """Become a session of its own that ends with the launcher, before it where memory runs out, and that is nicer."""
+    os.nice(5)
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
@@ -315,7 +316,7 @@ def _kill_all() -> None:
                 pass
         except ChildProcessError:
             return
-        for pid in _descendants():
+        for pid in descendants(os.getpid()):
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
@@ -323,7 +324,7 @@ def _kill_all() -> None:
         time.sleep(0.001)
 
 
-def _descendants() -> list[int]:
+def descendants(process: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -334,7 +335,7 @@ def _descendants() -> list[int]:
                 continue  # it has ended
             children.setdefault(parent, []).append(int(name))
     found: list[int] = []
-    look = [os.getpid()]
+    look = [process]
     while look:
         look = [child for parent in look for child in children.get(parent, ())]
         found += look

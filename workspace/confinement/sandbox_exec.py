@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement.confinement import Launch, Name, environment
-from workspace.confinement.launch import own_python
+from workspace.confinement.base import Launch, Name, environment, own_python
 
 _EMPTY = "/var/empty"  # a directory of the system's
 _PROFILE = """(version 1)

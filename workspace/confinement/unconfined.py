@@ -1,4 +1,4 @@
-"""No confinement, for one person on a machine of their own who has asked for it."""
+"""No confinement, for a user on a machine of their own, who has asked for it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement.confinement import Launch, Name, ended_first, environment
+from workspace.confinement.base import Launch, Name, ended_first, environment
 
 _NO_HOME = "/nonexistent"
 

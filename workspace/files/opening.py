@@ -1,7 +1,7 @@
-"""Opening what is in a folder, whatever a command may have put there, or puts there meanwhile.
+"""Opens what is in a folder, whatever a command has put there, or puts there at the same time.
 
 Each name of a path is opened from the descriptor of the directory above it, and never where it is a symbolic link: what
-is renamed or replaced meanwhile can lead nowhere else.
+is renamed or replaced at the same time can lead nowhere else.
 """
 
 import errno
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from common.text import is_storable
 from common.tool_server.refusals import Refusal, shown
-from workspace.refusals import (
+from workspace.errors import (
     BehindLink,
     DiskFull,
     NoDirectory,

@@ -1,135 +1,120 @@
-"""How much a folder may hold, and all folders of a person together."""
+"""How much a folder may hold, and all folders of a user together."""
 
 import os
-import sys
+import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from workspace.errors import CannotBeCounted, FolderFull, UserFull
 from workspace.files import walking
-from workspace.refusals import FolderFull, PersonFull, TooDeep
-
-DEEPEST = 64  # directories; each is a descriptor while it is counted
 
 
 class Amount(NamedTuple):
-    """Everything that is in a folder counts as a file: directories, links and FIFOs, too."""
+    """Bytes on the disk, or of a file where it is longer than that; everything in a folder counts as a file."""
 
     bytes: int
     files: int
+
+    def plus(self, size: int, files: int) -> "Amount":
+        return Amount(self.bytes + size, self.files + files)
+
+    def exceeded(self, most: "Amount") -> str | None:
+        """Of what this is more."""
+        return "bytes" if self.bytes > most.bytes else "files" if self.files > most.files else None
+
+
+NOTHING = Amount(0, 0)
 
 
 @dataclass(frozen=True)
 class Quota:
-    """`of_person`: what all folders of a person may hold; without it as much as they like."""
+    """`of_user` is what all folders of a user may hold; without it as much as they like."""
 
     bytes: int
     files: int
-    of_person: Amount | None = None
+    of_user: Amount | None = None
     _known: dict[Path, dict[str, Amount]] = field(default_factory=dict[Path, dict[str, Amount]], compare=False)
-    """What folders held when they were last looked at: before each write, while a command runs and after it."""
+    """What folders held when they were counted last: before each write, while a command runs and after it."""
 
-    def check(self, folder: Path, *, more_bytes: int = 0, more_files: int = 0) -> None:
-        """Raises a `Refusal` where the folder, or its person, has more than it may, or would with that much more.
+    @property
+    def of_folder(self) -> Amount:
+        return Amount(self.bytes, self.files)
 
-        Who writes then is the only one of their person's that does: else two could take the same room.
+    def check(self, folder: Path, *, more: Amount = NOTHING) -> Amount:
+        """How much more the folder may hold; raises a `Refusal` where it has too much, or would with that much more.
+
+        Who writes then is the only one of their user's that does: else two could take the same space.
         """
-        try:
-            count = _Count(Amount(self.bytes, self.files), more_bytes, more_files)
-            with walking.opened(folder) as descriptor:
-                count.add(descriptor, depth=1)
-        except _Over as over:
-            raise FolderFull(most=getattr(self, over.what), what=over.what) from None
-        if self.of_person is None:
-            return
-        try:
-            try:
-                self._check_person(folder, count, self.of_person)
-            except _Over:  # by what was known of the others, which may be less by now
-                self._check_person(folder, count, self.of_person, anew=True)
-        except _Over as over:
-            raise PersonFull(most=getattr(self.of_person, over.what), what=over.what) from None
+        used = measure(folder, self.of_folder).plus(*more)
+        if what := used.exceeded(self.of_folder):
+            raise FolderFull(most=getattr(self, what), what=what)
+        left = _left(self.of_folder, used)
+        if self.of_user is None:
+            return left
+        total = self._of_user(folder, used)
+        if total.exceeded(self.of_user):  # by what was known of the others, which may be less by now
+            total = self._of_user(folder, used, anew=True)
+        if what := total.exceeded(self.of_user):
+            raise UserFull(most=getattr(self.of_user, what), what=what)
+        of_user = _left(self.of_user, total)
+        return Amount(min(left.bytes, of_user.bytes), min(left.files, of_user.files))
 
-    def _check_person(self, folder: Path, count: "_Count", most: Amount, *, anew: bool = False) -> None:
+    def _of_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
         """Several threads may be at it: each changes what is known in its place."""
         known = self._known.setdefault(folder.parent, {})
-        known[folder.name] = Amount(count.bytes, count.files)
-        total = _Count(most, count.bytes, count.files)
+        known[folder.name] = used
         names = os.listdir(folder.parent)
         for name in names:
-            if name == folder.name:
-                continue
-            if anew or name not in known:
-                known[name] = self._held(folder.parent / name, most)
-            total.take(*known[name])
+            if name != folder.name and (anew or name not in known):
+                known[name] = self._of_other(folder.parent / name)
         for removed in {*known} - {*names}:
             known.pop(removed, None)
+        amounts = [known.get(name, NOTHING) for name in names]
+        return Amount(sum(amount.bytes for amount in amounts), sum(amount.files for amount in amounts))
 
-    def _held(self, folder: Path, most: Amount) -> Amount:
-        """No further than matters; one that is nested too deeply to be counted counts as a full one."""
-        count = _Count(most)
+    def _of_other(self, folder: Path) -> Amount:
         try:
-            with suppress(_Over, FileNotFoundError), walking.opened(folder) as descriptor:
-                count.add(descriptor, depth=1)
-        except TooDeep:
-            return Amount(self.bytes, self.files)
-        return Amount(count.bytes, count.files)
+            return measure(folder, self.of_folder)
+        except FileNotFoundError:
+            return NOTHING
+        except CannotBeCounted:
+            return self.of_folder
 
 
-def held(folder: Path) -> Amount | None:
-    """All of it, however much; None for one that is nested too deeply to be counted."""
-    count = _Count(Amount(sys.maxsize, sys.maxsize))
+def measure(folder: Path, most: Amount | None = None) -> Amount:
+    """What a folder holds, counted to the end or until it is more than `most`."""
+    total = NOTHING
     try:
-        with walking.opened(folder) as descriptor:
-            count.add(descriptor, depth=1)
-    except TooDeep:
-        return None
-    return Amount(count.bytes, count.files)
+        with walking.opened(folder) as directory:
+            for entry in walking.tree(directory):
+                total = total.plus(_bytes(entry.status), 1)
+                if most and total.exceeded(most):
+                    break
+    except walking.Moved:
+        raise CannotBeCounted from None
+    return total
 
 
-class _Over(Exception):
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
+def measure_unlinked(folder: Path, processes: Iterable[int]) -> int:
+    """Bytes of files without a name that these processes have open on the folder's file system."""
+    device, found = folder.stat().st_dev, dict[int, int]()
+    for process in processes:
+        with suppress(OSError):  # it has ended
+            descriptors = os.listdir(f"/proc/{process}/fd")
+            for descriptor in descriptors:
+                with suppress(OSError):
+                    status = os.stat(f"/proc/{process}/fd/{descriptor}")
+                    if not status.st_nlink and status.st_dev == device and stat.S_ISREG(status.st_mode):
+                        found[status.st_ino] = _bytes(status)
+    return sum(found.values())
 
 
-@dataclass
-class _Count:
-    """Ends as soon as it is too much: nobody waits until millions of files are counted."""
+def _bytes(status: os.stat_result) -> int:
+    return max(status.st_size, status.st_blocks * 512)
 
-    most: Amount
-    bytes: int = 0
-    files: int = 0
 
-    def __post_init__(self) -> None:
-        self.take(0, 0)
-
-    def take(self, more_bytes: int, more_files: int) -> None:
-        self.bytes += more_bytes
-        self.files += more_files
-        if self.bytes > self.most.bytes:
-            raise _Over("bytes")
-        if self.files > self.most.files:
-            raise _Over("files")
-
-    def add(self, descriptor: int, *, depth: int) -> None:
-        if depth > DEEPEST:
-            raise TooDeep(most=DEEPEST)
-        with os.scandir(descriptor) as found:
-            for entry in found:
-                try:
-                    is_directory = walking.is_directory(entry)
-                    size = entry.stat(follow_symlinks=False).st_size
-                except FileNotFoundError:  # removed meanwhile
-                    continue
-                self.take(size, 1)
-                if is_directory:
-                    self._add_below(descriptor, entry.name, depth)
-
-    def _add_below(self, descriptor: int, name: str, depth: int) -> None:
-        try:
-            with walking.entered(descriptor, name) as below:
-                self.add(below, depth=depth + 1)
-        except (FileNotFoundError, NotADirectoryError):  # removed or replaced meanwhile
-            return
+def _left(most: Amount, used: Amount) -> Amount:
+    return Amount(most.bytes - used.bytes, most.files - used.files)

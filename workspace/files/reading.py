@@ -1,23 +1,29 @@
 """A file as a model reads it: a page of its lines, each with its number."""
 
+import codecs
+import mimetypes
 import os
 from collections.abc import Iterator
 
-from workspace.files import opening, text
-from workspace.files.folder import Answer, Folder
-from workspace.refusals import Binary, OffsetBehindEnd
+from workspace.errors import Binary, OffsetBehindEnd
+from workspace.files import opening
+from workspace.files.folder import Folder
+from workspace.results import Result
 
+MOST_LINES = 2_000
+MOST_BYTES = 50_000
+_LOOKED_AT = 8_192  # bytes at a file's beginning in which text has no NUL
 _PIECE = 65_536  # bytes that are read at once; a longer line comes in several
 _AROUND = 1_500  # bytes of what is said beside the lines, with the longest path
 
 
-def read(folder: Folder, path: str, *, offset: int = 1, limit: int = text.MOST_LINES) -> Answer:
+def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_LINES) -> Result:
     with opening.file(folder.descriptor, path) as opened:
-        binary = Binary(path=path, size=opened.size, type=text.type_of(path))
-        if not text.may_be_text(os.pread(opened.descriptor, 8_192, 0)):
+        binary = Binary(path=path, size=opened.size, type=type_of(path))
+        if not may_be_text(os.pread(opened.descriptor, 8_192, 0)):
             raise binary
         try:
-            lines, total = _page(opened.descriptor, offset, min(limit, text.MOST_LINES))
+            lines, total = _page(opened.descriptor, offset, min(limit, MOST_LINES))
         except UnicodeDecodeError:
             raise binary from None
         if offset > max(total, 1):
@@ -26,13 +32,13 @@ def read(folder: Folder, path: str, *, offset: int = 1, limit: int = text.MOST_L
     more = [f"(Lines {last + 1:,} to {total:,} follow. Continue with offset={last + 1}.)"] if last < total else []
     shown = "\n".join([f"File: {path} ({total:,} {'line' if total == 1 else 'lines'})", *lines, *more])
     page = {"offset": offset, "lines": len(lines)}
-    return Answer(shown, {"path": path, "total_lines": total, "bytes": opened.size, **page})
+    return Result(shown, {"path": path, "total_lines": total, "bytes": opened.size, **page})
 
 
 def _page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
     """The lines from `offset` on with their numbers, as many as fit, and how many the file has."""
     lines: list[str] = []
-    room = text.MOST_BYTES - _AROUND
+    room = MOST_BYTES - _AROUND
     total = 0
     for number, line in _lines(descriptor):
         total = number
@@ -44,7 +50,7 @@ def _page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
         if size <= room:
             lines.append(numbered)
         elif not lines:  # a line that no page could hold
-            lines.append(f"{text.cut(numbered, room)} (the line continues)")
+            lines.append(f"{cut(numbered, room)} (the line continues)")
         room -= size
     return lines, total
 
@@ -62,3 +68,35 @@ def _lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
                 number, beginning = number + 1, b""
         if beginning:
             yield number, beginning
+
+
+def is_text(content: bytes) -> bool:
+    """Whether a whole file is text."""
+    if b"\0" in content[:_LOOKED_AT]:
+        return False
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def may_be_text(beginning: bytes) -> bool:
+    """Whether a file that begins so can be text; its end may be in the middle of a character."""
+    if b"\0" in beginning:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(beginning)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def type_of(name: str) -> str:
+    """What a file is by its name."""
+    return mimetypes.guess_type(name)[0] or "of unknown type"
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many bytes of UTF-8, between two characters."""
+    return text.encode()[:most].decode(errors="ignore")

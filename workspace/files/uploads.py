@@ -1,4 +1,4 @@
-"""Which files of a folder its person put in, known by what they held then: all else may be by whoever works there."""
+"""The files of a folder that its user uploaded, known by their hashes: everything else may be of an agent."""
 
 import hashlib
 import json
@@ -12,57 +12,57 @@ from common.tool_server.refusals import Refusal
 from workspace.files import opening, walking, writing
 from workspace.files.folder import Folder
 
-_MOST = 1_000  # of a folder: the oldest are its person's no more
+_MOST = 1_000  # of a folder: the oldest are forgotten
 _PIECE = 1_000_000  # bytes
-_GIVEN = "uploads"
+_UPLOADS = "uploads"
 
 
 class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
-def keep(folder: Folder, path: str, digest: Digest) -> None:
-    """Remember what was put in, where no command sees it."""
+def record(folder: Folder, path: str, digest: Digest) -> None:
+    """Record an upload, where no command sees it."""
     path = "/".join(opening.names(path))
     for directory in (folder.uploads.parent, folder.uploads):
         with suppress(FileExistsError):
             directory.mkdir(mode=0o700)
-    record = folder.uploads / f"{hashlib.sha256(path.encode()).hexdigest()}.json"
-    fresh = record.with_suffix(".new")
+    path_of_record = folder.uploads / f"{hashlib.sha256(path.encode()).hexdigest()}.json"
+    fresh = path_of_record.with_suffix(".new")
     fresh.write_text(json.dumps({"path": path, "sha256": digest.hexdigest()}))
-    fresh.replace(record)
+    fresh.replace(path_of_record)
     if len(records := [*folder.uploads.iterdir()]) > _MOST:
         min(records, key=lambda one: one.stat().st_mtime_ns).unlink()
 
 
-def give(folder: Folder, other: Folder) -> list[str]:
-    """Copy those that are as they were put in into another folder, in place of what it was given before.
+def copy(folder: Folder, other: Folder) -> list[str]:
+    """Copy the uploads that are unchanged into another folder, whose earlier copies are removed.
 
-    Returns their paths. What is no such file any more is left out; raises a `Refusal` where there is no room.
+    Returns their paths; raises a `Refusal` where the other folder is full.
     """
     _clear(other)
-    given: list[str] = []
-    for path, digest in _kept(folder.uploads):
+    copied: list[str] = []
+    for path, digest in _records(folder.uploads):
         try:
             with opening.file(folder.descriptor, path) as opened, writing.incoming(other) as (name, descriptor):
                 if _copy(opened.descriptor, descriptor) == digest:
-                    writing.put(other, f"{_GIVEN}/{path}", name, descriptor)
-                    given.append(path)
+                    writing.put(other, f"{_UPLOADS}/{path}", name, descriptor)
+                    copied.append(path)
         except Refusal as refusal:
             if refusal.kind == "limit":
                 raise
-    return sorted(given)
+    return sorted(copied)
 
 
-def _kept(records: Path) -> Iterator[tuple[str, str]]:
-    if records.is_dir():
-        for record in records.glob("*.json"):
-            kept = json.loads(record.read_text())
-            yield kept["path"], kept["sha256"]
+def _records(directory: Path) -> Iterator[tuple[str, str]]:
+    if directory.is_dir():
+        for file in directory.glob("*.json"):
+            record = json.loads(file.read_text())
+            yield record["path"], record["sha256"]
 
 
 def _copy(source: int, target: int) -> str:
-    """The hash of what was copied, so that it is the same whatever is done to the source meanwhile."""
+    """Returns the hash of what was copied, which may differ from what the source holds now."""
     digest = hashlib.sha256()
     with os.fdopen(os.dup(source), "rb") as reading, os.fdopen(os.dup(target), "wb") as written:
         while piece := reading.read(_PIECE):
@@ -73,8 +73,8 @@ def _copy(source: int, target: int) -> str:
 
 def _clear(folder: Folder) -> None:
     try:
-        os.unlink(_GIVEN, dir_fd=folder.descriptor)
+        os.unlink(_UPLOADS, dir_fd=folder.descriptor)
     except FileNotFoundError:
         return
     except (IsADirectoryError, PermissionError):  # as Linux and macOS say of a directory
-        walking.remove(folder.descriptor, _GIVEN)
+        walking.remove(folder.descriptor, _UPLOADS)

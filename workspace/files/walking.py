@@ -4,14 +4,16 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from workspace.files.opening import DIRECTORY, FILE
 
 _ALL = 0o700
 _READING = 0o500
+_OPEN_DIRECTORIES = 64
 
 
 @contextmanager
@@ -26,16 +28,12 @@ def opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-@contextmanager
-def entered(at: int, name: str, *, needed: int = _READING) -> Iterator[int]:
+def _open_directory(at: int, name: str, *, needed: int = _READING) -> int:
     """A directory's descriptor, though its mode keeps its owner from what is needed: that is mended."""
     descriptor = _opened(at, name, DIRECTORY)
-    try:
-        if os.fstat(descriptor).st_mode & needed != needed:
-            os.fchmod(descriptor, _ALL)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    if os.fstat(descriptor).st_mode & needed != needed:
+        os.fchmod(descriptor, _ALL)
+    return descriptor
 
 
 def _opened(at: int, name: str, flags: int) -> int:
@@ -61,7 +59,7 @@ def give_rights(at: int, name: str) -> None:
 
 
 @contextmanager
-def read(at: int, name: str) -> Iterator[int]:
+def open_file(at: int, name: str) -> Iterator[int]:
     """The descriptor of a file, whatever it is called and its mode says; what is no regular file is an OSError."""
     descriptor = _opened(at, name, FILE)
     try:
@@ -72,14 +70,76 @@ def read(at: int, name: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def entries(descriptor: int) -> list[os.DirEntry[str]]:
-    """What is in a directory, in the order of its names."""
-    with os.scandir(descriptor) as found:
-        return sorted(found, key=lambda entry: entry.name)
+class Moved(OSError):
+    """A directory was moved to another one while it was read."""
 
 
-def is_directory(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False)
+class Entry(NamedTuple):
+    parents: Sequence[str]
+    """The names of the directories that it is in; the same list for all entries, and changed as the walk goes on."""
+    name: str
+    status: os.stat_result
+    directory: int
+    """The descriptor of the directory that it is in, until the next entry."""
+
+    @property
+    def path(self) -> str:
+        return "/".join((*self.parents, self.name))
+
+
+def tree(directory: int, *, entered_if: Callable[[Entry], bool] = lambda _: True) -> Iterator[Entry]:
+    """Everything below a directory, in the order of its names, however deep that is and whatever modes it has.
+
+    Raises `Moved` where it cannot go on, because a directory far below was moved.
+    """
+    parents: list[str] = []
+    above: list[int | tuple[int, int]] = []  # descriptors; further below, identities
+    at, waiting = os.dup(directory), [_names(directory)]
+    try:
+        while waiting:
+            if not waiting[-1]:
+                waiting.pop()
+                if above:
+                    parents.pop()
+                    at = _go_up(at, above.pop())
+                continue
+            name = waiting[-1].pop()
+            with suppress(FileNotFoundError, NotADirectoryError):  # removed or replaced by a command
+                entry = Entry(parents, name, os.stat(name, dir_fd=at, follow_symlinks=False), at)
+                yield entry
+                if stat.S_ISDIR(entry.status.st_mode) and entered_if(entry):
+                    below = _open_directory(at, name)
+                    names = _names(below)
+                    above.append(at if len(above) < _OPEN_DIRECTORIES else _identity(at))
+                    if len(above) > _OPEN_DIRECTORIES:
+                        os.close(at)
+                    at = below
+                    parents.append(name)
+                    waiting.append(names)
+    finally:
+        for descriptor in (at, *above):
+            if isinstance(descriptor, int):
+                os.close(descriptor)
+
+
+def _names(directory: int) -> list[str]:
+    return sorted(os.listdir(directory), reverse=True)
+
+
+def _identity(directory: int) -> tuple[int, int]:
+    status = os.fstat(directory)
+    return status.st_dev, status.st_ino
+
+
+def _go_up(at: int, above: int | tuple[int, int]) -> int:
+    if not isinstance(above, int):
+        parent = os.open("..", DIRECTORY, dir_fd=at)
+        if _identity(parent) != above:
+            os.close(parent)
+            raise Moved(errno.ESTALE, "a directory was moved")
+        above = parent
+    os.close(at)
+    return above
 
 
 def remove(at: int, name: str) -> None:
@@ -90,12 +150,16 @@ def remove(at: int, name: str) -> None:
     waiting = [name]
     while waiting:
         current = waiting.pop()
-        with entered(at, current, needed=_ALL) as descriptor, os.scandir(descriptor) as found:
-            for entry in found:
-                if is_directory(entry):
-                    waiting.append(_moved_up(descriptor, entry.name, at))
-                else:
-                    os.unlink(entry.name, dir_fd=descriptor)
+        descriptor = _open_directory(at, current, needed=_ALL)
+        try:
+            with os.scandir(descriptor) as found:
+                for entry in found:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(_moved_up(descriptor, entry.name, at))
+                    else:
+                        os.unlink(entry.name, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
         with suppress(FileNotFoundError):
             os.rmdir(current, dir_fd=at)
 

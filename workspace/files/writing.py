@@ -1,31 +1,37 @@
 """Writing a file, or changing the one place in it that has a text: whole or not at all."""
 
+import difflib
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from workspace.files import diffs, opening, text
-from workspace.files.folder import Answer, Folder
-from workspace.files.quota import DEEPEST
-from workspace.refusals import (
+from workspace.errors import (
     Binary,
     ContentTooLarge,
-    NestedTooDeep,
     NoFile,
     NothingToEdit,
     NotThere,
     OldTextNotFound,
     OldTextNotUnique,
 )
+from workspace.files import opening, reading
+from workspace.files.folder import Folder
+from workspace.files.quota import Amount
+from workspace.results import Result
 
 MOST_BYTES = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o644  # of a new file; an older one's stays
+_DIFF_BYTES = 20_000
+_DIFF_LINES = 2_000  # compared on each side: the time that takes grows with their product
+_CONTEXT_LINES = 3  # lines before and after a change
+_CUT = "(further changes are not shown)"
 
 
-def write(folder: Folder, path: str, content: str, *, append: bool = False) -> Answer:
+def write(folder: Folder, path: str, content: str, *, append: bool = False) -> Result:
     """Write a whole file, or with `append` its next part at its end."""
     data = checked(content, "content")
     if append and (before := _appendable(folder, path)) is not None:
@@ -33,17 +39,17 @@ def write(folder: Folder, path: str, content: str, *, append: bool = False) -> A
     before = _content(folder, path)
     created = put_bytes(folder, path, data)
     done = "Created" if created else "Replaced"
-    details = {"path": path, "created": created, "bytes": len(data), "diff": diffs.between(before, content, path)}
-    return Answer(f"{done} {path}: {len(data):,} bytes.", details)
+    details = {"path": path, "created": created, "bytes": len(data), "diff": _diff(before, content, path)}
+    return Result(f"{done} {path}: {len(data):,} bytes.", details)
 
 
-def _append(folder: Folder, path: str, before: str, content: str) -> Answer:
+def _append(folder: Folder, path: str, before: str, content: str) -> Result:
     after = before + content
     data = checked(after, path)
     put_bytes(folder, path, data)
-    details = {"path": path, "appended": True, "bytes": len(data), "diff": diffs.between(before, after, path)}
+    details = {"path": path, "appended": True, "bytes": len(data), "diff": _diff(before, after, path)}
     added, lines = len(content.encode()), after.count("\n")
-    return Answer(f"Added {added:,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now.", details)
+    return Result(f"Added {added:,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now.", details)
 
 
 def _appendable(folder: Folder, path: str) -> str | None:
@@ -54,23 +60,22 @@ def _appendable(folder: Folder, path: str) -> str | None:
         return None
 
 
-def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Answer:
+def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
     """Replace the one place in a file that has a text."""
     if not old_text or old_text == new_text:
         raise NothingToEdit
     before = text_of(folder, path)
-    if "\r\n" in before and "\r\n" not in old_text:  # lines are shown without their ends
-        old_text, new_text = (text.replace("\n", "\r\n") for text in (old_text, new_text))
-    times = _times(before, old_text)
-    if times == 0:
+    places = [*_places(before, old_text)]
+    if not places:
         raise OldTextNotFound(path=path)
-    if times > 1:
-        raise OldTextNotUnique(path=path, times=times)
-    after = before.replace(old_text, new_text)
+    if len(places) > 1:
+        raise OldTextNotUnique(path=path, times=len(places))
+    [(start, end)] = places
+    after = before[:start] + _with_line_ends(new_text, before, start, end) + before[end:]
     data = checked(after, path)
     put_bytes(folder, path, data)
-    details = {"path": path, "bytes": len(data), "diff": diffs.between(before, after, path)}
-    return Answer(f"Edited {path}: {len(data):,} bytes now.", details)
+    details = {"path": path, "bytes": len(data), "diff": _diff(before, after, path)}
+    return Result(f"Edited {path}: {len(data):,} bytes now.", details)
 
 
 def checked(content: str, what: str) -> bytes:
@@ -104,13 +109,11 @@ def incoming(folder: Folder) -> Iterator[tuple[str, int]]:
 
 
 def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
-    """Give a file that came in its place in the folder, where it fits in, and tell whether it is new there."""
+    """Move an incoming file to its path if the folder has space for it; returns whether the path is new."""
     *above, name = opening.names(path) or ("",)
     if not name:
         raise NoFile(path=path or ".", kind="a directory")
-    if len(above) >= DEEPEST:  # and the folder itself is one
-        raise NestedTooDeep(most=DEEPEST - 1)
-    folder.quota.check(folder.path, more_bytes=os.fstat(descriptor).st_size, more_files=1)
+    folder.quota.check(folder.path, more=Amount(os.fstat(descriptor).st_size, 1))
     with opening.directory(folder.descriptor, above, create=True) as at:
         mode = _mode(at, name, path)
         os.fchmod(descriptor, _MODE if mode is None else mode)
@@ -124,7 +127,7 @@ def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
 
 
 def delete(folder: Folder, path: str) -> None:
-    """A file that could be opened; whatever takes its name meanwhile is in the folder, too."""
+    """Delete a file. If another one takes its name in that moment, that one is in the folder, too."""
     with opening.file(folder.descriptor, path):
         *above, name = opening.names(path)
     with opening.directory(folder.descriptor, above) as at:
@@ -156,7 +159,7 @@ def _content(folder: Folder, path: str) -> str | None:
             data = read_whole(opened.descriptor)
     except NotThere:
         return ""
-    return data.decode() if text.is_text(data) else None
+    return data.decode() if reading.is_text(data) else None
 
 
 def read_whole(descriptor: int) -> bytes:
@@ -172,14 +175,64 @@ def text_of(folder: Folder, path: str) -> str:
             instead = "change it with a command"
             raise ContentTooLarge(what=path, size=opened.size, most=MOST_BYTES, instead=instead)
         data = read_whole(opened.descriptor)
-    if not text.is_text(data):
-        raise Binary(path=path, size=len(data), type=text.type_of(path))
+    if not reading.is_text(data):
+        raise Binary(path=path, size=len(data), type=reading.type_of(path))
     return data.decode()
 
 
-def _times(text: str, part: str) -> int:
-    """In how many places a text has a part; they may overlap."""
-    times, at = 0, text.find(part)
-    while at != -1:
-        times, at = times + 1, text.find(part, at + 1)
-    return times
+def _places(text: str, part: str) -> Iterator[tuple[int, int]]:
+    """Where a text has a part; they may overlap. A line's end in the part is either kind in the text."""
+    if "\r\n" in text and "\r" not in part and "\n" in part:
+        pattern = "\r?\n".join(re.escape(line) for line in part.split("\n"))
+        yield from (found.span(1) for found in re.finditer(f"(?=({pattern}))", text))
+        return
+    start = text.find(part)
+    while start != -1:
+        yield start, start + len(part)
+        start = text.find(part, start + 1)
+
+
+def _with_line_ends(new: str, text: str, start: int, end: int) -> str:
+    """The new text, with the line ends of the lines that it replaces: models are shown lines without their ends."""
+    line_end = text.find("\n", text.find("\n", start, end) if "\n" in text[start:end] else end)
+    is_crlf = line_end > 0 and text[line_end - 1] == "\r"
+    return new.replace("\n", "\r\n") if is_crlf and "\r" not in new else new
+
+
+def _diff(before: str | None, after: str, path: str) -> str:
+    """A unified diff; `before` is None for what cannot be compared."""
+    if before is None:
+        return _CUT
+    old, new = before.splitlines(), after.splitlines()
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    if max(len(old), len(new)) - head - tail > _DIFF_LINES:
+        return _CUT
+    first, rest = max(0, head - _CONTEXT_LINES), max(0, tail - _CONTEXT_LINES)
+    lines = difflib.unified_diff(old[first : len(old) - rest], new[first : len(new) - rest], path, path, lineterm="")
+    return "\n".join(_fitting(_numbered_from(first, lines)))
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines at their beginning are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _numbered_from(first: int, lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a diff in which the first `first` lines of both files were left out."""
+    for line in lines:
+        if line.startswith("@@"):
+            yield re.sub(r"(?<=[-+])\d+", lambda number: str(int(number[0]) + first), line)
+        else:
+            yield line
+
+
+def _fitting(lines: Iterable[str]) -> Iterator[str]:
+    left = _DIFF_BYTES - len(_CUT) - 1
+    for line in lines:
+        left -= len(line.encode()) + 1
+        if left < 0:
+            yield _CUT
+            return
+        yield line

@@ -11,8 +11,8 @@ from workspace.maintenance import stored
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m workspace export --user NAME`: write all folders of a person as a tar archive."""
-    store, user = stored.found(arguments, name="export", description="Writes a user's files as a tar archive.")
+    """`python -m workspace export --user NAME`: write all folders of a user as a tar archive."""
+    store, user = stored.open_store(arguments, name="export", description="Writes a user's files as a tar archive.")
     names = store.names(user)
     if not names:
         commands.nothing_stored(user)
@@ -26,26 +26,25 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _add_folder(archive: tarfile.TarFile, store: Store, user: str, name: str) -> None:
-    with store.existing(user, name) as folder:
-        if folder is not None:  # else it was removed meanwhile
-            _add(archive, folder.descriptor, name)
-
-
-def _add(archive: tarfile.TarFile, directory: int, path: str) -> None:
     """Directories and regular files; links and what else there may be lead elsewhere, or nowhere."""
-    archive.addfile(_member(path, os.fstat(directory), tarfile.DIRTYPE))
-    for entry in walking.entries(directory):
-        inner = f"{path}/{entry.name}"
-        if walking.is_directory(entry):
-            with walking.entered(directory, entry.name) as below:
-                _add(archive, below, inner)
-        elif entry.is_file(follow_symlinks=False):
-            with walking.read(directory, entry.name) as descriptor, os.fdopen(os.dup(descriptor), "rb") as content:
-                archive.addfile(_member(inner, os.fstat(descriptor), tarfile.REGTYPE), content)
+    with store.existing(user, name) as folder:
+        if folder is None:  # it was removed after it was listed
+            return
+        archive.addfile(_member(name, os.fstat(folder.descriptor), tarfile.DIRTYPE))
+        for entry in walking.tree(folder.descriptor):
+            path = f"{name}/{entry.path}"
+            if stat.S_ISDIR(entry.status.st_mode):
+                archive.addfile(_member(path, entry.status, tarfile.DIRTYPE))
+            elif stat.S_ISREG(entry.status.st_mode):
+                with (
+                    walking.open_file(entry.directory, entry.name) as descriptor,
+                    os.fdopen(os.dup(descriptor), "rb") as content,
+                ):
+                    archive.addfile(_member(path, os.fstat(descriptor), tarfile.REGTYPE), content)
 
 
-def _member(path: str, found: os.stat_result, kind: bytes) -> tarfile.TarInfo:
+def _member(path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:
     member = tarfile.TarInfo(path)
-    member.type, member.mode, member.mtime = kind, stat.S_IMODE(found.st_mode) & 0o777, int(found.st_mtime)
-    member.size = found.st_size if kind == tarfile.REGTYPE else 0
+    member.type, member.mode, member.mtime = kind, stat.S_IMODE(status.st_mode) & 0o777, int(status.st_mtime)
+    member.size = status.st_size if kind == tarfile.REGTYPE else 0
     return member

@@ -6,8 +6,8 @@ from workspace.maintenance import stored
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m workspace forget --user NAME`: delete all folders of a person."""
-    store, user = stored.found(arguments, name="forget", description="Deletes all files of a user.")
+    """`python -m workspace forget --user NAME`: delete all folders of a user."""
+    store, user = stored.open_store(arguments, name="forget", description="Deletes all files of a user.")
     folders = len(store.names(user))
     if not store.remove(user):
         commands.nothing_stored(user)

@@ -1,4 +1,4 @@
-"""What the commands on a person's files share: they work whether a workspace runs or not."""
+"""What the commands on a user's files share: they work whether a workspace runs or not."""
 
 import os
 import sys
@@ -14,8 +14,8 @@ from workspace.settings import StoreSettings
 _ANY = 2**63
 
 
-def found(arguments: Sequence[str], *, name: str, description: str) -> tuple[Store, str]:
-    """The store, as whose owner root goes on, and whom the command is about."""
+def open_store(arguments: Sequence[str], *, name: str, description: str) -> tuple[Store, str]:
+    """Returns the store and the user of the command; root becomes the store's owner."""
     user = commands.person(arguments, name=name, description=description)
     try:
         root = read(StoreSettings).workspace_dir

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.kinds import made, usable
-from workspace.confinement import readable_paths
+from workspace.confinement import base
 from workspace.confinement.bubblewrap import bubblewrap
 from workspace.confinement.detection import KINDS, NotUsable, find, why_not
 from workspace.confinement.unconfined import Unconfined
@@ -77,10 +77,8 @@ def test_a_folder_among_the_programs_is_refused(kind: str) -> None:
 def test_a_checkout_among_the_programs_is_a_problem_and_an_installed_package_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readable_paths, "PROGRAMS", (str(tmp_path),))
-    assert readable_paths.problem(tmp_path / "src") is None
+    monkeypatch.setattr(base, "PROGRAMS", (str(tmp_path),))
+    assert base.find_exposure(tmp_path / "src") is None
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "pyproject.toml").touch()
-    assert (
-        readable_paths.problem(tmp_path / "src") == f"{tmp_path}/src is in a directory that commands may read: move it"
-    )
+    assert base.find_exposure(tmp_path / "src") == f"{tmp_path}/src is in a directory that commands may read: move it"

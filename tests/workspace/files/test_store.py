@@ -1,15 +1,18 @@
 """Whose folder is where, what it may hold, and how it goes."""
 
 import os
+import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from common.tool_server.refusals import Refusal
-from workspace.files import answers, listing, quota, reading, writing
-from workspace.files.folder import Answer, Folder, Store, StoreUnusable
+from workspace.files import listing, quota, reading, walking, writing
+from workspace.files.folder import Folder, Store, StoreUnusable
 from workspace.files.quota import Amount, Quota
+from workspace.results import Result, find_result, store_result
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "../bob", "a\0", "a b", "ä", "x" * 101, ".\n"])
@@ -29,13 +32,13 @@ def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
 def test_each_person_has_folders_of_their_own(store: Store) -> None:
     for person in ("alice", "bob", "../alice", "a" * 200):
         with store.folder(person, "cnv_1") as folder:
-            assert listing.names(folder).text == "It is empty."
+            assert listing.list_directory(folder).text == "It is empty."
             writing.write(folder, "whose.md", person)
             for path in (folder.path, folder.path.parent):
                 assert path.stat().st_mode & 0o777 == 0o700
             assert person not in str(folder.path)
     with store.folder("bob", "cnv_1") as folder:
-        assert reading.read(folder, "whose.md").text.endswith("1: bob")
+        assert reading.read_lines(folder, "whose.md").text.endswith("1: bob")
 
 
 def test_who_only_looks_makes_none(store: Store) -> None:
@@ -84,10 +87,23 @@ def test_everything_is_removed_however_deep_and_whatever_its_modes(store: Store,
     assert (tmp_path / "kept").read_text() == "kept"
 
 
-def test_a_folder_that_is_deeper_than_it_can_be_counted_is_full(folder: Folder) -> None:
-    deep(folder, 65)
-    with pytest.raises(Refusal, match=r"^The folder has directories nested more than 64 levels deep"):
-        folder.quota.check(folder.path)
+def test_a_folder_is_counted_however_deep_it_is(store: Store) -> None:
+    with store.folder("alice", "cnv_1") as folder:
+        deep(folder, 3_000)
+        (folder.path / "e").mkdir()
+        assert quota.measure(folder.path).files == 3_001
+    store.remove("alice")
+
+
+def test_allocated_blocks_and_sizes_count(folder: Folder) -> None:
+    with (folder.path / "sparse").open("wb") as file:
+        file.truncate(5_000_000)
+    (folder.path / "small").write_bytes(b"x")
+    assert 5_000_001 < quota.measure(folder.path).bytes < 5_100_000
+    with (folder.path / "beyond its end").open("wb") as file:
+        command = ["fallocate", "--keep-size", "--length", "3000000", f"/proc/self/fd/{file.fileno()}"]
+        subprocess.run(command, pass_fds=[file.fileno()], check=True)
+    assert 8_000_001 < quota.measure(folder.path).bytes < 8_200_000
 
 
 def test_what_a_mode_hides_is_counted(store: Store) -> None:
@@ -102,7 +118,7 @@ def test_what_a_mode_hides_is_counted(store: Store) -> None:
 
 
 def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
-    small = Store(store.root, Quota(bytes=100_000, files=10, of_person=Amount(bytes=150_000, files=15)))
+    small = Store(store.root, Quota(bytes=100_000, files=10, of_user=Amount(bytes=150_000, files=15)))
     with small.folder("alice", "one") as one, small.folder("alice", "two") as two, small.folder("bob", "one") as bobs:
         writing.put_bytes(one, "a", b"x" * 90_000)
         writing.put_bytes(two, "a", b"x" * 50_000)
@@ -121,20 +137,20 @@ def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
         assert len(list(two.path.iterdir())) == 5
         small.quota.check(two.path)
         with pytest.raises(Refusal, match=r"its limit is 15 files"):
-            small.quota.check(two.path, more_files=1)
+            small.quota.check(two.path, more=Amount(0, 1))
         store.remove("alice", "one")
         writing.put_bytes(two, "more", b"")
 
 
-def test_a_folder_that_is_too_deep_counts_as_a_full_one(store: Store) -> None:
-    small = Store(store.root, Quota(bytes=100_000, files=100, of_person=Amount(bytes=150_000, files=1_000)))
-    with small.folder("alice", "one") as one, small.folder("alice", "two") as two:
-        deep(one, 70)
-        writing.put_bytes(two, "a", b"x" * 40_000)
-        with pytest.raises(Refusal, match="150,000 bytes"):
-            writing.put_bytes(two, "b", b"x" * 20_000)
-        assert quota.held(one.path) is None
-        assert quota.held(two.path) is not None
+def test_a_directory_that_is_moved_while_it_is_read_leads_nowhere(folder: Folder, tmp_path: Path) -> None:
+    deep(folder, 100)
+    (folder.path / "other").mkdir()
+    walk = walking.tree(folder.descriptor)
+    below = next(entry for entry in walk if len(entry.parents) == 80)
+    moved = folder.path / Path(*below.parents[:70])
+    moved.rename(folder.path / "other/moved")
+    with pytest.raises(walking.Moved):
+        list(walk)
 
 
 def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:
@@ -143,15 +159,22 @@ def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:
         (folder.path / name).write_text(name)
     (folder.path / "odd\nname").touch()
     os.symlink("nowhere", folder.path / "link")
-    assert listing.names(folder).text.splitlines() == [".git/", "a/", "b.md", "link", "odd?name"]
-    assert listing.names(folder, depth=2).text.splitlines() == [".git/", "a/", "a/inner/", "b.md", "link", "odd?name"]
-    assert listing.names(folder, "a", depth=3).text.splitlines() == ["a/inner/", "a/inner/x.md"]
-    entries = {entry["path"]: entry for entry in listing.names(folder).details["entries"]}
+    assert listing.list_directory(folder).text.splitlines() == [".git/", "a/", "b.md", "link", "odd?name"]
+    assert listing.list_directory(folder, depth=2).text.splitlines() == [
+        ".git/",
+        "a/",
+        "a/inner/",
+        "b.md",
+        "link",
+        "odd?name",
+    ]
+    assert listing.list_directory(folder, "a", depth=3).text.splitlines() == ["a/inner/", "a/inner/x.md"]
+    entries = {entry["path"]: entry for entry in listing.list_directory(folder).details["entries"]}
     assert (entries["b.md"]["kind"], entries["b.md"]["size"], entries["link"]["kind"]) == ("file", 4, "link")
-    assert [file["path"] for file in listing.files(folder)["files"]] == ["a/inner/x.md", "b.md", "odd\nname"]
+    assert [file["path"] for file in listing.list_files(folder)["files"]] == ["a/inner/x.md", "b.md", "odd\nname"]
     for number in range(600):
         (folder.path / f"n{number}").touch()
-    answer = listing.names(folder)
+    answer = listing.list_directory(folder)
     assert len(answer.text.splitlines()) == 501
     assert answer.text.endswith("(Only the first 500 are shown. List a single directory to see more.)")
     assert answer.details["more"] is True
@@ -159,18 +182,18 @@ def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:
 
 def test_a_call_that_is_sent_again_is_told_what_it_was_told(folder: Folder) -> None:
     asked = {"tool": "write_file", "path": "a"}
-    assert answers.find(folder.answers, "key", asked) is None
-    answers.keep(folder.answers, "key", asked, Answer("Done.", {"created": True}))
-    assert answers.find(folder.answers, "key", asked) == ("Done.", {"created": True})
+    assert find_result(folder.results, "key", asked) is None
+    store_result(folder.results, "key", asked, Result("Done.", {"created": True}))
+    assert find_result(folder.results, "key", asked) == ("Done.", {"created": True})
     with pytest.raises(Refusal, match=r"^This idempotency key was used by an earlier call with other arguments"):
-        answers.find(folder.answers, "key", {**asked, "path": "b"})
+        find_result(folder.results, "key", {**asked, "path": "b"})
     for number in range(250):
-        answers.keep(folder.answers, f"key-{number}", asked, Answer("Done.", {}))
-    assert len(list(folder.answers.iterdir())) == 200
-    assert answers.find(folder.answers, "key", asked) is None
-    assert answers.find(folder.answers, "key-249", asked)
-    answers.keep(folder.answers, "large", asked, Answer("x" * 20_000_000, {}))
-    assert len(list(folder.answers.iterdir())) == 1
+        store_result(folder.results, f"key-{number}", asked, Result("Done.", {}))
+    assert len(list(folder.results.iterdir())) == 200
+    assert find_result(folder.results, "key", asked) is None
+    assert find_result(folder.results, "key-249", asked)
+    store_result(folder.results, "large", asked, Result("x" * 20_000_000, {}))
+    assert len(list(folder.results.iterdir())) == 1
 
 
 def test_folders_that_nobody_uses_go(store: Store) -> None:
@@ -183,3 +206,24 @@ def test_folders_that_nobody_uses_go(store: Store) -> None:
     os.utime(old, (1e9, 1e9))
     assert store.remove_unused(before=time.time() - 86_400) == 1
     assert store.names("alice") == ["used"]
+
+
+def test_results_that_are_stored_at_once_are_all_stored(folder: Folder) -> None:
+    call = {"tool": "write_file", "path": "a"}
+
+    def store(number: int) -> None:
+        store_result(folder.results, f"key-{number}", call, Result("Done.", {}))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(store, range(700)))
+    assert find_result(folder.results, "key-699", call)
+
+
+def test_nothing_is_left_of_a_user_without_folders(store: Store) -> None:
+    with store.folder("alice", "cnv_1"), store.folder("alice", "cnv_2"):
+        pass
+    store.remove("alice", "cnv_1")
+    assert store.names("alice") == ["cnv_2"]
+    assert store.remove_unused(before=time.time() + 1) == 1
+    assert not list(store.root.glob("[0-9a-f]*"))
+    assert not list((store.root / ".answers").iterdir())

@@ -20,13 +20,13 @@ def apart(store: Store) -> Iterator[Folder]:
 
 
 def put_in(folder: Folder, path: str, content: str) -> None:
-    """As the door does."""
+    """As the API does."""
     writing.put_bytes(folder, path, content.encode())
-    uploads.keep(folder, path, hashlib.sha256(content.encode()))
+    uploads.record(folder, path, hashlib.sha256(content.encode()))
 
 
 def contents(folder: Folder) -> dict[str, str]:
-    return {one["path"]: (folder.path / one["path"]).read_text() for one in listing.files(folder)["files"]}
+    return {one["path"]: (folder.path / one["path"]).read_text() for one in listing.list_files(folder)["files"]}
 
 
 def test_only_what_is_as_its_person_put_it_in_is_given(folder: Folder, apart: Folder, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_only_what_is_as_its_person_put_it_in_is_given(folder: Folder, apart: Fo
     (folder.path / "directory").rename(folder.path / "elsewhere")
     (folder.path / "directory").symlink_to("elsewhere")
     expected = {name: f"mine: {name}" for name in ("a.txt", "odd ä\U0001f600", "sub/b.txt")} | {"sub/c.txt": "mine"}
-    assert uploads.give(folder, apart) == sorted(expected)
+    assert uploads.copy(folder, apart) == sorted(expected)
     assert contents(apart) == {f"uploads/{name}": text for name, text in expected.items()}
 
     (apart.path / "uploads/a.txt").write_text("changed by who was given it")
@@ -66,7 +66,7 @@ def test_only_what_is_as_its_person_put_it_in_is_given(folder: Folder, apart: Fo
     (folder.path / "sub/b.txt").unlink()
     del expected["sub/b.txt"]
     expected["edited"] = "mine again"
-    uploads.give(folder, apart)
+    uploads.copy(folder, apart)
     assert contents(apart) == {f"uploads/{name}": text for name, text in expected.items()} | {"own.txt": "its own"}
     assert (folder.path / "a.txt").read_text() == "mine: a.txt"
 
@@ -76,23 +76,23 @@ def test_only_what_is_as_its_person_put_it_in_is_given(folder: Folder, apart: Fo
             (apart.path / "uploads").symlink_to(tmp_path)
         else:
             (apart.path / "uploads").write_text("in the way")
-        assert uploads.give(folder, apart) == sorted(expected)
+        assert uploads.copy(folder, apart) == sorted(expected)
         assert (apart.path / "uploads/a.txt").read_text() == "mine: a.txt"
     assert [*tmp_path.iterdir()] == [tmp_path / "outside"]
 
 
 def test_what_is_known_of_them_goes_with_the_folder_and_has_an_end(store: Store, folder: Folder, apart: Folder) -> None:
     for number in range(1_010):
-        uploads.keep(folder, f"n{number}", hashlib.sha256(b"x"))
+        uploads.record(folder, f"n{number}", hashlib.sha256(b"x"))
     kept = [*(store.root / ".uploads").glob("*/cnv_1/*")]
     assert len(kept) == 1_000
     put_in(folder, "a", "x")
-    assert uploads.give(folder, apart) == ["a"]
+    assert uploads.copy(folder, apart) == ["a"]
     store.remove("alice", "cnv_1")
     assert not [*(store.root / ".uploads").glob("*/cnv_1")]
     with store.folder("alice", "cnv_1") as made_anew:
         writing.write(made_anew, "a", "x")
-        assert uploads.give(made_anew, apart) == []
+        assert uploads.copy(made_anew, apart) == []
 
 
 def test_where_there_is_no_room_for_them_it_is_said(store: Store, folder: Folder) -> None:
@@ -102,4 +102,4 @@ def test_where_there_is_no_room_for_them_it_is_said(store: Store, folder: Folder
         small.folder("alice", "other") as other,
         pytest.raises(Refusal, match=r"^The folder is full: its limit is 50 b"),
     ):
-        uploads.give(folder, other)
+        uploads.copy(folder, other)

@@ -1,4 +1,4 @@
-"""A person's files over HTTP, for the backend: put in, listed, read and deleted; and a command that is to end."""
+"""A user's files over HTTP, for the backend: uploaded, listed, read and deleted; and a command that is to end."""
 
 import asyncio
 import hashlib
@@ -12,10 +12,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from common.tool_server.calls import user_of_request
 from common.tool_server.refusals import Kind, Refusal
-from workspace.caller import Room, one_at_a_time
+from workspace.caller import Workspace, exclusive
+from workspace.errors import DiskFull, FileTooLarge, NotThere, explain
 from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
-from workspace.refusals import DiskFull, FileTooLarge, NotThere, explained
+from workspace.files.quota import Amount
 
 _PIECE = 65_536  # bytes
 _DISK_FULL = 507
@@ -23,12 +24,12 @@ _STATUS: dict[Kind, int] = {"invalid": 400, "not_found": 404, "conflict": 409, "
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class Files:
-    def __init__(self, room: Room, *, largest: int) -> None:
-        """`largest`: bytes of a file that is put in."""
-        self._room = room
+class FilesApi:
+    def __init__(self, workspace: Workspace, *, largest: int) -> None:
+        """`largest`: bytes of an uploaded file."""
+        self._workspace = workspace
         self._largest = largest
-        self._store = room.store
+        self._store = workspace.store
 
     def add_to(self, server: FastMCP) -> None:
         for path, method, handler in (
@@ -38,30 +39,30 @@ class Files:
             ("/files/{folder}/{path:path}", "GET", self._get),
             ("/files/{folder}/{path:path}", "PUT", self._put),
             ("/files/{folder}/{path:path}", "DELETE", self._delete_file),
-            ("/uploads/{folder}/{other}", "POST", self._give),
+            ("/uploads/{folder}/{other}", "POST", self._copy_uploads),
             ("/stop/{folder}", "POST", self._stop),
         ):
             server.custom_route(path, methods=[method])(_with_sentences(handler))
 
     async def _list(self, request: Request) -> Response:
-        def found() -> dict[str, object]:
-            with self._store.existing(_person(), _folder(request)) as folder:
-                return listing.files(folder) if folder else {"files": [], "more": False}
+        def list_files() -> dict[str, object]:
+            with self._store.existing(_user(), _folder(request)) as folder:
+                return listing.list_files(folder) if folder else {"files": [], "more": False}
 
-        return JSONResponse(await asyncio.to_thread(found))
+        return JSONResponse(await asyncio.to_thread(list_files))
 
     async def _get(self, request: Request) -> Response:
         path = request.path_params["path"]
         kept = ExitStack()
 
-        def found() -> opening.Opened:
-            folder = kept.enter_context(self._store.existing(_person(), _folder(request)))
+        def open_file() -> opening.Opened:
+            folder = kept.enter_context(self._store.existing(_user(), _folder(request)))
             if folder is None:
                 raise NotThere(path=path)
             return kept.enter_context(opening.file(folder.descriptor, path))
 
         try:
-            opened = await asyncio.to_thread(found)
+            opened = await asyncio.to_thread(open_file)
         except BaseException:
             kept.close()
             raise
@@ -69,9 +70,9 @@ class Files:
         return StreamingResponse(_pieces(opened, kept), media_type="application/octet-stream", headers=headers)
 
     async def _put(self, request: Request) -> Response:
-        path, person, name = request.path_params["path"], _person(), _folder(request)
+        path, user, name = request.path_params["path"], _user(), _folder(request)
         with ExitStack() as kept:
-            folder = await asyncio.to_thread(kept.enter_context, self._store.folder(person, name))
+            folder = await asyncio.to_thread(kept.enter_context, self._store.folder(user, name))
             size = int(request.headers.get("content-length", 0))  # the server beneath has checked that it is a number
             await asyncio.to_thread(self._check, folder, path, size)
             incoming, descriptor = kept.enter_context(writing.incoming(folder))
@@ -81,9 +82,9 @@ class Files:
                     raise FileTooLarge(most=self._largest)
                 digest.update(piece)
                 await asyncio.to_thread(_write, descriptor, piece)
-            async with one_at_a_time(person):
+            async with exclusive(user):
                 created = await asyncio.to_thread(writing.put, folder, path, incoming, descriptor)
-                await asyncio.to_thread(uploads.keep, folder, path, digest)
+                await asyncio.to_thread(uploads.record, folder, path, digest)
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
 
     def _check(self, folder: Folder, path: str, size: int) -> None:
@@ -91,47 +92,47 @@ class Files:
         opening.names(path)
         if size > self._largest:
             raise FileTooLarge(most=self._largest)
-        folder.quota.check(folder.path, more_bytes=size, more_files=1)
+        folder.quota.check(folder.path, more=Amount(size, 1))
 
     async def _delete(self, request: Request) -> Response:
         name = request.path_params.get("folder")
-        found = await asyncio.to_thread(self._store.remove, _person(), name)
+        found = await asyncio.to_thread(self._store.remove, _user(), name)
         return JSONResponse({"deleted": found})
 
     async def _delete_file(self, request: Request) -> Response:
-        path, person, name = request.path_params["path"], _person(), _folder(request)
+        path, user, name = request.path_params["path"], _user(), _folder(request)
 
         def deleted() -> None:
-            with self._store.existing(person, name) as folder:
+            with self._store.existing(user, name) as folder:
                 if folder is None:
                     raise NotThere(path=path)
                 writing.delete(folder, path)
 
-        async with one_at_a_time(person):
+        async with exclusive(user):
             await asyncio.to_thread(deleted)
         return JSONResponse({"deleted": True})
 
-    async def _give(self, request: Request) -> Response:
-        """Copy what its person put into a folder into another one."""
-        person, name, other = _person(), _folder(request), request.path_params["other"]
+    async def _copy_uploads(self, request: Request) -> Response:
+        """Copy the user's uploads of a folder into another one."""
+        user, name, other = _user(), _folder(request), request.path_params["other"]
 
-        def given() -> list[str]:
-            with self._store.existing(person, name) as folder, self._store.folder(person, other) as to:
-                return uploads.give(folder, to) if folder else []
+        def copy() -> list[str]:
+            with self._store.existing(user, name) as folder, self._store.folder(user, other) as to:
+                return uploads.copy(folder, to) if folder else []
 
-        async with one_at_a_time(person):
-            return JSONResponse({"files": await asyncio.to_thread(given)})
+        async with exclusive(user):
+            return JSONResponse({"files": await asyncio.to_thread(copy)})
 
     async def _stop(self, request: Request) -> Response:
         """End the command that runs in the folder; who waits for it is answered with how far it came."""
-        path, _ = await asyncio.to_thread(self._store.paths, _person(), _folder(request))
-        return JSONResponse({"stopped": self._room.commands.stop(path)})
+        path, _ = await asyncio.to_thread(self._store.paths, _user(), _folder(request))
+        return JSONResponse({"stopped": self._workspace.commands.stop(path)})
 
 
-def _person() -> str:
-    person = user_of_request()
-    assert person, "a request without a token does not come this far"
-    return person
+def _user() -> str:
+    user = user_of_request()
+    assert user, "a request without a token does not come this far"
+    return user
 
 
 def _folder(request: Request) -> str:
@@ -144,7 +145,7 @@ def _write(descriptor: int, piece: bytes) -> None:
 
 
 async def _pieces(opened: opening.Opened, kept: ExitStack) -> AsyncIterator[bytes]:
-    """As many bytes as the file had; what it grows by meanwhile is left out."""
+    """As many bytes as the file had when it was opened."""
     with kept:
         left = opened.size
         while left and (piece := await asyncio.to_thread(os.read, opened.descriptor, min(_PIECE, left))):
@@ -159,7 +160,7 @@ def _with_sentences(handler: Handler) -> Handler:
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
         except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
-            refusal = error if isinstance(error, Refusal) else explained(error)
+            refusal = error if isinstance(error, Refusal) else explain(error)
             status = _DISK_FULL if isinstance(refusal, DiskFull) else _STATUS[refusal.kind]
             return JSONResponse({"error": str(refusal)}, status_code=status)
 

@@ -1,4 +1,4 @@
-"""What is refused, each with its sentence: none changes anything."""
+"""The errors that a caller can act on, each with its sentence. None of them has changed anything."""
 
 import errno
 import logging
@@ -6,10 +6,6 @@ import logging
 from common.tool_server.refusals import Refusal, internal_error
 
 log = logging.getLogger(__name__)
-
-
-class Refused(Refusal):
-    """{sentence}"""
 
 
 class NotThere(Refusal):
@@ -90,19 +86,15 @@ class FolderFull(Refusal):
     kind = "limit"
 
 
-class PersonFull(Refusal):
+class UserFull(Refusal):
     """The storage of all your conversations is full: its limit is {most:,} {what}. Remove some files or delete a
     conversation."""
 
     kind = "limit"
 
 
-class NestedTooDeep(Refusal):
-    """The path goes through more than {most} directories, which is the limit. Put the file in a higher directory."""
-
-
-class TooDeep(Refusal):
-    """The folder has directories nested more than {most} levels deep. Remove them with a command first."""
+class CannotBeCounted(Refusal):
+    """Directories of the folder were moved while its files were counted. Try again when no command moves them."""
 
     kind = "limit"
 
@@ -123,7 +115,54 @@ class NoFolder(Refusal):
     """_meta must contain todo/folder, the name of the folder of the conversation."""
 
 
-def explained(error: Exception) -> Refusal:
+class NoConfinement(Refusal):
+    """Commands cannot run, because this machine has no sandbox for them. Files can be read and written. To allow
+    commands, the operator installs bubblewrap (apt-get install bubblewrap) and restarts the service."""
+
+
+class ArgumentInvalid(Refusal):
+    """{name} must be {rule}."""
+
+
+class SearchPathInvalid(Refusal):
+    """path must be inside the folder: use a path relative to the folder, without ".."."""
+
+
+class SearchFailed(Refusal):
+    """The files could not be searched: {reason}."""
+
+
+class CommitFailed(Refusal):
+    """Nothing was committed: {reason}"""
+
+
+class NotStarted(Refusal):
+    """The command could not be started ({reason}). Try again in a moment."""
+
+
+class FolderBusy(Refusal):
+    """Another command has been running in this folder for {seconds} seconds. Wait until it ends, or stop it."""
+
+
+class UserBusy(Refusal):
+    """{most} of your commands are already running, which is the limit. Wait until one ends, or stop one."""
+
+    kind = "limit"
+
+
+class WorkspaceBusy(Refusal):
+    """The workspace already runs {most} commands of all users, which is its limit. Try again in a minute."""
+
+    kind = "limit"
+
+
+class DiskNearlyFull(Refusal):
+    """The workspace's disk is nearly full, so no command may run. Delete files that are not needed."""
+
+    kind = "unavailable"
+
+
+def explain(error: Exception) -> Refusal:
     """The sentence for a failure that is not the caller's doing; the details go to the log."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         log.warning("the workspace's disk is full: free some space")

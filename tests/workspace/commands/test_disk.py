@@ -1,0 +1,144 @@
+"""What commands may write: a folder that is full, a disk that is nearly so, and what no list of files shows."""
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.tool_server.refusals import Refusal
+from tests.workspace.kinds import made, usable
+from workspace.commands import disk_watch
+from workspace.commands.tools import Commands
+from workspace.files import quota as quotas
+from workspace.files.quota import Quota
+
+pytestmark = pytest.mark.long
+LIMIT = 200_000_000
+FULL = f"The folder is full: its limit is {LIMIT:,} bytes. Remove some files first."
+TOLERATED = LIMIT * 1.1
+
+
+@pytest.fixture(scope="module")
+def disk() -> Iterator[Path]:
+    """A real one: a file system in memory has blocks of another kind."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def folder(disk: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=disk) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture(params=usable())
+def commands(request: pytest.FixtureRequest) -> Commands:
+    return Commands(made(request.param), Quota(bytes=LIMIT, files=1_000))
+
+
+MAP = """
+import mmap
+with open("much", "w+b") as file:
+    file.truncate(180 << 20)
+    memory = mmap.mmap(file.fileno(), 0)
+    for page in range(0, 180 << 20, 4096):
+        memory[page] = 1
+"""
+IN_TURN = "i=0; while :; do head -c 1M /dev/zero > {}$i; i=$((i+1)); done"
+ALLOCATE = "for i in 1 2 3 4 5; do fallocate {} -l 90M $i || head -c 90M /dev/zero > $i; done; sleep 30"
+WRITES = {
+    "one file": "head -c 190M /dev/zero > half; head -c 190M /dev/zero > much",
+    "small files": IN_TURN.format(""),
+    "several processes": f"for p in 1 2 3 4; do ({IN_TURN.format('$p-')})& done; wait",
+    "blocks beyond the end": ALLOCATE.format("-n"),
+    "blocks": ALLOCATE.format(""),
+    "mapped": f"head -c 180M /dev/zero > half; python3 -c '{MAP}'; sleep 30",
+}
+
+
+async def used_while(running: "asyncio.Task[object]", folder: Path) -> int:
+    """The most bytes of the disk that were taken."""
+    free, least = os.statvfs(folder), os.statvfs(folder).f_bfree
+    while not running.done():
+        least = min(least, os.statvfs(folder).f_bfree)
+        await asyncio.sleep(0.002)
+    return (free.f_bfree - least) * free.f_frsize
+
+
+@pytest.mark.parametrize("script", WRITES.values(), ids=WRITES)
+async def test_a_command_that_fills_its_folder_is_ended(commands: Commands, folder: Path, script: str) -> None:
+    ran = await commands.run_command("alice", folder, f"echo begun; {script}", timeout_s=60)
+    assert FULL in ran.details["stderr"]
+    assert ran.details["stdout"] == "begun\n"
+    assert blocks(folder) < TOLERATED
+
+
+def blocks(folder: Path) -> int:
+    return sum(file.stat().st_blocks * 512 for file in folder.iterdir())
+
+
+UNLINKED = """
+import os
+file = open("much", "wb")
+other = open("more", "wb")
+os.unlink("much")
+os.unlink("more")
+print("begun", flush=True)
+for _ in range(195):
+    file.write(bytes(1_000_000))
+    other.write(bytes(1_000_000))
+import time; time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("hide", ["", "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"], ids=["", "hidden"])
+async def test_files_without_a_name_count(commands: Commands, folder: Path, hide: str) -> None:
+    running = asyncio.create_task(commands.run_python("alice", folder, f"{hide}\n{UNLINKED}", timeout_s=60))
+    used = await used_while(running, folder)
+    ran = await running
+    assert (FULL in ran.details["stderr"], ran.details["exit_code"]) == (True, 153)
+    assert used < 1.3 * LIMIT, "others write on this disk, too"
+
+
+async def test_a_command_with_too_many_files_is_ended(commands: Commands, folder: Path) -> None:
+    script = "echo begun; for i in $(seq 100000); do echo > $i; done"
+    ran = await commands.run_command("alice", folder, script, timeout_s=60)
+    assert "The folder is full: its limit is 1,000 files" in ran.details["stderr"]
+    assert len(os.listdir(folder)) < 1_500
+
+
+async def test_in_a_full_folder_a_command_may_only_remove(commands: Commands, folder: Path) -> None:
+    (folder / "much").write_bytes(bytes(LIMIT))
+    (folder / "more").write_bytes(bytes(1_000))
+    for _ in range(3):
+        ran = await commands.run_command(
+            "alice", folder, "head -c 10M /dev/zero > again; head -c 10M /dev/zero >> more"
+        )
+        assert FULL in ran.details["stderr"]
+    await commands.run_command("alice", folder, "for i in $(seq 5000); do mkdir $i; done", timeout_s=60)
+    assert quotas.measure(folder).bytes < TOLERATED
+    assert len(os.listdir(folder)) < 1_100
+    ran = await commands.run_command("alice", folder, "rm -r *; ls")
+    assert (ran.details["exit_code"], ran.details["stderr"]) == (0, "")
+    ran = await commands.run_command("alice", folder, "echo fine > more; cat more")
+    assert (ran.details["stdout"], ran.details["stderr"]) == ("fine\n", "")
+
+
+async def test_where_too_little_of_the_disk_is_free_commands_end(
+    commands: Commands, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = asyncio.create_task(commands.run_command("alice", folder, "touch begun; sleep 60", timeout_s=60))
+    while not (folder / "begun").exists():
+        await asyncio.sleep(0.01)
+    monkeypatch.setattr(disk_watch, "LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(disk_watch, "LEAST_FREE_SHARE", 1.0)
+    began = time.monotonic()
+    ran = await running
+    assert time.monotonic() - began < 10
+    assert "[ended: The workspace's disk is nearly full, so no command may run." in ran.details["stderr"]
+    with pytest.raises(Refusal, match=r"^The workspace's disk is nearly full"):
+        await commands.run_command("alice", folder, "true")

@@ -1,0 +1,120 @@
+"""Ends a command whose folder holds too much, or on whose disk too little is free.
+
+Counting a folder takes long, and asking how much of a disk is free does not: that is asked two hundred times a second,
+and the folder is counted when as much has gone from the disk as it may still take.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from common.tool_server.refusals import Refusal
+from workspace.confinement.launcher import descendants
+from workspace.errors import DiskNearlyFull
+from workspace.files import quota as quotas
+from workspace.files.quota import NOTHING, Amount, Quota
+
+LEAST_FREE_BYTES, LEAST_FREE_SHARE = 512 * 1024**2, 0.05  # the smaller one
+_PAUSE_SECONDS = 0.005
+_COUNT_SECONDS = 0.5  # also for what takes nothing of the disk, such as hard links
+_COUNT_SHARE = 0.05  # of the time
+_TOLERATED = 0.025  # of a limit
+_TO_REMOVE = Amount(64 * 1024, 16)  # what a command needs to start in a full folder
+_TO_TIDY = Amount(1024**2, 100)  # what it may also write there, up to a tenth above the limit
+
+
+class DiskWatch:
+    """Watches one folder while a command runs in it."""
+
+    def __init__(self, quota: Quota, folder: Path) -> None:
+        self._quota = quota
+        self._folder = folder
+        self._most: Amount | None = None  # what a folder that was full when the command began may hold
+        self._left = NOTHING
+
+    async def begin(self) -> str | None:
+        """Why a command may only remove files; raises `DiskNearlyFull` where none may run."""
+        self._check_disk()
+        try:
+            self._left = await asyncio.to_thread(self._quota.check, self._folder)
+        except Refusal as full:
+            held = await asyncio.to_thread(quotas.measure, self._folder)
+            self._most = _at_least(held.plus(*_TO_REMOVE), _capped(held.plus(*_TO_TIDY), self._quota.of_folder))
+            return str(full)
+        return None
+
+    async def problem(self) -> str | None:
+        """Why the folder holds too much."""
+        try:
+            await asyncio.to_thread(self._quota.check, self._folder)
+        except Refusal as full:
+            return str(full)
+        return None
+
+    async def wait(self, process: int) -> str:
+        """Returns why a command must be ended, whose first process this is."""
+        free, counted, pause = self._check_disk(), time.monotonic(), _COUNT_SECONDS
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(_PAUSE_SECONDS)
+            try:
+                now = self._check_disk()
+            except Refusal as full:
+                return str(full)
+            taken = Amount(free.bytes - now.bytes, free.files - now.files)
+            is_urgent = taken.exceeded(self._tolerated()) is not None
+            if not is_urgent and began - counted < pause:
+                continue
+            began = time.monotonic()
+            if problem := await asyncio.to_thread(self._count, process, is_urgent=is_urgent):
+                return problem
+            free, counted = now, time.monotonic()
+            pause = max(_COUNT_SECONDS, (counted - began) / _COUNT_SHARE)
+
+    def _check_disk(self) -> Amount:
+        """What is free."""
+        disk = os.statvfs(self._folder)
+        free = disk.f_bavail * disk.f_frsize
+        if free < min(LEAST_FREE_BYTES, int(disk.f_blocks * disk.f_frsize * LEAST_FREE_SHARE)):
+            raise DiskNearlyFull
+        return Amount(free, disk.f_favail)
+
+    def _tolerated(self) -> Amount:
+        least = Amount(int(self._quota.bytes * _TOLERATED), int(self._quota.files * _TOLERATED))
+        return _TO_REMOVE if self._most else _at_least(self._left, least)
+
+    def _count(self, process: int, *, is_urgent: bool) -> str | None:
+        """A command that may have written too much writes nothing while it is counted, and goes on only if it may."""
+        processes = descendants(process)
+        if is_urgent:
+            _signal(processes, signal.SIGSTOP)
+        unlinked = Amount(quotas.measure_unlinked(self._folder, processes), 0)
+        try:
+            if self._most is None:
+                self._left = self._quota.check(self._folder, more=unlinked)
+            elif quotas.measure(self._folder).plus(*unlinked).exceeded(self._most):
+                self._quota.check(self._folder, more=unlinked)
+        except Refusal as full:
+            _signal(descendants(process), signal.SIGKILL)  # and those that began since
+            return str(full)
+        if is_urgent:
+            _signal(processes, signal.SIGCONT)
+        return None
+
+
+def _signal(processes: Iterable[int], number: int) -> None:
+    for process in processes:
+        with suppress(OSError):  # it has ended
+            os.kill(process, number)
+
+
+def _at_least(one: Amount, other: Amount) -> Amount:
+    return Amount(max(one.bytes, other.bytes), max(one.files, other.files))
+
+
+def _capped(amount: Amount, limit: Amount) -> Amount:
+    return Amount(min(amount.bytes, limit.bytes * 11 // 10), min(amount.files, limit.files * 11 // 10))

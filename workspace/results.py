@@ -1,0 +1,65 @@
+"""What tools answer, and the answers to calls that change something: a call that is sent again is not made again."""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workspace.errors import KeyUsedOtherwise
+
+_MOST = 200  # of a folder
+_MOST_BYTES = 20_000_000  # of a folder, whose commands may have written much each
+
+
+class Result(NamedTuple):
+    text: str
+    """For the model."""
+    details: Mapping[str, Any]
+    """For the user."""
+
+
+def find_result(directory: Path, key: str, call: dict[str, Any]) -> Result | None:
+    """The result of the call with this key; raises `KeyUsedOtherwise` if that was another call."""
+    try:
+        stored = json.loads(_file(directory, key).read_text())
+    except FileNotFoundError:
+        return None
+    if stored["asked"] != _hash(call):
+        raise KeyUsedOtherwise
+    return Result(stored["text"], stored["details"])
+
+
+def store_result(directory: Path, key: str, call: dict[str, Any], result: Result) -> None:
+    """Several threads may do so at once in a directory."""
+    fresh = directory / f"{secrets.token_hex(16)}.new"
+    fresh.write_text(json.dumps({"asked": _hash(call), "text": result.text, "details": result.details}))
+    fresh.replace(_file(directory, key))
+    _remove_oldest(directory)
+
+
+def _remove_oldest(directory: Path) -> None:
+    size = 0
+    for number, (status, path) in enumerate(sorted(_stored(directory), key=lambda one: -one[0].st_mtime_ns)):
+        size += status.st_size
+        if number >= _MOST or (number and size > _MOST_BYTES):
+            path.unlink(missing_ok=True)
+
+
+def _stored(directory: Path) -> Iterator[tuple[os.stat_result, Path]]:
+    for name in os.listdir(directory):
+        with suppress(FileNotFoundError):  # another thread has renamed or removed it
+            path = directory / name
+            yield path.stat(), path
+
+
+def _file(directory: Path, key: str) -> Path:
+    return directory / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
+
+
+def _hash(call: dict[str, Any]) -> str:
+    """Of its arguments, which may be long and stand in the folder already."""
+    return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
