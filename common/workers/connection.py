@@ -45,6 +45,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._ignores_input = False  # what still arrives is dropped
         self._rejected_at: float | None = None
         self._waits_since = self._read_at = self.loop.time()  # when it began to wait; when the client last read
+        self._received_at = self._read_at  # when the client last sent something, or could not
         self._unread_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -65,6 +66,7 @@ class LimitedConnection(HttpToolsProtocol):
         oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        self._received_at = self.loop.time()
         if self._ignores_input:
             self._waits_since = self.loop.time()
             self.transport.pause_reading()
@@ -190,6 +192,8 @@ class LimitedConnection(HttpToolsProtocol):
         if not unread or unread < before:
             self._read_at = now
         self._unread_bytes = unread
+        if not self.transport.is_reading():
+            self._received_at = now
         waited = now - self._waits_since if self._waits else 0
         # A body that may be larger may take longer.
         read_seconds = limits.read_timeout_seconds * max(1, self._longest_body / limits.limit_request_bytes)
@@ -203,6 +207,9 @@ class LimitedConnection(HttpToolsProtocol):
             self.transport.close()
         elif self._part and waited > read_seconds:
             self._reject(_Rejected(408, f"The request was not complete after {read_seconds:g} seconds."))
+        elif self._part and self._waits and now - self._received_at > limits.read_timeout_seconds:
+            sentence = f"Nothing of the request arrived for {limits.read_timeout_seconds:g} seconds."
+            self._reject(_Rejected(408, sentence))
         self.loop.call_later(_CHECK_SECONDS, self._check_times)
 
     def _reject(self, rejected: _Rejected) -> None:

@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.processes import ServiceProcess
 from tests.tokens import OTHER_SECRET, minted
-from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service
+from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service, token
 
 pytestmark = pytest.mark.long
 
@@ -398,6 +398,33 @@ def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
     assert said.startswith(
         "The workspace does not run as root" if ACCOUNT else "Only root can switch to another account"
     )
+
+
+async def test_an_upload_that_stays_silent_ends_and_a_slow_one_does_not(tmp_path: Path) -> None:
+    """However long a file of that size may take."""
+
+    async def slow() -> AsyncIterator[bytes]:
+        for _ in range(30):
+            yield b"x"
+            await asyncio.sleep(0.1)
+
+    with directory() as root:
+        process = service(root, tmp_path / "log", READ_TIMEOUT_SECONDS="1")
+        process.start()
+        process.wait_until_ready()
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", httpx2.URL(process.url).port)
+            head = f"PUT /files/cnv_1/a HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token('alice')}\r\n"
+            writer.write(f"{head}content-length: 5000000\r\n\r\nx".encode())
+            async with asyncio.timeout(30):
+                answer = (await reader.read()).decode()
+            assert answer.startswith("HTTP/1.1 408 ")
+            assert answer.endswith('{"error": "Nothing of the request arrived for 1 seconds."}')
+            writer.close()
+            async with acting(process.url) as alice:
+                assert (await alice.http.put("/files/cnv_1/a", content=slow())).json()["bytes"] == 30
+        finally:
+            process.end()
 
 
 START_AND_WAIT = """
