@@ -16,12 +16,17 @@ _CREATE, _REMOVE = 0o1000 | 0o600, 0
 
 
 @asynccontextmanager
-async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
-    """As the account that asks; what `attempts.py` is to be told."""
-    folder = place / "another"
+async def outside(directory: Path, readable: Path | None = None) -> AsyncIterator[dict[str, Any]]:
+    """As the account that asks; what `attempts.py` is to be told. `readable` is the account's file among programs."""
+    folder = directory / "another"
     folder.mkdir(mode=0o700)
-    for name in ("secret", "spare"):
+    for name in ("secret", "spare", "spare2", "spare3", "spare4"):
         (folder / name).write_text("the secret of somebody else\n")
+    for name in ("directory", "empty"):
+        (folder / name).mkdir()
+    program = folder / "program"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o755)
     mark = secrets.token_hex(8)
     sleeping = await asyncio.create_subprocess_exec("sleep", "300", env={"SECRET": mark, "PATH": os.environ["PATH"]})
     marked = await asyncio.create_subprocess_exec("sh", "-c", "sleep 300 & wait", mark, start_new_session=True)
@@ -29,6 +34,7 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
     key = secrets.randbits(30) | 1
     shared = _libc.shmget(key, 4096, _CREATE)
     spare_shared = _libc.shmget(secrets.randbits(30) | 1, 4096, _CREATE)
+    queue, semaphore = _libc.msgget(key, _CREATE), _libc.semget(key, 1, _CREATE)
     inbox = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     inbox.bind(str(folder / "datagrams"))
     unix, abstract = str(folder / "socket"), f"todo-{mark}"
@@ -42,7 +48,12 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
         yield {
             "folder": str(folder),
             "secret": str(folder / "secret"),
-            "spare": str(folder / "spare"),
+            **{name: str(folder / name) for name in ("spare", "spare2", "spare3", "spare4", "program")},
+            "readable": str(readable or folder / "secret"),
+            "queue": key,
+            "semaphore": key,
+            "is_outside": True,
+            "capabilities": os.geteuid() == 0,
             "mark": mark,
             "process": sleeping.pid,
             "victim": victim.pid,
@@ -62,6 +73,8 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
         inbox.close()
         for segment in (shared, spare_shared):
             _libc.shmctl(segment, _REMOVE, None)
+        _libc.msgctl(queue, _REMOVE, None)
+        _libc.semctl(semaphore, 0, _REMOVE, None)
         os.killpg(marked.pid, signal.SIGKILL)
         for process in (sleeping, marked, victim):
             with suppress(ProcessLookupError):

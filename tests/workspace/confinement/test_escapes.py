@@ -1,8 +1,9 @@
-"""Every way out of a folder that we know leads out without a confinement, and not with one."""
+"""The escape table: what succeeds without a confinement, and must not with one."""
 
 import asyncio
 import json
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -17,12 +18,35 @@ from tests.workspace.confinement import attempts
 from tests.workspace.kinds import made, usable
 from tests.workspace.outside import is_running, outside
 from workspace.commands.running import run
+from workspace.confinement import system_calls
 from workspace.confinement.detection import find
 
 pytestmark = pytest.mark.long
+OTHER_CALLS = {
+    "clone": system_calls.CLONE,
+    "clone3": system_calls.CLONE3,
+    "fallocate": system_calls.FALLOCATE,
+    "tkill": system_calls.SIGNALS["tkill"],
+    "tgkill": system_calls.SIGNALS["tgkill"],
+    **system_calls.EXTENDED_ATTRIBUTES,
+}
 ACCOUNTS = accounts()
 IN_CONTAINER = "what is found in a container"
-Found = dict[str, bool]
+CALLS = {
+    name: number
+    for table in (system_calls.REFUSED, system_calls.REFUSED_WITHOUT_NAMESPACES, OTHER_CALLS)
+    for name, numbers in table.items()
+    if (number := numbers[0 if platform.machine() == "x86_64" else 1]) is not None
+}
+Rows = list[tuple[str, str]]
+
+
+def refused_calls(kind: str) -> Rows:
+    """Each system call that the filter names, with arguments that no kernel takes."""
+    names = [*system_calls.REFUSED]
+    if kind != "bubblewrap":
+        names += [*system_calls.REFUSED_WITHOUT_NAMESPACES, *system_calls.EXTENDED_ATTRIBUTES]
+    return [(f"system call {name}", f"is_not_refused({name!r})") for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +63,19 @@ def account(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="module")
-def unconfined(place: Path, account: int) -> Found:
-    return _tried("none", place, account)
+def readable(account: int) -> Iterator[Path | None]:
+    """A file of the account's among the programs."""
+    if os.getuid() != 0:
+        yield None
+        return
+    descriptor, name = tempfile.mkstemp(dir="/usr/local", prefix="todo-attempts-")
+    os.fchown(descriptor, account, account)
+    os.close(descriptor)
+    yield Path(name)
+    os.unlink(name)
 
 
-@pytest.fixture(scope="module", params=[*usable(old=True), IN_CONTAINER])
-def confined(request: pytest.FixtureRequest, place: Path, account: int) -> Found:
-    return _tried(request.param, place, account)
-
-
-@pytest.fixture(scope="module")
-def namespaces(account: int) -> bool:
+def may_make_namespaces(account: int) -> bool:
     """Whether this account may make any here; containers forbid it."""
     command = ["unshare", "--mount", *(["--user"] if account else []), "true"]
     return subprocess.run(command, user=account, capture_output=True, check=False).returncode == 0
@@ -59,12 +85,26 @@ def test_this_machine_can_confine_commands() -> None:
     assert usable(), "install bubblewrap, or use Linux 5.13 or newer"
 
 
-def test_ways_out_are_closed(unconfined: Found, confined: Found, account: int, namespaces: bool) -> None:
-    """Each leads out without a confinement, or the attempt itself shows nothing."""
-    impossible = attempts.ROOT_ONLY if account else attempts.NOT_ROOT
-    impossible = impossible if namespaces else impossible | attempts.NAMESPACES
-    assert {name for name, leads_out in unconfined.items() if leads_out} == {*attempts.WAYS} - impossible
-    assert [name for name, leads_out in confined.items() if leads_out] == []
+def test_the_table_shows_what_it_says(account: int, place: Path, readable: Path | None) -> None:
+    """What is refused to commands succeeds without a confinement, or the attempt itself shows nothing."""
+    holds = {
+        *(attempts.ALL, attempts.USER if account else attempts.ROOT, platform.machine()),
+        *([attempts.NAMESPACES] if may_make_namespaces(account) else []),
+    }
+    rows = [(name, code) for name, code, condition in attempts.ROWS if condition in holds]
+    assert set(rows_that_succeed("none", rows, place, account, readable)) == {name for name, _ in rows}
+
+
+@pytest.mark.parametrize("kind", [*usable(old=True), IN_CONTAINER])
+def test_no_attempt_succeeds(kind: str, place: Path, account: int, readable: Path | None) -> None:
+    rows = [(name, code) for name, code, _ in attempts.ROWS] + refused_calls(kind)
+    assert len(rows) > 200
+    assert rows_that_succeed(kind, rows, place, account, readable) == []
+
+
+@pytest.mark.parametrize("kind", usable())
+def test_what_programs_need_works(kind: str, place: Path, account: int) -> None:
+    assert rows_that_succeed(kind, [*attempts.WORKS], place, account) == [name for name, _ in attempts.WORKS]
 
 
 _LEFT_OPEN = "import os, sys; os.fstat(int(sys.argv[1])); print('open')"
@@ -92,26 +132,26 @@ def test_in_a_container_it_is_landlock_that_is_found(account: str) -> None:
     assert done_as(ACCOUNTS[account], names, before=container.enter) == ["landlock"]
 
 
-def _niceness(process: int) -> int:
+def niceness(process: int) -> int:
     return os.getpriority(os.PRIO_PROCESS, process)
 
 
-def _tried(kind: str, place: Path, account: int) -> Found:
-    async def work() -> Found:
-        with tempfile.TemporaryDirectory(dir=place) as own:
-            os.mkdir(folder := Path(own, "folder"), 0o700)
+def rows_that_succeed(kind: str, rows: Rows, place: Path, account: int, readable: Path | None = None) -> list[str]:
+    async def work() -> list[str]:
+        with tempfile.TemporaryDirectory(dir=place) as directory:
+            os.mkdir(folder := Path(directory, "folder"), 0o700)
             shutil.copy(attempts.__file__, folder / "attempts.py")
-            async with outside(Path(own)) as reached:
-                niceness = _niceness(reached["bystander"])
-                told = json.dumps(reached).encode()
+            async with outside(Path(directory), readable) as reached:
+                before = niceness(reached["bystander"])
+                told = json.dumps({"outside": reached, "calls": CALLS, "rows": rows}).encode()
                 confinement = await find() if kind == IN_CONTAINER else made(kind)
                 assert confinement
                 ran = await run(confinement, folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
-                seen = {
-                    "signal a process by a descriptor": not is_running(reached["victim"]),
-                    "slow everything of the account down": _niceness(reached["bystander"]) != niceness,
+                unseen = {
+                    "signal a process by a descriptor's owner": is_running(reached["victim"]),
+                    "slow everything of the account down": niceness(reached["bystander"]) == before,
                 }
             assert ran.exit_code == 0, ran
-            return json.loads(ran.stdout) | seen
+            return [name for name in json.loads(ran.stdout) if not unseen.get(name)]
 
     return done_as(account, work, before=container.enter if kind == IN_CONTAINER else lambda: None)
