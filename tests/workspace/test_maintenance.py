@@ -68,12 +68,11 @@ def test_an_archive_of_a_deep_folder(root: Path) -> None:
     here = os.open(folder, os.O_RDONLY)
     for _ in range(3_000):
         os.mkdir("d", dir_fd=here)
+        os.chown("d", root.stat().st_uid, -1, dir_fd=here)
         below = os.open("d", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = below
     os.close(here)
-    for path in (folder, folder / "d"):
-        os.chown(path, root.stat().st_uid, -1)
     done = run(root, "export", "--user=alice")
     assert (done.returncode, done.stderr) == (0, b"")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:

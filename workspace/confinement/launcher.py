@@ -253,7 +253,7 @@ def _find_program(name: str) -> str:
 
 def _leave_launcher() -> None:
     """Become a session of its own that ends with the launcher, before it where memory runs out, and that is nicer."""
-    os.nice(5)
+    os.nice(10)
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
