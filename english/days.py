@@ -78,6 +78,8 @@ def _weekday(clock: Clock, match: re.Match[str]) -> Meaning:
     weekday = weekday_of(word)
     if which and weekday == clock.today.weekday() and which.startswith("this"):
         return Unread()  # today, or in a week
+    if which == "next" and weekday > clock.today.weekday():
+        return _sure(plus_days(monday(clock.today, 1), weekday))  # not the one that is still to come in this week
     return Day(next_weekday(clock.today, weekday), is_short=word in ("sun", "sat", "wed") and not which)
 
 
@@ -303,7 +305,8 @@ NOT_DAYS: tuple[Rule, ...] = tuple(
         (rf"(?:in|by|during|around|before|until) (?:{MONTH})(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?", Unread()),
         (rf"(?:{MONTH})(?<!may)(?<!march)(?: 20\d\d)?", _LOOSE),
         (rf"in (?:a few|few|several|some|\d+ - \d+|\d+ or \d+) (?:{UNIT}|hour|minute)", Unread()),
-        (rf"\d+ (?:{UNIT}|hour|minute) (?:before|after|ago|prior)", Unread()),
+        (rf"(?:in )?\d+ (?:{UNIT}|hour|minute) (?:before|after|ago|prior)", Unread()),
+        (rf"fortnight (?:on )?(?:{_NAMED})", Unread()),
         (rf"(?:the )?\d\d? ?{TH}", _QUIET),
         (rf"\d\d? (?:or|and) \d\d?(?: of)? (?:{MONTH})", Unread()),
     )

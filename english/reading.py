@@ -30,7 +30,7 @@ from english.words import WEEKDAYS, Words, split_words, word_set
 Kind = Literal["date", "time", "repeat", "priority", "label", "unread"]
 _EVENING_WORDS = word_set(
     "dinner dinners supper drinks party movie movies film cinema theatre theater concert gig pub bar bbq barbecue "
-    "table restaurant reservation opera musical nightclub disco"
+    "evening table restaurant reservation opera musical nightclub disco"
 )
 _MORNING_WORDS = word_set("wake breakfast sunrise alarm")
 _LATE = ("afternoon", "evening", "night", "tonight")

@@ -36,7 +36,9 @@ PHRASES = [
     ("send the report the day after tomorrow", task("send the report", due="2026-11-25")),
     ("call mum on Friday", task("call mum", due="2026-11-27")),
     ("call mum friday 3pm", task("call mum", due="2026-11-27 15:00")),
-    ("report by next Friday", task("report", due="2026-11-27")),
+    ("report by next Friday", task("report", due="2026-12-04")),
+    ("report by next Monday", task("report", due="2026-11-30")),
+    ("evening class on tuesday at 7", task("evening class", due="2026-11-24 19:00")),
     ("report (due Friday)", task("report", due="2026-11-27")),
     ("lunch on Friday at noon", task("lunch", due="2026-11-27 12:00")),
     ("call Ben on Monday", task("call Ben", due="2026-11-30")),
@@ -215,6 +217,8 @@ def test_phrase(text: str, wanted: dict[str, Any]) -> None:
 
 
 UNREAD = [
+    ("review a fortnight today", "fortnight today"),
+    ("check in 24 hours before the flight", "in 24 hours before"),
     ("dentist 12/05", "12/05"),
     ("dentist 1/12/2026", "1/12/2026"),
     ("dinner friday 5", "friday 5"),
