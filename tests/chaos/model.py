@@ -29,7 +29,7 @@ class LookedAt(offline.Endpoint):
     """
 
     def __init__(self, script: Script | None, token_seconds: float) -> None:
-        super().__init__(token_seconds)
+        super().__init__(token_seconds, None)
         self._script = script
         self.url = ""
         self.requests = 0
