@@ -66,7 +66,7 @@ INVALID = [
     Case({**JWT, "AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": "keys.json"}, "AUTH_JWKS_URL"),
     Case({**JWT, "AUTH_JWT_SECRET": "short"}, "AUTH_JWT_SECRET", BOTH),
     Case({**JWT, "AUTH_JWT_SECRET": "0123456789abcdef0123456789abcde"}, "AUTH_JWT_SECRET"),
-    Case({"MCP_TOKEN_SECRET": "password1" * 4}, "MCP_TOKEN_SECRET", BOTH),
+    Case({"MCP_TOKEN_SECRET": "password1" * 3}, "MCP_TOKEN_SECRET", BOTH),
     Case({**JWT, "AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "must differ"),
 ]
 

@@ -14,6 +14,7 @@ from tests.chatkit_client import ChatKit
 
 Row = dict[str, Any]
 _NOT_BEGUN = ("requested", "awaiting_approval", "approved", "rejected", "not_made")
+_READ = "\n\nIt has read what the person wrote while it worked."
 _UNKNOWN = "The outcome of this call is unknown"
 _NOT_MADE = ("This call was not made", "The person refused this call")
 _DONE = ("Wrote ", "Ran ", "Changed ", "Read ", "Saved a version")
@@ -131,6 +132,7 @@ def _of_told(token: str, work: Work, output: str) -> Iterator[str]:
     if stored is not None and stored != output:
         yield f"told was {output!r}, and stored is {stored!r}"
     text, _, _ = output.partition("\n\nFiles changed:")
+    text = text.removesuffix(_READ)
     if text.startswith(_UNKNOWN):
         unknown = sum(call["output"] is None for call in work.calls)
         if work.status not in ("interrupted", "not begun") or text.count(": outcome unknown") != unknown:
