@@ -32,12 +32,25 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+async def wait_until_listening(port: int) -> None:
+    """The line is written once the application has started, just before its port accepts connections."""
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            return
+
+
 async def test_sigterm_ends_it_in_the_middle_of_a_stream():
     port = free_port()
     async with started(OFFLINE_PORT=str(port), OFFLINE_TOKEN_DELAY="60") as process, asyncio.timeout(20):
         assert process.stderr
         while b"running on" not in (line := await process.stderr.readline()):
             assert line
+        await wait_until_listening(port)
         body = {"stream": True, "messages": [{"role": "user", "content": "hello"}]}
         async with (
             httpx2.AsyncClient(timeout=20) as client,
@@ -56,6 +69,7 @@ async def test_who_leaves_in_the_middle_of_a_stream_leaves_no_error():
         assert process.stderr
         while b"running on" not in (line := await process.stderr.readline()):
             assert line
+        await wait_until_listening(port)
         body = {"stream": True, "messages": [{"role": "user", "content": "hello"}]}
         async with httpx2.AsyncClient(timeout=20, base_url=f"http://127.0.0.1:{port}") as client:
             async with client.stream("POST", "/v1/chat/completions", json=body) as response:
