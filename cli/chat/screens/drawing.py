@@ -16,7 +16,7 @@ WIDE = 60
 _DONE, _OPEN, _GONE = "✓", "·", "✗"
 _DUE = re.compile(r"(?:\w{3} )?(\d{4}-\d\d-\d\d)( \d\d:\d\d)?", re.ASCII)
 _REJECTED = "The person refused this call"  # begins what the model reads in place of the output of a rejected call
-_DUE_CELLS, _MORE_CELLS = 20, 24  # at most
+_DUE_CELLS, _MORE_CELLS = 21, 24  # at most
 _PRINTED_LINES = 8  # at most, of what a command has printed
 
 
@@ -196,7 +196,7 @@ def _when(task: Json) -> str:
         found = _DUE.fullmatch(due)
         day = date.fromisoformat(found[1] if found else due)
         year = f" {day.year}" if day.year != date.today().year else ""
-        due = f"{day:%a} {day.day} {day:%b}{year}{found[2] if found else ''}"
+        due = f"{day:%a} {day.day} {day:%b}{year}{(found and found[2]) or ''}"
     return " ".join(filter(None, (due, time)))
 
 

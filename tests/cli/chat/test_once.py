@@ -170,6 +170,14 @@ async def test_slash_command(served: ChatKit, user: User, chat: Chat, model: Scr
     assert sent["body"]["messages"][-1]["content"].endswith("/etc is what?")
 
 
+async def test_listed_tasks_have_their_dates(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
+    dates = ("2030-11-29", "2030-11-30 15:00")
+    await model.script(*[add_task(f"due {due}", due=due) for due in dates], says("Added."))
+    await user.chatkit.say("add them")
+    lines = (await chat("--url", served.base_url, "--exec", "/tasks")).stdout.splitlines()
+    assert [line.split("  ")[-1].strip() for line in lines] == ["Fri 29 Nov 2030", "Sat 30 Nov 2030 15:00"]
+
+
 async def test_file_is_written_here(served: ChatKit, user: User, chat: Chat, tmp_path: Path) -> None:
     own = tmp_path / "own.txt"
     own.write_text("one two")
