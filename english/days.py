@@ -79,12 +79,12 @@ def _weekday(clock: Clock, match: re.Match[str]) -> Meaning:
     if which and weekday == clock.today.weekday() and which.startswith("this"):
         return Unread()  # today, or in a week
     if which == "next" and weekday > clock.today.weekday():
-        return _sure(plus_days(monday(clock.today, 1), weekday))  # not the one that is still to come in this week
+        return _in_next_week(clock, weekday)  # not the one that is still to come in this week
     return Day(next_weekday(clock.today, weekday), is_short=word in ("sun", "sat", "wed") and not which)
 
 
-def _weekday_next_week(clock: Clock, match: re.Match[str]) -> Meaning:
-    return _sure(plus_days(monday(clock.today, 1), weekday_of(match["weekday"])))
+def _in_next_week(clock: Clock, weekday: int) -> Meaning:
+    return _sure(plus_days(monday(clock.today, 1), weekday))
 
 
 def _weeks_from_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -230,7 +230,7 @@ DAYS: tuple[Rule, ...] = (
     rule(rf"(?:(?P<which>this coming|this|next|coming) )?(?P<weekday>{WEEKDAY})", _weekday),
     rule(
         rf"(?P<weekday>{WEEKDAY})(?: of)? next week|next week(?: on)?(?: ,)? (?P<other>{WEEKDAY})",
-        lambda clock, match: _sure(plus_days(monday(clock.today, 1), weekday_of(match["weekday"] or match["other"]))),
+        lambda clock, match: _in_next_week(clock, weekday_of(match["weekday"] or match["other"])),
     ),
     rule(rf"(?P<weekday>{WEEKDAY})(?P<count>) week", _weeks_from_weekday),
     rule(r"(?:today|tomorrow) week|a week (?:today|tomorrow)", _week_later),

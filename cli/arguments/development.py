@@ -12,7 +12,7 @@ def add_all(commands: Commands) -> None:
         commands,
         "bench",
         "measure how fast it is",
-        "Measures the services on a temporary PostgreSQL with an instant model, beside the Agents SDK alone.",
+        "Measures the services on a temporary PostgreSQL with an instant model, and compares them with the Agents SDK.",
     )
     bench.add_argument("--full", action="store_true", help="measure longer, for more stable figures")
     bench.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")

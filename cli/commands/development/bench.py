@@ -9,12 +9,12 @@ from cli import terminal
 from cli.commands.development import driven, files, report
 
 LOAD_SECONDS = 300
-_HEADINGS = ("", "figure", "", "beside", "", "ratio")
+_HEADINGS = ("", "figure", "", "compared with", "", "ratio")
 _TEXT_COLUMNS = (0, 2, 4)
 
 
 class Options(NamedTuple):
-    """What is measured: rows beside the Agents SDK, or seconds of load or soak."""
+    """What is measured: a comparison with the Agents SDK, or seconds of load or soak."""
 
     scale: str = "short"
     load: float | None = None
