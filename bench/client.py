@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from client.chatkit import request, user_input
+from todo_client.chatkit import request, user_input
 
 _PROTOCOL = "2026-07-28"
 _MCP_HEADERS = {"accept": "application/json, text/event-stream", "mcp-protocol-version": _PROTOCOL}

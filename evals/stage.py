@@ -12,8 +12,8 @@ from pathlib import Path
 import jwt
 
 from bench.processes import HOST, Server, free_port
-from client.runs import Runs
 from common import child_environment
+from todo_client.runs import Runs
 
 ISSUER, AUDIENCE = "https://people.example", "https://todo.example"
 OFFLINE = "offline"

@@ -5,13 +5,13 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from client.runs import ConnectionLost, Event, Refused, Runs
 from evals import rows
 from evals.case import Case
 from evals.judge import Call, Turn, judge
 from evals.pace import Pace
 from evals.rows import Connection
 from evals.stage import Stage
+from todo_client.runs import ApiError, ConnectionLost, Event, Runs
 
 CHAT = "eval"  # a chat with a name: nobody asks the model for another
 # How the backend's sentences begin of what is no fault of the model's own.
@@ -66,7 +66,7 @@ class Person:
                 async for event in events:
                     await self._hear(event, heard)
             usage = (await self.runs.get_interaction(CHAT, heard.interaction))["usage"] or {}
-        except (Refused, ConnectionLost) as error:
+        except (ApiError, ConnectionLost) as error:
             heard.fault, usage = str(error), {}
         self.seconds.append(round(time.monotonic() - began, 3))
         for name in self.used:

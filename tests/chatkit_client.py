@@ -9,8 +9,8 @@ import httpx2
 from chatkit.types import ThreadStreamEvent
 from pydantic import TypeAdapter
 
-from client import chatkit
-from client.chatkit import request, user_input
+from todo_client import chatkit
+from todo_client.chatkit import request, user_input
 
 EVENT = TypeAdapter[ThreadStreamEvent](ThreadStreamEvent)
 JSON = {"Content-Type": "application/json"}

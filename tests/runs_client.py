@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from client import runs
-from client.runs import Event
+from todo_client import runs
+from todo_client.runs import Event
 
 SHAPES: dict[str, set[str]] = {
     "interaction_started": {"interaction_id", "chat_id"},

@@ -12,8 +12,8 @@ from cli.chat.screens import drawing
 from cli.chat.screens.markdown import Growing
 from cli.chat.screens.screen import Screen
 from cli.chat.screens.text import one_line
-from client.connection import ConnectionLost, Refused
-from client.runs import Event
+from todo_client.connection import ApiError, ConnectionLost
+from todo_client.runs import Event
 
 FRAME_SECONDS = 0.1  # at least, between two drawings of the block that is open
 OF_AGENTS = ("answer", "thinking", "tool_call", "tool_result")
@@ -60,7 +60,7 @@ class Answer:
         self._looking = asyncio.Lock()
 
     async def follow(self) -> None:
-        """To its end; raises `Refused` where it cannot begin, and `ConnectionLost` beyond all patience."""
+        """To its end; raises `ApiError` where it cannot begin, and `ConnectionLost` beyond all patience."""
         over = asyncio.Event()
         drawing_it = asyncio.create_task(self._draw(over))
         try:
@@ -195,7 +195,7 @@ class Answer:
         if run_id is None:
             return
         async with self._looking:
-            with suppress(Refused, ConnectionLost):
+            with suppress(ApiError, ConnectionLost):
                 async for step in self._connection.steps(chat_id, run_id, after=self._steps):
                     self._steps = step["number"]
                     await self._screen.show(*drawing.step_lines(self._style, step, self._width), block=self._open())
@@ -204,7 +204,7 @@ class Answer:
         reading, seconds = self.reading, time.monotonic() - self._began
         if not self.status or reading.run_id is None:
             return
-        with suppress(Refused, ConnectionLost):
+        with suppress(ApiError, ConnectionLost):
             told = await self._connection.runs.get_interaction(reading.chat_id, reading.run_id, brief=True)
             await self._note(drawing.usage_line(told["usage"], seconds))
 

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from cli.chat.open_texts import OpenTexts
 from cli.chat.options import Options
 from cli.services.zone import named_zone
-from client.chatkit import ChatKit, user_input
-from client.connection import ConnectionLost, Refused
-from client.page import Page
-from client.runs import Event, Events, Runs
+from todo_client.chatkit import ChatKit, user_input
+from todo_client.connection import ApiError, ConnectionLost
+from todo_client.page import Page
+from todo_client.runs import Event, Events, Runs
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries to go on reading
 _INTERACTION = "todo.interaction"
@@ -75,7 +75,7 @@ class Connection:
         """Raises `ConnectionLost` where no assistant answers."""
         try:
             await self.page.request("GET", "/health")
-        except Refused as refusal:
+        except ApiError as refusal:
             raise ConnectionLost from refusal
 
     async def say(self, chat_id: str | None, text: str, *, left: str | None = None) -> Reading:
@@ -96,12 +96,12 @@ class Connection:
         return Reading(chat_id, begin=lambda: self.runs.edit(chat_id, run_id, text, key=key, more=self._more()))
 
     async def retry(self, chat_id: str) -> Reading:
-        """The last message, answered once more; raises `Refused` where there is none."""
+        """The last message, answered once more; raises `ApiError` where there is none."""
         thread = await self.thread(chat_id)
         items = (await self.chatkit.list_items(thread, limit=100)).data
         said = next((item for item in items if item["type"] == "user_message"), None)
         if said is None:
-            raise Refused(_NOT_THERE, "There is no message to answer again.")
+            raise ApiError(_NOT_THERE, "There is no message to answer again.")
         return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=said["id"])
 
     async def begin(self, title: str, *, left: str | None) -> str:
@@ -133,7 +133,7 @@ class Connection:
                             return
             except ConnectionLost:
                 goes_on = False
-            except Refused as refusal:
+            except ApiError as refusal:
                 if refusal.status not in _AWAY:
                     raise
                 goes_on = False
@@ -173,7 +173,7 @@ class Connection:
         """The interaction that a conversation shows last; None for a name that is new, or where nothing was said."""
         try:
             leaf = await self.leaf(chat_id)
-        except Refused as refusal:
+        except ApiError as refusal:
             if refusal.status == _NOT_THERE and not is_own(chat_id):
                 return None
             raise
@@ -191,7 +191,7 @@ class Connection:
             if found := [chat["chat_id"] for chat in page["chats"] if chat["name"] == chat_id]:
                 return found[0]
             if (after := page["after"]) is None:
-                raise Refused(_NOT_THERE, f"There is no conversation {chat_id}.")
+                raise ApiError(_NOT_THERE, f"There is no conversation {chat_id}.")
         return chat_id
 
     async def steps(self, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
@@ -220,7 +220,7 @@ class Connection:
                     case {"type": "thread.created", "thread": thread}:
                         chat_id = thread["id"]
                     case {"type": "error", "message": message}:
-                        raise Refused(409, message)
+                        raise ApiError(409, message)
                     case _:
                         pass
                 if run_id is not None and chat_id is not None:
@@ -244,7 +244,7 @@ async def _in_place_of(left: str | None, begin: Callable[[str | None], Awaitable
     """A conversation in place of another, which may have been deleted meanwhile."""
     try:
         return await begin(left)
-    except Refused as refusal:
+    except ApiError as refusal:
         if left is None or refusal.status != _NOT_THERE:
             raise
         return await begin(None)

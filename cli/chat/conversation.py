@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PATIENCE = 3_600  # seconds without the server in the middle of an answer; who has none stops it
 START_SECONDS = 180
 _LOOK_SECONDS = 0.2
-_SLOW = ("client.chatkit", "cli.chat.screens.markdown", "cli.chat.talk")
+_SLOW = ("todo_client.chatkit", "cli.chat.screens.markdown", "cli.chat.talk")
 
 
 def run(options: Options, url: str) -> int:
@@ -100,7 +100,7 @@ class Conversation:
         for name in _SLOW:  # typing goes on meanwhile
             await asyncio.to_thread(importlib.import_module, name)
         from cli.chat.connection import opened
-        from client.connection import ConnectionLost
+        from todo_client.connection import ConnectionLost
 
         self._connection = opened(self._options, self._url, patience=PATIENCE)
         try:
@@ -130,7 +130,7 @@ class Conversation:
         if answer.strip().lower() not in ("", "y", "yes"):
             self._leave(NO_SERVER)
             return
-        from client.connection import ConnectionLost
+        from todo_client.connection import ConnectionLost
 
         assert self._connection is not None, "nothing was asked before it was tried"
         process = server.start(self._options.directory)

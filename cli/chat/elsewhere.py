@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cli.chat.connection import Reading
 from cli.chat.screens.markdown import drawn
 from cli.chat.screens.screen import Screen
-from client.connection import ConnectionLost, Refused
+from todo_client.connection import ApiError, ConnectionLost
 
 if TYPE_CHECKING:
     from cli.chat.talk import Talk
@@ -34,7 +34,7 @@ async def watch(talk: "Talk") -> None:
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         if talk.answer is None and talk.chat_id is not None and talk.last_run is not None:
-            with suppress(ConnectionLost, Refused):
+            with suppress(ConnectionLost, ApiError):
                 await _look(talk, talk.chat_id, talk.last_run)
 
 

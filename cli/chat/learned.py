@@ -6,7 +6,7 @@ from typing import Any
 from cli.chat.commands import table
 from cli.chat.connection import Connection
 from cli.chat.screens.text import clean
-from client.connection import ConnectionLost, Refused
+from todo_client.connection import ApiError, ConnectionLost
 
 _LISTED = 20
 
@@ -27,7 +27,7 @@ class Learned:
     async def learn(self) -> None:
         """All of it anew, as far as the server can be asked."""
         self.known["commands"] = [f"/{name}" for name in table.COMMANDS]
-        with suppress(Refused, ConnectionLost):
+        with suppress(ApiError, ConnectionLost):
             page = self._connection.page
             self.known["tasks"] = [clean(task["title"]) for task in (await page.tasks("all"))["tasks"]]
             self.known["threads"] = [clean(one["title"]) for one in await self._newest() if one.get("title")]

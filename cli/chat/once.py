@@ -14,8 +14,8 @@ from cli.chat.connection import Connection, Reading
 from cli.chat.options import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, Options, wants_colour
 from cli.chat.screens import drawing
 from cli.chat.screens.text import Style, clean
-from client.connection import ConnectionLost, Refused
-from client.runs import Event
+from todo_client.connection import ApiError, ConnectionLost
+from todo_client.runs import Event
 
 PATIENCE = 30  # seconds without the server in the middle of an answer
 _ENDED: dict[str, Exit] = {"COMPLETED": DONE, "CANCELLED": STOPPED}
@@ -52,7 +52,7 @@ class Once:
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's end is silent
             return STOPPED
-        except Refused as refusal:
+        except ApiError as refusal:
             self._tell(f"{self._style.bad('error:')} {clean(str(refusal))}")
             return FAILED
         except ConnectionLost:
@@ -85,7 +85,7 @@ class Once:
                         await self._tell_usage(reading, time.monotonic() - began)
                         return _ENDED.get(event.data["status"], FAILED)
         except (asyncio.CancelledError, BrokenPipeError):
-            with suppress(Refused, ConnectionLost, TimeoutError):
+            with suppress(ApiError, ConnectionLost, TimeoutError):
                 async with asyncio.timeout(_STOP_SECONDS):
                     await self._connection.cancel(await saying)  # which the server may have taken already
             raise
@@ -152,7 +152,7 @@ class Once:
     async def _approve(self, reading: Reading, approval_id: str) -> None:
         """Approves a call, unless somebody else has decided it in the meantime."""
         assert reading.run_id is not None, "it waits"
-        with suppress(Refused):
+        with suppress(ApiError):
             await self._connection.runs.approve(reading.chat_id, reading.run_id, approval_id, approved=True)
 
     def _leave(self, reading: Reading) -> Exit:
@@ -169,7 +169,7 @@ class Once:
 
     async def _tell_usage(self, reading: Reading, seconds: float) -> None:
         assert reading.run_id is not None, "it has ended"
-        with suppress(Refused, ConnectionLost):
+        with suppress(ApiError, ConnectionLost):
             told = await self._connection.runs.get_interaction(reading.chat_id, reading.run_id, brief=True)
             self._tell(self._style.dim(drawing.usage_line(told["usage"], seconds)))
 

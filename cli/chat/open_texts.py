@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from client.runs import Event
+from todo_client.runs import Event
 
 _DELTAS = {"answer": "answer_delta", "thinking": "thinking_delta"}
 

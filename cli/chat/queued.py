@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from cli.chat.answer import Answer
 from cli.chat.connection import Connection
-from client.connection import ConnectionLost, Refused
+from todo_client.connection import ApiError, ConnectionLost
 
 Input = tuple[str, str]
 """The id of a message, and its text."""
@@ -27,7 +27,7 @@ class Queue:
         if answer.reading.run_id is not None and not answer.status:
             try:
                 await self.send(answer.reading.chat_id, answer.reading.run_id, text)
-            except Refused as refusal:
+            except ApiError as refusal:
                 if refusal.status != _NOT_NOW:
                     raise
             else:
@@ -44,7 +44,7 @@ class Queue:
         while self._waiting:
             try:
                 await self._connection.runs.steer(chat_id, run_id, self._waiting[0][0])
-            except Refused as refusal:
+            except ApiError as refusal:
                 if refusal.status != _NOT_NOW:
                     raise
             self._hurried += self._waiting[:1]
@@ -61,7 +61,7 @@ class Queue:
         if not queued:
             return ""
         read = set[str]()
-        with suppress(Refused, ConnectionLost):
+        with suppress(ApiError, ConnectionLost):
             items = await self._connection.chatkit.list_items(await self._connection.thread(chat_id), limit=100)
             read = {item["id"] for item in items.data}
         return "\n".join(text for input_id, text in queued if input_id not in read)

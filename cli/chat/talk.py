@@ -15,7 +15,7 @@ from cli.chat.learned import Learned
 from cli.chat.options import FAILED, NEWEST, Exit, Options
 from cli.chat.queued import Queue
 from cli.chat.screens.screen import MARK, Screen
-from client.connection import ConnectionLost, Refused
+from todo_client.connection import ApiError, ConnectionLost
 
 EDITS = "edit> "
 
@@ -57,7 +57,7 @@ class Talk:
                     await self.open(newest)
             elif self._options.thread is not None:
                 await self.open(self._options.thread)
-        except Refused as refusal:
+        except ApiError as refusal:
             await self.screen.fail(str(refusal))
             self._status = FAILED
             self.screen.leave()
@@ -140,7 +140,7 @@ class Talk:
             self._following.cancel()
         else:
             self._stopping = True
-            with suppress(Refused, ConnectionLost):
+            with suppress(ApiError, ConnectionLost):
                 await self.connection.cancel(answer.reading)
 
     async def select(self, chat_id: str) -> dict[str, Any] | None:
@@ -183,7 +183,7 @@ class Talk:
             text = await self._typed.get()
             try:
                 await self._take(text)
-            except (Refused, ConnectionLost) as error:
+            except (ApiError, ConnectionLost) as error:
                 await self.screen.fail(str(error))
                 if not text.startswith("/"):
                     self.screen.fill(text)
@@ -216,10 +216,10 @@ class Talk:
     # What comes
 
     async def _follow(self, answer: Answer, said: str | None) -> None:
-        refused: Refused | None = None
+        refused: ApiError | None = None
         try:
             await answer.follow()
-        except Refused as refusal:
+        except ApiError as refusal:
             refused = refusal
         except ConnectionLost as lost:
             await self.screen.fail(str(lost))
@@ -249,14 +249,14 @@ class Talk:
             self.answer = None
         self._mark()
 
-    async def _join_or_tell(self, refused: Refused, said: str | None) -> None:
+    async def _join_or_tell(self, refused: ApiError, said: str | None) -> None:
         """What was not taken is said after the answer that runs here, or given back with the reason."""
-        error: Refused | ConnectionLost = refused
+        error: ApiError | ConnectionLost = refused
         if refused.status == 409 and said is not None:
             try:
                 if await self._join(said):
                     return
-            except (Refused, ConnectionLost) as other:  # it has ended just now, for one
+            except (ApiError, ConnectionLost) as other:  # it has ended just now, for one
                 error = other
         await self.screen.fail(str(error))
         if said is not None:

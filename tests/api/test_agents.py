@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from client.chatkit import request, user_input
 from offline_model.app import create_app as create_offline_model
 from offline_model.settings import Settings as OfflineSettings
 from tests.processes import ServiceProcess
@@ -25,6 +24,7 @@ from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.workspace_service import served_workspace
+from todo_client.chatkit import request, user_input
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from client.connection import Refused
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import APIS, Waiting, waiting_of
 from tests.support.fixtures import NewUser
@@ -17,6 +16,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -94,7 +94,7 @@ async def check(case: Case, user: User, stored: Stored, waiting: Waiting) -> Non
         files = await user.page.files(waiting.chat)
         assert [file["path"] for file in files["files"]] == (["made.txt"] if made else [])
     assert stored.pending_approvals(user.name) == 0
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.approve(waiting.chat, waiting.run, waiting.approval, approved=not made)
     assert refused.value.status in (400, 409), "it is decided once"
 

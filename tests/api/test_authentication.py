@@ -13,7 +13,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.chatkit import request, user_input
 from tests.processes import ServiceProcess, running
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
@@ -34,6 +33,7 @@ from tests.tokens import (
     key_endpoint,
     minted,
 )
+from todo_client.chatkit import request, user_input
 
 SERVICES = ("backend", "mcp_server")
 LIST_TASKS = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_tasks", "arguments": {}}}

@@ -9,7 +9,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.connection import Refused
 from tests.chatkit_client import Answer
 from tests.runs_client import Runs, id_of, text_of
 from tests.scripted_model import ScriptedModel
@@ -21,6 +20,7 @@ from tests.support.model_requests import requests_to
 from tests.support.script import add_task, call, calls, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -243,7 +243,7 @@ async def test_nothing_changes_while_an_answer_runs(user: User, model: ScriptedM
     thread = await thread_of(user, CHAT)
     item = (await user_items(user, thread))[0]["id"]
     for rejected in (user.runs.branch(CHAT, first), user.runs.edit_to_its_end(CHAT, first, "x")):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ApiError) as refused:
             await rejected
         assert refused.value.status == 409
     assert (await show(user, thread, first)).status_code == 409
@@ -305,10 +305,10 @@ async def test_only_shown_messages_of_the_user_are_edited(
     for run, status in (("run_0", 404), (foreign, 404), (None, 400), (3, 400), ("nul \0", 400)):
         assert (await show(user, thread, run)).status_code == status
     for chat, run in ((CHAT, "run_0"), (CHAT, foreign), ("another", None)):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ApiError) as refused:
             await user.runs.branch(chat, run)
         assert refused.value.status == 404
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.edit_to_its_end(CHAT, replaced, "x")
     assert refused.value.status == 409, "another version is shown"
     stranger = new_user()

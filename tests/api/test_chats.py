@@ -6,8 +6,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.chatkit import user_input
-from client.connection import Refused
 from tests.chatkit_client import JSON
 from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
@@ -17,6 +15,8 @@ from tests.support.script import add_task, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import user_input
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -158,7 +158,7 @@ async def test_run_of_another_chat(user: User, model: ScriptedModel) -> None:
         if "{run}" in path:
             check_error(response, 404)
     for read in (user.runs.get_chats(after="three"), user.runs.get_chat("two", before=run)):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ApiError) as refused:
             await read
         assert refused.value.status == 404
 
@@ -176,7 +176,7 @@ async def test_other_users_find_nothing(user: User, new_user: NewUser, model: Sc
         for _, response in await each_operation(stranger, chat, run):
             check_error(response, 401)
             assert response.headers["www-authenticate"] == "Bearer"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await other.runs.say(thread, "hello")
     assert refused.value.status == 404
     where = {"thread_id": thread}
@@ -331,7 +331,7 @@ async def test_feedback_is_for_all_items_or_for_none(user: User, model: Scripted
     await model.script(says("Hello."))
     answer = await user.chatkit.say("hello")
     item = answer.items[-1]["id"]
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         await user.chatkit.feedback(answer.thread_id, [item, "msg_0"], "negative")
     assert not any(one.get("feedback") for one in await user.chatkit.items(answer.thread_id))
     await user.chatkit.feedback(answer.thread_id, [item], "negative")

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from client.chatkit import Events, Refused, user_input
 from tests.chatkit_client import Answer, ChatKit, check_sequence
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, says
 from tests.support.users import User
+from todo_client.chatkit import ApiError, Events, user_input
 
 LISTS = calls(call("list_tasks"))
 
@@ -56,7 +56,7 @@ async def test_threads(chat: ChatKit, model: ScriptedModel) -> None:
     await chat.delete_thread(one.thread_id)
     assert ids((await chat.list_threads()).data) == [two.thread_id]
     for operation in (chat.get_thread(one.thread_id), whole(chat.add_user_message(one.thread_id, "hello"))):
-        with pytest.raises(Refused, match="Not found") as refused:
+        with pytest.raises(ApiError, match="Not found") as refused:
             await operation
         assert refused.value.status == 404
 
@@ -76,7 +76,7 @@ async def test_actions(chat: ChatKit, model: ScriptedModel) -> None:
 
 
 async def test_too_large(chat: ChatKit) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await whole(chat.create_thread("x" * 2 * 1024 * 1024))
     assert refused.value.status == 413
 

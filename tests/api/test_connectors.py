@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from client.runs import Event
 from tests.conftest import find_free_port
 from tests.foreign_server import create_server
 from tests.runs_client import id_of, names
@@ -22,6 +21,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from client.runs import Event
 from tests.runs_client import Runs, id_of, names, plain, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
 from tests.support.users import User
+from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from client.chatkit import user_input
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, thread_of
 from tests.support.cards import boxes, tick, widgets_of
@@ -17,6 +16,7 @@ from tests.support.script import call, calls, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import user_input
 
 pytestmark = pytest.mark.long
 

@@ -9,8 +9,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.chatkit import request, user_input
-from client.sse import Frames, NamedFrames
 from tests.runs_client import id_of, names, plain
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
@@ -20,6 +18,8 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import request, user_input
+from todo_client.sse import Frames, NamedFrames
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from chatkit.types import NonStreamingReq, StreamingReq
 
-from client.chatkit import request, user_input
 from tests.chatkit_client import JSON
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser, StartStack
@@ -18,6 +17,7 @@ from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
+from todo_client.chatkit import request, user_input
 
 
 def sentence(response: httpx2.Response) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from client.chatkit import request, user_input
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import FOLLOW, HANGS, start_run, thread_of
 from tests.support.backends import local_backend
@@ -15,6 +14,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import request, user_input
 
 pytestmark = pytest.mark.long
 

@@ -6,8 +6,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.chatkit import request, user_input
-from client.sse import Frames
 from tests.runs_client import names
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
@@ -15,6 +13,8 @@ from tests.support.script import SLOW, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import request, user_input
+from todo_client.sse import Frames
 
 pytestmark = pytest.mark.long
 

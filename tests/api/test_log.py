@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from client.chatkit import user_input
-from client.connection import Refused
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import APIS, waiting_of
@@ -20,6 +18,8 @@ from tests.support.script import add_task, call, calls, delete_tasks, says, star
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
+from todo_client.chatkit import user_input
+from todo_client.connection import ApiError
 
 KEYS = [
     *("ts", "level", "event", "session_id", "turn", "actor", "model", "input", "output", "tool_name"),
@@ -148,7 +148,7 @@ async def test_commands(stack: Stack, user: User, model: ScriptedModel) -> None:
     assert (await user.runs.branch("chat", id_of(added)))["leaf"] == id_of(added)
     stored = await user.page.put_file(thread, "notes.txt", b"one")
     committed = await user.page.commit(thread, "first notes")
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         await user.page.commit(thread, "nothing new")
     await undo(user.chatkit, card)
     compacted = await user.runs.compact("chat", key="k")
@@ -248,7 +248,7 @@ async def test_log_of_another_user(user: User, new_user: NewUser, model: Scripte
     await model.script(says("Hello."))
     thread = (await user.chatkit.say("hello")).thread_id
     other = new_user()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         async with other.page.log(thread):
             pass
     assert refused.value.status == 404

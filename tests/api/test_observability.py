@@ -12,7 +12,6 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from client.chatkit import user_input
 from tests.otlp import Collector, collecting
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
@@ -21,6 +20,7 @@ from tests.support.stack import CLOCK, SIGN_IN, Services, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import user_input
 
 pytestmark = pytest.mark.long
 

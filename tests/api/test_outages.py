@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from client.chatkit import user_input
 from tests.chatkit_client import Answer, check_sequence
 from tests.conftest import find_free_port
 from tests.processes import ServiceProcess
@@ -19,6 +18,7 @@ from tests.support.script import SLOW, add_task, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
+from todo_client.chatkit import user_input
 
 pytestmark = pytest.mark.long
 

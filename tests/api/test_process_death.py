@@ -5,7 +5,6 @@ import signal
 
 import pytest
 
-from client.chatkit import user_input
 from tests.runs_client import names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import APIS, waiting_of
@@ -17,6 +16,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import user_input
 
 CHAT = "groceries"
 RUN_API = APIS["run_api"]

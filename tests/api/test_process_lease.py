@@ -12,7 +12,6 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import pytest
 
-from client.connection import ConnectionLost, Refused
 from tests.processes import ServiceProcess
 from tests.runs_client import names
 from tests.scripted_model import ScriptedModel
@@ -22,6 +21,7 @@ from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.connection import ApiError, ConnectionLost
 
 CHAT = "groceries"
 DEAD_AFTER_SECONDS = 10  # for how long a process must look dead before others end its runs
@@ -170,7 +170,7 @@ async def test_frozen_process_keeps_its_run(pair: Pair, model: ScriptedModel, st
         await model.received_requests(1)
         frozen.process.send_signal(signal.SIGSTOP)
         await asyncio.sleep(DEAD_AFTER_SECONDS + 4)
-        with pytest.raises(Refused, match="still answering"):
+        with pytest.raises(ApiError, match="still answering"):
             await answer(other, CHAT)
         frozen.process.send_signal(signal.SIGCONT)
         await model.release()
@@ -190,7 +190,7 @@ async def test_run_whose_commit_was_not_confirmed_is_ended_by_its_own_process(
         run = await stored.run_with_status(user.name, "running")
         await pair.database.cut()
         await pair.database.restore()
-        with pytest.raises((Refused, ConnectionLost)):
+        with pytest.raises((ApiError, ConnectionLost)):
             await sending
         await until(lambda: stored.run_statuses(user.name)[-1] == "interrupted")
         assert names(await user.runs.say(CHAT, "count", key="the-first"))[-1] == "interaction_complete"

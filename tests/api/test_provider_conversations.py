@@ -9,7 +9,6 @@ import pytest
 
 from backend.model.providers import PROFILES
 from backend.settings import ProviderName
-from client.chatkit import user_input
 from tests.chatkit_client import Answer
 from tests.strict_provider import habits
 from tests.support.completions import call_delta, check_pairs, chunk
@@ -18,6 +17,7 @@ from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import user_input
 
 pytestmark = pytest.mark.long
 

@@ -5,8 +5,6 @@ import random
 
 import pytest
 
-from client.chatkit import request, user_input
-from client.runs import Event
 from tests.chatkit_client import ChatKit
 from tests.runs_client import agent_events, id_of, names, text_of
 from tests.scripted_model import ScriptedModel
@@ -17,6 +15,8 @@ from tests.support.script import SLOW, SLOW_TEXT, add_task, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import request, user_input
+from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from client.runs import Event
 from tests.runs_client import agent_events, id_of, names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support import run_api_specification as specification
@@ -14,6 +13,7 @@ from tests.support.script import add_task, call, calls, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 

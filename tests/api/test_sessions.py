@@ -7,7 +7,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.chatkit import request, user_input
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, says
@@ -15,6 +14,7 @@ from tests.support.stack import AUDIENCE, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, minted
+from todo_client.chatkit import request, user_input
 
 LIST = request("threads.list")
 SESSION = "todo-assistant/session"

@@ -9,7 +9,6 @@ from typing import Literal
 
 import pytest
 
-from client.connection import Refused
 from tests.chatkit_client import text_of
 from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
@@ -21,6 +20,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -117,10 +117,10 @@ async def test_queued_message_is_cancelled_or_sent_now(user: User, model: Script
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     assert await last_said(model) == ["add milk", "now", "later"]
     for act in (user.runs.drop, user.runs.steer):
-        with pytest.raises(Refused, match="already read") as refused:
+        with pytest.raises(ApiError, match="already read") as refused:
             await act(CHAT, run, now)
         assert refused.value.status == 409
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ApiError) as refused:
             await act(CHAT, run, never)
         assert refused.value.status == 404
     assert await unread(user) == []
@@ -144,7 +144,7 @@ async def test_message_of_another_user(user: User, new_user: NewUser, model: Scr
     queued = await queue(user, run, "and then", "follow_up")
     stranger = new_user()
     for act in (stranger.runs.drop, stranger.runs.steer):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ApiError) as refused:
             await act(CHAT, run, queued)
         assert refused.value.status == 404
     assert await unread(user) == [("and then", "follow_up", True)]
@@ -193,7 +193,7 @@ async def test_invalid_messages(user: User, new_user: NewUser, model: ScriptedMo
 async def test_ended_run_reads_nothing(mode: Mode, user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(says("Hello."))
     run = id_of(await user.runs.say(CHAT, "hello"))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.send(CHAT, run, "and eggs", mode=mode)
     assert refused.value.status == 409
     assert await shown_texts(user, await thread_of(user, CHAT)) == ["hello", "Hello."]
@@ -205,7 +205,7 @@ async def test_message_without_a_mode_finds_the_chat_busy(user: User, model: Scr
     run = await start_run(user, CHAT, "count", until="answer_delta")
     thread = await thread_of(user, CHAT)
     assert [event["type"] for event in (await user.chatkit.say("and this", thread)).events] == ["error"]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.say(CHAT, "and this")
     assert refused.value.status == 409
     assert await shown_texts(user, thread) == ["count"]
@@ -236,7 +236,7 @@ async def test_failed_run_leaves_queued_messages_unsent(user: User, model: Scrip
         "threads.retry_after_item", thread_id=thread, item_id=(await user_items(user, thread))[0]["id"]
     )
     assert await last_said(model) == ["count", "count"], "nobody asked for it any more"
-    with pytest.raises(Refused, match="already ended"):
+    with pytest.raises(ApiError, match="already ended"):
         await user.runs.steer(CHAT, run, queued)
     await user.runs.drop(CHAT, run, queued)
     assert await unread(user) == []
@@ -284,7 +284,7 @@ async def test_queue_has_a_limit(user: User, model: ScriptedModel, stored: Store
     run = await start_run(user, CHAT, "count", until="answer_delta")
     for number in range(20):
         await queue(user, run, str(number), "follow_up")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await queue(user, run, "one more", "follow_up")
     assert refused.value.status in (409, 429)
     assert stored.queued_messages(user.name) == 20
@@ -299,12 +299,12 @@ async def test_queued_messages_count_against_the_limit_per_minute(
     run = await start_run(user, CHAT, "count", until="answer_delta")
     for number in range(4):
         await queue(user, run, str(number), "follow_up")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await queue(user, run, "one more", "steer")
     assert refused.value.status == 429
     await user.chatkit.delete_thread(await thread_of(user, CHAT))
     await until(lambda: "running" not in stored.run_statuses(user.name))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.say("another", "hello")
     assert refused.value.status == 429, "they count after their deletion, too"
 
@@ -378,7 +378,7 @@ async def test_message_around_the_end_is_read_once(
                     await by.runs.say(CHAT, text)
                     return
                 queued = await by.runs.send(CHAT, run, text, mode=mode)
-            except Refused as refusal:
+            except ApiError as refusal:
                 if refusal.status != 409:
                     raise
             else:

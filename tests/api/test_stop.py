@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from client.chatkit import request, user_input
-from client.connection import Refused
 from tests.chatkit_client import text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, shown_texts, start_run, thread_of
@@ -21,6 +19,8 @@ from tests.support.script import add_task, call, calls, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import request, user_input
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -95,7 +95,7 @@ async def test_stop_around_the_end_of_a_tool(user: User, model: ScriptedModel, s
         await model.script(calls(*(call("add_task", title=title) for title in titles)), says("Added."))
         run = await start_run(user, chat, "add all", until="tool_call")
         await asyncio.sleep(number * 0.01)
-        with suppress(Refused):
+        with suppress(ApiError):
             await user.runs.cancel(chat, run)
         before = len(stored.titles(user.name))
         events = await user.runs.read(chat, run)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from client.connection import Refused
 from tests.runs_client import agent_events, id_of, names, plain
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, shown_texts, start_run, thread_of, user_items
@@ -14,6 +13,7 @@ from tests.support.script import add_task, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -61,7 +61,7 @@ async def test_failed_summary_changes_nothing(step: Any, user: User, model: Scri
     thread = await thread_of(user, CHAT)
     before = await user.chatkit.items(thread)
     await model.script(step)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.compact(CHAT)
     assert refused.value.status in (502, 503)
     assert not stored.has_summary(user.name, thread)
@@ -72,7 +72,7 @@ async def test_nothing_to_summarise(user: User, new_user: NewUser, model: Script
     await talk(user, model, 2)
     assert await user.runs.compact(CHAT) == {"status": "nothing to compact", "messages": 0}
     assert len(await model.requests()) == 2
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await new_user().runs.compact(await thread_of(user, CHAT))
     assert refused.value.status == 404
 
@@ -85,7 +85,7 @@ async def test_busy_conversation(state: str, user: User, model: ScriptedModel, s
     await model.script(HANGS if state == "running" else delete_tasks(*range(1, 12)))
     run = await start_run(user, CHAT, "go on", until="answer_delta" if state == "running" else "approval_required")
     await until(lambda: stored.run_statuses(user.name)[-1] == state)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.compact(CHAT)
     assert refused.value.status == 409
     await user.runs.cancel(CHAT, run)
@@ -95,7 +95,7 @@ async def test_two_at_once_make_one_summary(user: User, model: ScriptedModel) ->
     await talk(user, model, 4)
     await model.script(*[{**says("Much was said."), "delay": 0.1}] * 2)
     both = await asyncio.gather(*(user.runs.compact(CHAT) for _ in range(2)), return_exceptions=True)
-    assert [one for one in both if not isinstance(one, Refused)], both
+    assert [one for one in both if not isinstance(one, ApiError)], both
     thread = await thread_of(user, CHAT)
     assert [item["type"] for item in await user.chatkit.items(thread)].count("task") == 1
 
@@ -105,7 +105,7 @@ async def test_summary_counts_against_the_limits(user: User, model: ScriptedMode
     await talk(user, model, 4)
     await model.script(says("Much was said."))
     assert (await user.runs.compact(CHAT))["status"] == "compacted"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await user.runs.say(CHAT, "hello")
     assert refused.value.status == 429
 

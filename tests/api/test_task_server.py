@@ -16,7 +16,6 @@ from starlette.types import Receive, Scope, Send
 
 from backend.tools.caller_token import CallerToken
 from backend.tools.task_tools import TaskTools
-from client.chatkit import user_input
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
 from tests.support.backends import local_backend
@@ -26,6 +25,7 @@ from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.tokens import MCP_TOKEN_SECRET
+from todo_client.chatkit import user_input
 
 pytestmark = pytest.mark.long
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from client.runs import Event
 from tests.chatkit_client import text_of as text_of_item
 from tests.runs_client import id_of, names, text_of
 from tests.scripted_model import ScriptedModel
@@ -16,6 +15,7 @@ from tests.support.model_requests import requests_to
 from tests.support.script import says
 from tests.support.stored import Stored
 from tests.support.users import User
+from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from client.chatkit import ConnectionLost, user_input
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import shown_texts
@@ -22,6 +21,7 @@ from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.chatkit import ConnectionLost, user_input
 
 pytestmark = pytest.mark.long(seconds=15)
 

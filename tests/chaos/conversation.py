@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Literal
 
-from client.connection import Refused
 from tests.chaos.doors.chatkit import DECIDED, ChatKitDoor
 from tests.chaos.doors.runs import RunsDoor, answers_of, new_key
 from tests.chaos.patience import NotDone, patiently
 from tests.chaos.record import Record
+from todo_client.connection import ApiError
 
 Json = dict[str, Any]
 # An answer, as the database was away when a tool asked for it. What is not found any more was deleted by the attempt
@@ -148,7 +148,7 @@ class Conversation:
                     await self._chatkit.decide(self.thread, approval_id, approved=approve)
                 else:
                     await self._runs.decide(self.chat, run_id, approval_id, approved=approve, key=key)
-            except Refused as refusal:
+            except ApiError as refusal:
                 if _NOT_KNOWN in str(refusal):  # the answer to the first attempt was lost, and who looks sees it
                     key = None
                     return None
@@ -175,7 +175,7 @@ class Conversation:
         async def attempt() -> bool:
             try:
                 await request()
-            except Refused as refusal:
+            except ApiError as refusal:
                 if not any(over in str(refusal) for over in (*_OVER, _NOT_KNOWN)):
                     raise
             return True

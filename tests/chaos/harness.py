@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
-from client.runs import Runs
 from tests.chaos.agents.at_work import AgentsAtWork
 from tests.chaos.agents.plays import AgentPlays
 from tests.chaos.checks import told
@@ -21,6 +20,7 @@ from tests.chaos.record import Record
 from tests.chaos.system import Killable, System, reachable_directory
 from tests.chatkit_client import ChatKit
 from tests.scale.system import Scaled
+from todo_client.runs import Runs
 
 PEOPLE = 8
 PEOPLE_WITH_AGENTS = 4  # of which each may have a command that runs

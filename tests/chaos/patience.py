@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from client.connection import ConnectionLost, Refused
+from todo_client.connection import ApiError, ConnectionLost
 
 T = TypeVar("T")
 SECONDS = 150.0  # of asking while everything is killed; a test that hangs is ended after 300 without saying why
@@ -27,7 +27,7 @@ async def patiently(attempt: Callable[[], Awaitable[T | None]], what: str, conve
             error = None
         except (ConnectionLost, NotDone) as failure:
             error = failure
-        except Refused as refusal:
+        except ApiError as refusal:
             if not ("still answering" in str(refusal) or refusal.status >= 500):
                 raise
             error = refusal

@@ -4,13 +4,13 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from client.runs import Runs
 from tests.chaos.conversation import Conversation
 from tests.chaos.doors.chatkit import ChatKitDoor
 from tests.chaos.doors.runs import RunsDoor
 from tests.chaos.plays import Plays
 from tests.chaos.record import Record
 from tests.chatkit_client import ChatKit
+from todo_client.runs import Runs
 
 _SILENCE_SECONDS = 15  # after which a client takes its connection for lost
 

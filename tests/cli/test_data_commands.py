@@ -10,7 +10,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.chatkit import user_input
 from tests.conftest import ROOT, find_free_port
 from tests.fake_ollama import listening
 from tests.fake_ollama import model as ollama_model
@@ -25,6 +24,7 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.tokens import MCP_TOKEN_SECRET
 from tests.waiting import until
+from todo_client.chatkit import user_input
 
 pytestmark = pytest.mark.long
 

@@ -217,7 +217,9 @@ def test_grace_period_is_longer_than_the_last_run() -> None:
 def test_image_has_the_packages_of_the_services() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     rooms = {path.relative_to(ROOT).parts[0] for path in docker_file.context()}
-    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "client", "evals"} | {"deploy"}
+    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "todo_client", "evals"} | {
+        "deploy"
+    }
 
 
 def test_nothing_private_is_in_the_image(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from client.chatkit import request, user_input
 from tests.compose import compose_file, namespaces
 from tests.compose.containers import Container, Stack, popen_in
 from tests.compose.docker_file import Image
 from tests.conftest import ROOT
 from tests.node_packages import MCP_CLIENTS, installed
 from tests.tokens import IDP_SECRET
+from todo_client.chatkit import request, user_input
 
 pytestmark = [
     pytest.mark.extended,

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from client.chatkit import user_input
 from tests.chatkit_client import Answer, text_of
 from tests.support.users import User
+from todo_client.chatkit import user_input
 
 Json = dict[str, Any]
 

@@ -5,8 +5,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from client.sse import Frames
 from tests.support.users import User
+from todo_client.sse import Frames
 
 Json = dict[str, Any]
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from client.chatkit import request
 from tests.chatkit_client import Answer, ChatKit
+from todo_client.chatkit import request
 
 Json = dict[str, Any]
 

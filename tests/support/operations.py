@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from client.chatkit import user_input
+from todo_client.chatkit import user_input
 
 ACTION = {"type": "complete", "payload": {"task_id": 1}}
 UNKNOWN_THREAD: dict[str, dict[str, Any]] = {

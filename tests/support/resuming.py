@@ -5,11 +5,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from client.runs import Event
-from client.sse import NamedFrames
 from tests.runs_client import Runs, check, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, delete_tasks
+from todo_client.runs import Event
+from todo_client.sse import NamedFrames
 
 TASKS = [f"task {number}" for number in range(1, 23)]
 TEXT = " ".join(f"word{number}" for number in range(60))

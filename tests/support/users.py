@@ -5,11 +5,11 @@ import os
 from collections.abc import Sequence
 from typing import Protocol, Self
 
-from client.page import Page
 from tests.chatkit_client import ChatKit
 from tests.runs_client import Runs
 from tests.support.stack import AUDIENCE, Services
 from tests.tokens import IDP_SECRET, ISSUER, minted
+from todo_client.page import Page
 
 _numbers = itertools.count(1)
 

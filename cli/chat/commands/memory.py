@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from cli.chat.commands.files import read
 from cli.chat.screens.text import wrapped
-from client.connection import Refused
-from client.page import Memory, Page
+from todo_client.connection import ApiError
+from todo_client.page import Memory, Page
 
 if TYPE_CHECKING:
     from cli.chat.talk import Talk
@@ -45,10 +45,10 @@ async def _remember(page: Page, added: str) -> Memory:
         text = f"{memory.text.rstrip()}\n{added}".lstrip("\n")
         try:
             return await page.remember(text, memory.version)
-        except Refused as refusal:
+        except ApiError as refusal:
             if refusal.status != _CHANGED:
                 raise
-    raise Refused(_CHANGED, "The memory keeps changing elsewhere. Try again in a moment.")
+    raise ApiError(_CHANGED, "The memory keeps changing elsewhere. Try again in a moment.")
 
 
 def _told(memory: Memory) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cli.chat.screens import drawing
-from client.connection import Refused
+from todo_client.connection import ApiError
 
 if TYPE_CHECKING:
     from cli.chat.talk import Talk
@@ -42,7 +42,7 @@ async def undo(talk: "Talk", _: str) -> None:
         async for event in events:
             match event:
                 case {"type": "error", "message": message}:
-                    raise Refused(_NOT_NOW, message)
+                    raise ApiError(_NOT_NOW, message)
                 case {"type": "thread.item.replaced", "item": item} if item["id"] in cards:
                     tasks |= dict.fromkeys(item["copy_text"].splitlines())
                 case _:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from client.runs import Runs
 from tests.chaos.checks.stored import Stored
 from tests.chaos.doors.runs import answers_of
 from tests.chaos.record import Record
 from tests.chatkit_client import ChatKit
+from todo_client.runs import Runs
 
 Json = dict[str, Any]
 _STATUS = {

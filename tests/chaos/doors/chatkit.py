@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from client.connection import ConnectionLost, Refused
 from tests.chaos.patience import NotDone
 from tests.chaos.record import Record
 from tests.chatkit_client import ChatKit, text_of
+from todo_client.connection import ApiError, ConnectionLost
 
 Json = dict[str, Any]
 Opening = AbstractAsyncContextManager[AsyncIterator[Json]]
@@ -16,7 +16,7 @@ DECIDED = "decided already"
 
 
 class ChatKitDoor:
-    """Each request once; raises `ConnectionLost`, `Refused` and `NotDone`."""
+    """Each request once; raises `ConnectionLost`, `ApiError` and `NotDone`."""
 
     def __init__(self, chat: ChatKit, record: Record, chance: random.Random) -> None:
         self._chat = chat
@@ -45,10 +45,10 @@ class ChatKitDoor:
         await self._read(self._chat.open("threads.custom_action", thread_id=thread, action=edit), new_text)
 
     async def decide(self, thread: str, approval_id: str, *, approved: bool) -> None:
-        """By a click in its card; what was decided already is `Refused`."""
+        """By a click in its card; what was decided already is `ApiError`."""
         [card] = [item for item in await self._newest(thread) if _asks(item, approval_id)] or [None]
         if card is None:  # its widget does not ask any more
-            raise Refused(400, DECIDED)
+            raise ApiError(400, DECIDED)
         action = card["widget"]["confirm" if approved else "cancel"]["action"]
         stream = self._chat.custom_action(thread, card["id"], {"type": action["type"], "payload": action["payload"]})
         acknowledged = False
@@ -56,7 +56,7 @@ class ChatKitDoor:
             async with stream as events:
                 async for event in events:
                     if event["type"] == "error" and not acknowledged:
-                        raise Refused(400 if DECIDED in event["message"] else 503, event["message"])
+                        raise ApiError(400 if DECIDED in event["message"] else 503, event["message"])
                     acknowledged = acknowledged or event["type"] == "thread.item.replaced"
         except ConnectionLost:
             if not acknowledged:
@@ -86,7 +86,7 @@ class ChatKitDoor:
                 if number == leave_after:
                     raise ConnectionLost
         if error is not None:
-            raise Refused(409, error) if "still answering" in error else NotDone(error)
+            raise ApiError(409, error) if "still answering" in error else NotDone(error)
         self._record.shown |= shown
 
     def _take(self, event: Json, text: str, shown: dict[str, str], began: list[str] | None) -> None:

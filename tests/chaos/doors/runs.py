@@ -7,11 +7,11 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from client.connection import ConnectionLost, Refused
-from client.runs import Event, Runs
 from tests.chaos.doors.chatkit import DECIDED
 from tests.chaos.record import Record
 from tests.runs_client import check
+from todo_client.connection import ApiError, ConnectionLost
+from todo_client.runs import Event, Runs
 
 Json = dict[str, Any]
 Opening = AbstractAsyncContextManager[AsyncIterator[Event]]
@@ -46,7 +46,7 @@ class Reading:
 
 
 class RunsDoor:
-    """Each request once; raises `ConnectionLost` and `Refused`. A key is the caller's."""
+    """Each request once; raises `ConnectionLost` and `ApiError`. A key is the caller's."""
 
     def __init__(self, runs: Runs, record: Record, chance: random.Random) -> None:
         self._runs = runs
@@ -106,7 +106,7 @@ class RunsDoor:
         with suppress(ConnectionLost):
             try:
                 await self._runs.approve(chat, run_id, approval_id, approved=not approved)
-            except Refused as refusal:
+            except ApiError as refusal:
                 if refusal.status < 500 and DECIDED not in str(refusal):
                     raise
             else:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from client.connection import ConnectionLost, Refused, open_http
-from client.runs import Event, Runs
-from client.sse import NamedFrames
-from tests.client.server import END, EVENTS, answering, chunk, whole
+from tests.todo_client.server import END, EVENTS, answering, chunk, whole
+from todo_client.connection import ApiError, ConnectionLost, open_http
+from todo_client.runs import Event, Runs
+from todo_client.sse import NamedFrames
 
 TOLD = [Event(1, "a", {"text": "Zażółć \u2028 🥛"}), Event(None, "b", {}), Event(12, "c", {"n": [1, 2]})]
 
@@ -56,7 +56,7 @@ async def test_a_message_is_sent_with_its_key_and_its_events_are_read() -> None:
 async def test_a_refusal_is_raised_with_its_sentence() -> None:
     refusal = whole(409, b'{"error": "Wait."}')
     async with answering(refusal) as server, Runs(server.url) as runs:
-        with pytest.raises(Refused, match="Wait") as refused:
+        with pytest.raises(ApiError, match="Wait") as refused:
             async with runs.interact("one", "hello"):
                 pass
         assert refused.value.status == 409

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import httpx2
 
-from client.connection import Client, ConnectionLost, Refused, connected, sentence
-from client.sse import Frames
+from todo_client.connection import ApiError, Client, ConnectionLost, connected, sentence
+from todo_client.sse import Frames
 
-__all__ = ["ChatKit", "ConnectionLost", "Page", "Refused", "request", "user_input"]
+__all__ = ["ApiError", "ChatKit", "ConnectionLost", "Page", "request", "user_input"]
 
 Json = dict[str, Any]
 Events = AbstractAsyncContextManager[AsyncIterator[Json]]
@@ -45,7 +45,7 @@ def request(kind: str, /, metadata: Json | None = None, **params: Any) -> Json:
 
 
 class ChatKit(Client):
-    """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`.
+    """One person's connection to one backend; every operation raises `ApiError` or `ConnectionLost`.
 
     Answers of a `detached` one go on when nobody reads them.
     """
@@ -130,7 +130,7 @@ class ChatKit(Client):
             if response.status_code != 200 or not response.headers.get("content-type", "").startswith(media_type):
                 with connected():
                     await response.aread()
-                raise Refused(response.status_code, sentence(response))
+                raise ApiError(response.status_code, sentence(response))
             yield response
         finally:
             await response.aclose()

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import httpx2
 
-from client.connection import Client, ConnectionLost, Refused, connected, sentence
-from client.sse import NamedFrames
+from todo_client.connection import ApiError, Client, ConnectionLost, connected, sentence
+from todo_client.sse import NamedFrames
 
 Json = dict[str, Any]
 
@@ -26,7 +26,7 @@ Events = AbstractAsyncContextManager[AsyncIterator[Event]]
 
 
 class Runs(Client):
-    """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`.
+    """One person's connection to one backend; every operation raises `ApiError` or `ConnectionLost`.
 
     A `key` lets a request be sent again without being done twice. `more` goes beside a message: `model`, `metadata`.
     """
@@ -82,7 +82,7 @@ class Runs(Client):
             async with self.http.stream("GET", f"/chats/{chat_id}/log") as response:
                 if not response.is_success:
                     await response.aread()
-                    raise Refused(response.status_code, sentence(response))
+                    raise ApiError(response.status_code, sentence(response))
                 async for line in response.aiter_lines():
                     yield json.loads(line)
 
@@ -165,7 +165,7 @@ class Runs(Client):
             if not response.is_success:
                 with connected():
                     await response.aread()
-                raise Refused(response.status_code, sentence(response))
+                raise ApiError(response.status_code, sentence(response))
             yield _events(response)
         finally:
             await response.aclose()

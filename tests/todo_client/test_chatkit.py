@@ -9,9 +9,9 @@ import pytest
 from chatkit.types import ChatKitReq
 from pydantic import TypeAdapter
 
-from client.chatkit import ChatKit, ConnectionLost, Events, Page, Refused
-from client.sse import Frames
-from tests.client.server import END, EVENTS, answering, chunk, whole
+from tests.todo_client.server import END, EVENTS, answering, chunk, whole
+from todo_client.chatkit import ApiError, ChatKit, ConnectionLost, Events, Page
+from todo_client.sse import Frames
 
 TOLD: list[dict[str, Any]] = [{"type": "a", "text": "Zażółć \u2028 🥛"}, {"type": "b"}, {"type": "c", "n": [1, 2]}]
 JSON = [json.dumps(event, ensure_ascii=False).encode() for event in TOLD]
@@ -109,7 +109,7 @@ async def test_what_the_reader_does_wrong_is_its_own() -> None:
 async def test_a_refusal_is_the_servers_sentence(status: int) -> None:
     async with answering(whole(status, b'{"error": "It is caf\xc3\xa9 time."}')) as server, ChatKit(server.url) as chat:
         for operation in (chat.get_thread("thr_1"), read(chat.retry_after_item("thr_1", "msg_1"))):
-            with pytest.raises(Refused, match="café") as refused:
+            with pytest.raises(ApiError, match="café") as refused:
                 await operation
             assert (refused.value.status, str(refused.value)) == (status, "It is café time.")
 
@@ -133,7 +133,7 @@ NO_SENTENCE = "The server answered with status {}, and not as the assistant does
 async def test_an_answer_that_is_not_chatkits_is_named_by_its_status(status: int, body: bytes, kind: str) -> None:
     async with answering(whole(status, body, kind)) as server, ChatKit(server.url) as chat:
         for operation in (chat.get_thread("thr_1"), read(chat.create_thread("hello"))):
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(ApiError) as refused:
                 await operation
             assert str(refused.value) == NO_SENTENCE.format(status)
 
@@ -191,7 +191,7 @@ async def test_a_token_goes_nowhere_that_an_answer_names() -> None:
     async with answering(whole(200, b"{}")) as other:
         moved = b"HTTP/1.1 307 X\r\nLocation: %b/chatkit\r\nContent-Length: 0\r\n\r\n" % other.url.encode()
         async with answering(moved) as server, ChatKit(server.url, token="secret") as chat:
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(ApiError) as refused:
                 await chat.list_threads()
         assert refused.value.status == 307
         assert other.heads == []

@@ -7,7 +7,7 @@ from typing import Any, Self
 import httpx2
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """The server's sentence about why it does not answer, and HTTP's status."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -59,7 +59,7 @@ class Client:
         with connected():
             response = await self.http.request(method, path, json=body, params=params, headers=headers)
         if not response.is_success:
-            raise Refused(response.status_code, sentence(response))
+            raise ApiError(response.status_code, sentence(response))
         return response
 
 

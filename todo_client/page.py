@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from client.connection import Client, Refused, connected, sentence
+from todo_client.connection import ApiError, Client, connected, sentence
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ class Memory(NamedTuple):
 
 
 class Page(Client):
-    """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`."""
+    """One person's connection to one backend; every operation raises `ApiError` or `ConnectionLost`."""
 
     async def ready(self) -> Json:
         return await self._json("GET", "/ready")
@@ -47,7 +47,7 @@ class Page(Client):
             if not response.is_success:
                 with connected():
                     await response.aread()
-                raise Refused(response.status_code, sentence(response))
+                raise ApiError(response.status_code, sentence(response))
             yield response.aiter_lines()
         finally:
             await response.aclose()
@@ -63,7 +63,7 @@ class Page(Client):
         with connected():
             response = await self.http.put(f"/chats/{chat_id}/files/{quote(path)}", content=content)
         if not response.is_success:
-            raise Refused(response.status_code, sentence(response))
+            raise ApiError(response.status_code, sentence(response))
         with connected():
             return response.json()
 
@@ -83,5 +83,5 @@ def _memory(response: httpx2.Response) -> Memory:
     with connected():
         told = response.json()
     if (version := response.headers.get("etag")) is None:
-        raise Refused(502, "The answer has no ETag: something between took it away, and what is there could be lost.")
+        raise ApiError(502, "The answer has no ETag: something between took it away, and what is there could be lost.")
     return Memory(told["text"], version, told["lines"] - told["lines_read"])
