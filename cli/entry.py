@@ -14,11 +14,11 @@ WITHOUT_PACKAGES = ("status", "logs", "down")
 def main() -> int:
     given, _ = asked.parse()
     if given.command not in WITHOUT_PACKAGES:
-        from cli.packages import install
+        from cli import packages
 
-        wanted = {"test": install.DEVELOP, "audit": install.AUDIT}.get(given.command, install.RUN)
+        wanted = {"test": packages.DEVELOP, "audit": packages.AUDIT}.get(given.command, packages.RUN)
         try:
-            python = install.ensure(wanted)
+            python = packages.ensure(wanted)
         except CliError as error:
             terminal.error(str(error))
             return 1

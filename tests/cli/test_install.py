@@ -170,20 +170,12 @@ def test_two_at_once(entry, tmp_path, eventually):
     assert calls(tmp_path) == ["venv", "pip"]
 
 
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        ("error sending request for url", "The packages could not be downloaded: check the network"),
-        ("hash mismatch for some==1", "The packages could not be installed. "),
-    ],
-)
-def test_failure(entry, tmp_path, said, sentence):
-    process = entry("up", uv_says=said)
+def test_failure(entry, tmp_path):
+    process = entry("up", uv_says="error sending request for url")
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert f"\nerror: {sentence}" in output
-    assert str(tmp_path / ".venv.log") in output
-    assert said in (tmp_path / ".venv.log").read_text()
+    *_, reason, sentence = output.splitlines()
+    assert reason == "error sending request for url"
+    assert sentence.startswith("error: The packages could not be installed, for the reason above. Check the network")
     assert "Traceback" not in output
-    assert said not in output
     assert entry("up").wait(20) == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from cli import terminal
 from cli.data_dir import CHECKOUT
-from cli.packages import install
+from cli.packages import AUDIT
 
 PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-audit", "-kubernetes"))
 NPM_LOCKS = tuple(CHECKOUT / "tests" / room / "package-lock.json" for room in ("frontends", "mcp_clients", "browser"))
@@ -24,7 +24,7 @@ class NotLookedUp(Exception):
 
 def run(*, python_locks: tuple[Path, ...] = PYTHON_LOCKS, npm_locks: tuple[Path, ...] = NPM_LOCKS) -> int:
     """0 only if every lock was looked up and nothing is known of any package; without npm, its locks are left out."""
-    pip_audit = install.AUDIT.python.with_name("pip-audit")
+    pip_audit = AUDIT.python.with_name("pip-audit")
     clean = [_report(lock, [pip_audit, "--requirement", lock, *PIP_AUDIT]) for lock in python_locks]
     if npm := shutil.which("npm"):
         clean += [_report(lock, [npm, *NPM_AUDIT]) for lock in npm_locks]

