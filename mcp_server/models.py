@@ -19,8 +19,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIME, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
 from common.clock import utc_now
+from mcp_server.tasks.task import ONE_OPEN
 
-ONE_OPEN = "tasks_one_open_of_series"
 _LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in range(1, 11))
 SEARCHED = f"title || ' '::text || description || {_LABELS}"
 """Of a task, in SQL: all that a search looks at."""

@@ -132,9 +132,14 @@ class ToolCalls(Middleware):
                 raise
             raise ArgumentsInvalid(problems="; ".join(self._problems(name, cause))) from None
         except ToolError as error:
-            if isinstance(error.__cause__, Exception):  # FastMCP's own mask, which logs nothing here
-                raise self._explain(error.__cause__) from None
-            raise
+            # FastMCP wraps what a tool raised once, and what a dependency of it raised twice; it logs nothing here.
+            cause = error.__cause__
+            refusal = next((e for e in (cause, cause and cause.__cause__) if isinstance(e, Refusal)), None)
+            if refusal is None and isinstance(cause, Exception):
+                refusal = self._explain(cause)
+            if refusal is None:
+                raise
+            raise refusal from None
 
     def _problems(self, tool: str, error: PydanticError) -> list[str]:
         """One clause for each argument that is wrong."""

@@ -5,19 +5,17 @@ import secrets
 from traceback import format_tb
 from typing import ClassVar, Literal
 
-from fastmcp.exceptions import ToolError
-
 Kind = Literal["invalid", "not_found", "conflict", "limit", "unavailable"]
 
 
-class Refusal(ToolError):
+class Refusal(Exception):
     """What the caller can act on. The docstring of each subclass is its sentence."""
 
     kind: ClassVar[Kind] = "invalid"
 
     def __init__(self, **values: object) -> None:
         sentence = " ".join((self.__doc__ or "").split())  # it may stand on several lines
-        super().__init__(sentence.format(**values), log_level=logging.DEBUG)
+        super().__init__(sentence.format(**values))
 
 
 class MetaInvalid(Refusal):

@@ -9,10 +9,9 @@ from psycopg.types.json import Jsonb
 from common.database import Transaction
 from common.database.advisory_locks import TASK_LOG
 from mcp_server.errors import OneIsOpen
-from mcp_server.models import ONE_OPEN
 from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, ONCE, Caller, Change, change_of
 from mcp_server.tasks.quota import HAS_ROOM
-from mcp_server.tasks.task import TASK_COLUMNS, Task
+from mcp_server.tasks.task import ONE_OPEN, TASK_COLUMNS, Task
 
 # As rows of JSON objects; the columns in the order of TASK_COLUMNS.
 _JSON_COLUMNS = """id bigint, title text, description text, status text, created_at timestamptz,

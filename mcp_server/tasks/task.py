@@ -10,6 +10,7 @@ from mcp_server.tasks.dates import Due, shown
 
 TASK_COLUMNS = """id, title, description, status, created_at, updated_at, completed_at, due_on, due_time, priority,
     labels, repeat, series"""
+ONE_OPEN = "tasks_one_open_of_series"  # the index that allows one open task in a series
 PRIORITIES = ("high", "medium", "low")  # 1, 2 and 3 in the database
 
 Moment = Annotated[datetime, AfterValidator(to_utc)]
