@@ -22,10 +22,10 @@ class RequestFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds from a request to the first bytes of its response and to its end."""
+    """Seconds from a request to the end of its response, and to its first bytes where they are measured."""
 
-    first: float
     total: float
+    first: float = 0.0
 
 
 class Client:
@@ -86,7 +86,7 @@ class Client:
             content += await response.content.read()
             if response.status != 200:
                 raise RequestFailed(f"{response.status} {content[:2000].decode(errors='replace')}")
-        return Timing(first, time.perf_counter() - began), content
+        return Timing(time.perf_counter() - began, first), content
 
 
 def add_message(thread_id: str, text: str) -> dict[str, Any]:
