@@ -1,1 +1,4 @@
 """Code that the services share. It has no tables and imports no service."""
+
+VERSION = "0.2.0"
+"""The version of the program; pyproject.toml has the same."""

@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
+from common import VERSION
 from common.clock import Clock
 from common.database import Database, DatabaseUnavailable, ProcessConnection, schema
 from common.rate_limit import RateLimit
@@ -30,7 +31,6 @@ from mcp_server.tasks import statements
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import create_tools
 
-VERSION = "0.1.0"
 _POOL_TIMEOUT_SECONDS = 3.0  # until a call fails because the database cannot be reached
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 CANCELLED_CHANNEL = "todo_cancelled"

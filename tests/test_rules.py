@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cli.arguments import values
+from common import VERSION
 from mcp_server.imports.reading import FORMATS
 from tests.conftest import ROOT
 from tests.settings import FILES
@@ -25,6 +26,12 @@ PACKAGES: list[str] = PROJECT["tool"]["importlinter"]["root_packages"]
 def test_files_repeat_the_settings_classes(path: Path) -> None:
     text = path.read_text()
     assert FILES[path](text) == text, "python -m tests.settings writes it"
+
+
+def test_one_version() -> None:
+    """The image has no pyproject.toml, and the newest entry of the changelog is the version that it describes."""
+    newest = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    assert PROJECT["project"]["version"] == VERSION == newest
 
 
 def test_command_line_names_the_import_formats() -> None:

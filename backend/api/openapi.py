@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from backend.api.sse import MEDIA_TYPE
+from common import VERSION
 
 _REASONS = {
     400: "It is not valid.",
@@ -48,7 +49,7 @@ def create_openapi_router(path: str, *routers: APIRouter) -> APIRouter:
     @cache
     def generate() -> dict[str, Any]:
         routes = [route for described in routers for route in described.routes]
-        document = get_openapi(title="todo-assistant: runs", version="1", openapi_version="3.1.0", routes=routes)
+        document = get_openapi(title="todo-assistant: runs", version=VERSION, openapi_version="3.1.0", routes=routes)
         for operations in document["paths"].values():
             for operation in operations.values():
                 operation["responses"].pop("422", None)  # FastAPI's own: here it is 400

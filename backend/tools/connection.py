@@ -22,6 +22,7 @@ from backend.conversations.records import UNKNOWN_OUTCOME
 from backend.errors import BackendError
 from backend.tools.caller_token import calling_for
 from backend.tools.resending import UNAVAILABLE, ResendingClient
+from common import VERSION
 from common.telemetry import traces
 from common.tls import tls_context
 from common.tokens import BACKEND
@@ -32,7 +33,7 @@ T = TypeVar("T")
 
 UNREADABLE = "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
 PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
-CLIENT = Implementation(name="todo-assistant", version="1")
+CLIENT = Implementation(name="todo-assistant", version=VERSION)
 
 
 class ToolsUnavailable(BackendError):

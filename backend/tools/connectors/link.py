@@ -12,8 +12,9 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool
+from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
 
+from backend.tools.connection import CLIENT
 from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.server_log import logged
 from common.tls import tls_context
@@ -198,8 +199,7 @@ async def _client(server: Connector) -> AsyncIterator[Client]:
                 headers={**server.headers}, timeout=httpx2.Timeout(server.timeout, read=None), verify=tls_context()
             )
             transport = streamable_http_client(server.url or "", http_client=await stack.enter_async_context(http))
-        info = Implementation(name="todo-assistant", version="1")
-        yield await stack.enter_async_context(Client(transport, cache=None, client_info=info))
+        yield await stack.enter_async_context(Client(transport, cache=None, client_info=CLIENT))
 
 
 async def _all_tools(client: Client) -> list[Tool]:
