@@ -1,4 +1,4 @@
-"""The bridge that README.md gives to Claude Desktop, which starts a program and speaks to it over stdin and stdout."""
+"""The bridge of docs/mcp-clients.md for Claude Desktop, which starts a program and talks to it by stdin and stdout."""
 
 import json
 import re
@@ -19,13 +19,15 @@ from tests.support.stored import Stored
 
 pytestmark = pytest.mark.long
 
+DOCUMENT = (ROOT / "docs/mcp-clients.md").read_text()
+
 Bridge = Callable[..., AbstractAsyncContextManager[Client[Any]]]
 
 
 @pytest.fixture
 def bridge(tmp_path: Path) -> Bridge:
-    """What the README says, with the locked package in place of npx and another address."""
-    entry = json.loads(re.findall(r'`(\{"mcpServers": .*"command".*)`', (ROOT / "README.md").read_text())[0])
+    """What the document says, with the locked package in place of npx and another address."""
+    entry = json.loads(re.findall(r'`(\{"mcpServers": .*"command".*)`', DOCUMENT)[0])
     yes, package, url = entry["mcpServers"]["todo"]["args"]
     locked = json.loads((MCP_CLIENTS / "package.json").read_text())["dependencies"]["mcp-remote"]
     assert (yes, package, url) == ("-y", f"mcp-remote@{locked}", "http://127.0.0.1:8001/mcp")
@@ -51,7 +53,7 @@ async def test_it_lists_and_calls(bridge: Bridge, server: ServiceProcess, stored
 
 
 async def test_with_a_token(bridge: Bridge, guarded: ServiceProcess, stored: Stored, user: str) -> None:
-    documented = re.findall(r'to `args`: `(.*?)`; beside them: `"env": (.*?)`', (ROOT / "README.md").read_text())[0]
+    documented = re.findall(r'to `args`: `(.*?)`; beside them: `"env": (.*?)`', DOCUMENT)[0]
     arguments, variables = json.loads(f"[{documented[0]}]"), json.loads(documented[1])
     variables = {name: value.replace("TOKEN", theirs(sub=user)) for name, value in variables.items()}
     async with bridge(guarded.url, *arguments, **variables) as client:

@@ -1,4 +1,4 @@
-"""`python -m tests.scale restarts` and `python -m tests.scale cost`: docs/scale.md says what they show."""
+"""`python -m tests.scale restarts` and `python -m tests.scale cost`: docs/deployment.md says what they show."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""Several backends and MCP servers behind HAProxy, with PostgreSQL behind PgBouncer, as docs/scale.md describes."""
+"""Several backends and MCP servers behind HAProxy, with PostgreSQL behind PgBouncer, as in docs/deployment.md."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
