@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from backend.cards.current_tasks import load_titles
 from backend.context import tags
-from backend.conversations.runs import Message, Moment
+from backend.conversations.runs import MessageTime, UserMessage
 from backend.errors import BackendError, InvalidRequest
 from backend.tools.task_tools import TaskTools
 from common.text import can_be_seen
@@ -48,15 +48,15 @@ async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> li
 
 
 def create_message(
-    message_id: str, content: Content, *, quoted_text: str | None = None, moment: Moment | None
-) -> Message:
+    message_id: str, content: Content, *, quoted_text: str | None = None, moment: MessageTime | None
+) -> UserMessage:
     """Creates a message to be stored. Tags and a quote, which a plain text cannot hold, are in its details."""
     details: dict[str, Any] = {}
     if quoted_text or len(content) != 1 or content[0].type != "input_text":
         details["content"] = _CONTENT.dump_python(list(content), mode="json", exclude_none=True)
         details |= {"quoted_text": quoted_text} if quoted_text else {}
     text = tags.with_quote(tags.as_text(content), quoted_text)
-    return Message(message_id, text, details or None, moment)
+    return UserMessage(message_id, text, details or None, moment)
 
 
 def content_of(text: str, details: dict[str, Any] | None) -> list[ck.UserMessageContent]:

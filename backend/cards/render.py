@@ -16,7 +16,7 @@ from backend.cards.task_lists import ReadList, list_below
 from backend.cards.widget import Card, Json
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
-from backend.tools.table import READING, Words, words_for
+from backend.tools.table import READING, CallTexts, words_for
 
 _MOST_CARDS = 3  # of one call; more tasks are shown as a list
 _ITEM = "wid"
@@ -81,7 +81,9 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
         yield Card(item_id, call.result_seq, call.created_at, root, copy_text(group, current.now), ids, call.run_id)
 
 
-def _render_many(call: ToolCall, words: Words, tasks: Sequence[Task], current: CurrentTasks, undo: Json | None) -> Json:
+def _render_many(
+    call: ToolCall, words: CallTexts, tasks: Sequence[Task], current: CurrentTasks, undo: Json | None
+) -> Json:
     """Renders the list of the tasks that a call has changed."""
     heading = words.heading.format(count=len(tasks))
     if any(current.is_undone(task.id, call.run_id) for task in tasks):
@@ -89,7 +91,7 @@ def _render_many(call: ToolCall, words: Words, tasks: Sequence[Task], current: C
     return render_changed_tasks(tasks, heading, now=current.now, undo=undo)
 
 
-def _label(call: ToolCall, words: Words, task: Task, current: CurrentTasks) -> str:
+def _label(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
     """Returns what became of a task: what the call did, or that it was undone."""
     if not current.is_undone(task.id, call.run_id):
         return words.label

@@ -175,7 +175,7 @@ WHERE user_id = %(user)s AND id = %(run)s AND status NOT IN ('running', 'waiting
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class MessageTime:
     """When a user says something, and in which time zone.
 
     It is the one that their client names, else the one that it named last, else the server's.
@@ -187,7 +187,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class UserMessage:
     """What a user says; `text` has tasks by their titles, below what is quoted.
 
     `details` may hold `content`, the parts as ChatKit has them, where some are tags, and what is stored of its `moment`
@@ -197,7 +197,7 @@ class Message:
     id: str
     text: str
     details: dict[str, Any] | None = None
-    moment: Moment | None = None
+    moment: MessageTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +216,12 @@ class RunRequest:
     """
 
     conversation_id: str
-    message: Message | None
+    message: UserMessage | None
     new: NewConversation | None = None
     replaces: str | None = None
     options: dict[str, Any] | None = None
     key: IdempotencyKey | None = None
-    moment: Moment | None = None
+    moment: MessageTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ async def _try_to_start(
     return StartedRun(run, await sent.fetch(), await found.fetchone(), ids)
 
 
-async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:
+async def _send_message(tx: Transaction, user_id: str, run_id: str, message: UserMessage) -> None:
     """Stores a run's message, and the time zone that its user's client names."""
     values = await send_moment(tx, user_id, message.moment)
     details = Jsonb(message.details) if message.details else None
@@ -309,14 +309,14 @@ async def _send_note_of_replaced(tx: Transaction, where: Mapping[str, str], requ
     await tx.execute(_NOTE_LEFT, note=new_id("note"), reason=reason, **values, **where)
 
 
-async def send_moment(tx: Transaction, user_id: str, moment: Moment | None) -> dict[str, str | None]:
+async def send_moment(tx: Transaction, user_id: str, moment: MessageTime | None) -> dict[str, str | None]:
     """Stores the time zone that a client names, and returns what the SQL of `MOMENT` needs."""
     if moment is not None and moment.time_zone is not None:
         await profiles.send_time_zone(tx, user_id, moment.time_zone)
     return moment_values(moment)
 
 
-def moment_values(moment: Moment | None) -> dict[str, str | None]:
+def moment_values(moment: MessageTime | None) -> dict[str, str | None]:
     """Returns the parameters of the SQL of `MOMENT`."""
     if moment is None:
         return {"now": None, "time_zone": None, "server_time_zone": None}

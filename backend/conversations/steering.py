@@ -10,7 +10,7 @@ from backend.conversations import runs, timeline, tool_calls
 from backend.conversations.errors import MessageRead, RunEnded
 from backend.conversations.history import send_history
 from backend.conversations.records import Entry, Run
-from backend.conversations.runs import SIGNAL, Message, StartedRun
+from backend.conversations.runs import SIGNAL, StartedRun, UserMessage
 from backend.conversations.timeline import ENTRY_COLUMNS
 from backend.errors import LimitReached, NotFound
 from backend.users.limits import UserLimits, send_request
@@ -95,7 +95,7 @@ class QueuedMessage:
 
 
 async def add(
-    database: Database, run: Run, message: Message, mode: Mode, *, process_id: int, limits: UserLimits
+    database: Database, run: Run, message: UserMessage, mode: Mode, *, process_id: int, limits: UserLimits
 ) -> QueuedMessage:
     """Queues a message of a running run: it is read before the next request to the model, or answered in a run of its
     own afterwards. A steering message drops the follow-ups that are queued. A run that waits for approval is resumed in

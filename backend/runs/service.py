@@ -9,7 +9,7 @@ from backend.conversations import branches, consents, conversations, runs, steer
 from backend.conversations.errors import AlreadyEnded, NameTaken
 from backend.conversations.ids import is_generated
 from backend.conversations.records import Run, ToolCall
-from backend.conversations.runs import SIGNAL, Message, Moment, NewConversation, RunRequest
+from backend.conversations.runs import SIGNAL, MessageTime, NewConversation, RunRequest, UserMessage
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.errors import NotFound
@@ -38,9 +38,9 @@ class RunService:
     clock: Clock
     time_zone: str
 
-    def moment(self, time_zone: str | None) -> Moment:
+    def moment(self, time_zone: str | None) -> MessageTime:
         """Now, in the time zone that a client names, if it names one."""
-        return Moment(self.clock(), time_zone, self.time_zone)
+        return MessageTime(self.clock(), time_zone, self.time_zone)
 
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
         """Stores a message and begins to execute the run that answers it.
@@ -59,7 +59,7 @@ class RunService:
         self,
         user_id: str,
         chat_id: str | None,
-        message: Message,
+        message: UserMessage,
         *,
         options: dict[str, Any] | None = None,
         key: IdempotencyKey | None = None,
@@ -110,7 +110,7 @@ class RunService:
             await consents.allow(self.database, user_id, run.conversation_id, call.tool, reach=call.reach)
         return call, await self.executor.resume(tree, is_detached=is_detached)
 
-    async def send_message(self, run: Run, message: Message, mode: Mode) -> list[str]:
+    async def send_message(self, run: Run, message: UserMessage, mode: Mode) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.
 
         Continues the run if it waited for approvals. Raises `RunEnded` and `LimitReached`.

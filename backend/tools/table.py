@@ -8,7 +8,7 @@ from backend.tools.connectors.names import server_of
 
 
 @dataclass(frozen=True)
-class Words:
+class CallTexts:
     """What is said of a call.
 
     The lines name values of its arguments before (`asked`, where `which` is a task) and while it runs, of its result
@@ -43,19 +43,19 @@ class ToolRow:
     value may ask for something else: `instead` has the words for that.
     """
 
-    words: Words | None = None
+    words: CallTexts | None = None
     reads: bool = False
     redraws: bool = False
     deletes: bool = False
-    instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
+    instead: Mapping[tuple[str, Any], CallTexts] = field(default_factory=dict[tuple[str, Any], CallTexts])
     agent: str | None = None
     asked_with: str | None = None
     runs_programs: bool = False
 
 
-def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> Words:
+def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> CallTexts:
     """Creates the words for a tool that changes tasks from its verb in three forms."""
-    return Words(
+    return CallTexts(
         f"{do} {{which}}",
         f"{doing} {which}…",
         f"{did} “{{title}}”",
@@ -69,17 +69,17 @@ def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> 
 
 def _agent(name: str) -> ToolRow:
     """Creates the row of the tool that starts an agent."""
-    words = Words(f"Let the {name} do this", f"The {name} is working…", f"The {name} is done", limits=_FOLDER)
+    words = CallTexts(f"Let the {name} do this", f"The {name} is working…", f"The {name} is done", limits=_FOLDER)
     return ToolRow(words, agent=name, asked_with="agents")
 
 
 def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> ToolRow:
     """Creates the row of a tool that only agents have."""
-    return ToolRow(Words(asked, "", ""), reads=reads, runs_programs=runs_programs)
+    return ToolRow(CallTexts(asked, "", ""), reads=reads, runs_programs=runs_programs)
 
 
 _COMPLETED = _change("Complete", "Completing", "Completed")
-_UNDONE = Words(
+_UNDONE = CallTexts(
     "Undo the last change to {which}",
     "Undoing the last change to task {task_id}…",
     "Undid the last change to “{title}”",
@@ -98,7 +98,7 @@ _BY_ARGUMENT = {
 
 TOOLS: Mapping[str, ToolRow] = {
     "add_task": ToolRow(_change("Add", "Adding", "Added", which="“{title}”")),
-    "list_tasks": ToolRow(Words("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
+    "list_tasks": ToolRow(CallTexts("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
     "complete_task": ToolRow(_COMPLETED, redraws=True),
     "update_task": ToolRow(_change("Change", "Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
     "delete_task": ToolRow(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
@@ -128,7 +128,7 @@ def find_tool(tool: str) -> ToolRow:
     return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
 
 
-def words_for(tool: str, arguments: Mapping[str, Any]) -> Words | None:
+def words_for(tool: str, arguments: Mapping[str, Any]) -> CallTexts | None:
     """Returns the words that describe a call with these arguments; None for a tool of which nothing is shown."""
     row, given = find_tool(tool), normalize_arguments(tool, arguments)
     return next((words for (name, value), words in row.instead.items() if given.get(name) == value), row.words)

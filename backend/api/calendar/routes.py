@@ -37,7 +37,7 @@ async def read_calendar(request: Request, services: AppServices, name: str) -> R
 
 @router.get("/calendar", dependencies=[Depends(forbid_caching)])
 async def get_calendar(services: AppServices, user: LimitedUser) -> CalendarState:
-    """Tells whether the user has a calendar address; the address itself is not stored."""
+    """Returns whether the user has a calendar address; the address itself is not stored."""
     return CalendarState(active=await profiles.has_calendar(services.database, user.user_id))
 
 

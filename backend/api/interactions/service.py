@@ -15,7 +15,7 @@ from backend.conversations import commands, steering
 from backend.conversations.errors import NotShown
 from backend.conversations.ids import check_chat_id, is_valid
 from backend.conversations.records import Event, Run
-from backend.conversations.runs import Message, RunRequest
+from backend.conversations.runs import RunRequest, UserMessage
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.errors import BackendError, NotFound
@@ -39,7 +39,7 @@ class InteractionService:
 
     async def create_message(
         self, user_id: str, message: str | Sequence[schemas.MessagePart], time_zone: str | None
-    ) -> Message:
+    ) -> UserMessage:
         """Creates a message with the present time and the titles of its tasks; stores nothing.
 
         Raises `MessageTooLong`, and `InvalidRequest` for one in which nothing can be seen.
@@ -84,7 +84,7 @@ class InteractionService:
         self,
         user_id: str,
         chat_id: str | None,
-        message: Message,
+        message: UserMessage,
         *,
         options: dict[str, Any] | None = None,
         key: IdempotencyKey | None = None,
@@ -104,7 +104,7 @@ class InteractionService:
         self,
         user_id: str,
         run: Run,
-        message: Message | None,
+        message: UserMessage | None,
         *,
         options: dict[str, Any] | None = None,
         key: IdempotencyKey | None = None,
@@ -143,7 +143,7 @@ class InteractionService:
         return schemas.Decided(approval_id=body.approval_id, approved=body.approved)
 
     async def send_message(
-        self, user_id: str, chat_id: str, run_id: str, message: Message, mode: Mode
+        self, user_id: str, chat_id: str, run_id: str, message: UserMessage, mode: Mode
     ) -> schemas.Queued:
         """Lets a running interaction read a message, or answers it afterwards; returns the message's id and dropped
         follow-ups.

@@ -125,7 +125,7 @@ class TaskListService:
 
     async def add_text(self, new: TaskText, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
         """Adds a task as it is written; what looks like a date and was not understood is in the answer."""
-        reading = await self._read(new, user)
+        reading = await self._read_text(new, user)
         fields = NewTask.model_validate(
             {
                 "title": reading.title,
@@ -140,14 +140,14 @@ class TaskListService:
 
     async def preview(self, new: TaskText, user: AuthenticatedUser) -> TaskPreview:
         """Says what a text tells of a new task."""
-        return TaskPreview.from_reading(await self._read(new, user))
+        return TaskPreview.from_reading(await self._read_text(new, user))
 
     async def preview_date(self, text: str, user: AuthenticatedUser, written: datetime | None) -> TaskPreview:
         """Says which date a text is; the title is what it is, if it is no date."""
         when = english.read_when(text, written or await self._now(user), self.date_order)
         return TaskPreview.from_reading(english.Reading("" if when else text, when))
 
-    async def _read(self, new: TaskText, user: AuthenticatedUser) -> english.Reading:
+    async def _read_text(self, new: TaskText, user: AuthenticatedUser) -> english.Reading:
         now = new.written or await self._now(user)
         return english.read_task(new.text, now, self.date_order, dates=new.dates)
 

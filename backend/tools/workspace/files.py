@@ -23,7 +23,7 @@ _UNCONFINED = (
 _AT_ONCE = 8  # files and lists of one person on their way; a browser has six
 
 
-class NoFile(BackendError):
+class WorkspaceFileMissing(BackendError):
     """File not found. It may have been deleted."""
 
     code, status = "no_file", 404
@@ -35,13 +35,13 @@ class FileRefused(BackendError):
     code, status = "file_rejected", 400
 
 
-class FileTooLarge(FileRefused):
+class WorkspaceFileTooLarge(FileRefused):
     """The file is too large, or the folder is full."""
 
     code, status = "file_too_large", 413
 
 
-class DiskFull(BackendError):
+class WorkspaceDiskFull(BackendError):
     """The disk of the workspace is full: try again later."""
 
     code, status = "disk_full", 507
@@ -158,9 +158,9 @@ class FolderFiles:
 
 
 def _path_of(folder: str, path: str) -> str:
-    """Returns the path of a file in the workspace's HTTP API; raises `NoFile` for parts like ".."."""
+    """Returns the path of a file in the workspace's HTTP API; raises `WorkspaceFileMissing` for parts like ".."."""
     if any(part in ("", ".", "..") for part in path.split("/")):
-        raise NoFile
+        raise WorkspaceFileMissing
     return f"files/{folder}/{quote(path)}"
 
 
@@ -173,9 +173,9 @@ def _refusal(response: httpx2.Response) -> BackendError:
     except (ValueError, KeyError, TypeError):
         return WorkspaceUnavailable()
     if response.status_code == DISK_FULL:
-        return DiskFull(str(sentence))
+        return WorkspaceDiskFull(str(sentence))
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(sentence, str):
         return WorkspaceUnavailable()
     if response.status_code == 413:
-        return FileTooLarge(sentence)
-    return NoFile() if response.status_code == 404 else FileRefused(sentence)
+        return WorkspaceFileTooLarge(sentence)
+    return WorkspaceFileMissing() if response.status_code == 404 else FileRefused(sentence)
