@@ -3,4 +3,4 @@ import sys
 from common import commands
 
 if __name__ == "__main__":
-    commands.main("backend", sys.argv[1:])
+    commands.run_command("backend", sys.argv[1:])

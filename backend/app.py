@@ -23,7 +23,7 @@ from backend.model.providers import ModelEndpoint
 from backend.settings import Settings
 from backend.tools.connectors.connector import Connector
 from common.single_flight import SingleFlight
-from common.telemetry.middleware import Watched
+from common.telemetry.middleware import TelemetryMiddleware
 from common.watchdog import watchdog
 
 _ROUTERS = (
@@ -60,5 +60,5 @@ def create_app(
         app.include_router(router)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
-    app.add_middleware(Watched, traced=("/chatkit", "/chats", "/chat"))
+    app.add_middleware(TelemetryMiddleware, traced=("/chatkit", "/chats", "/chat"))
     return app

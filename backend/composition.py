@@ -70,10 +70,10 @@ async def open_services(
     MCP servers.
     """
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
+        await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
         resources = await _open_resources(settings, endpoint, servers, stack)
         runs = await _open_runs(settings, resources, stack)
-        cards = CardService(resources.database, resources.tools, settings.clock(), settings.time_zone)
+        cards = CardService(resources.database, resources.tools, settings.create_clock(), settings.time_zone)
         stack.push_async_callback(cards.close)
         yield _create_services(settings, resources, runs, cards)
 
@@ -123,7 +123,7 @@ def _create_services(settings: Settings, resources: _Resources, runs: RunService
         calendars=CalendarService(
             database, feeds, RateLimit(settings.limit_calendar_reads_per_minute), settings.backend_url
         ),
-        task_list=TaskListService(database, tools, settings.clock(), settings.time_zone, settings.date_order),
+        task_list=TaskListService(database, tools, settings.create_clock(), settings.time_zone, settings.date_order),
         rate_limit=RateLimit(settings.limit_requests_per_minute),
         poll_limit=RateLimit(settings.limit_requests_per_minute),
     )
@@ -171,7 +171,7 @@ async def _open_runs(settings: Settings, resources: _Resources, stack: AsyncExit
     for work in (executor.store_growth(), admission.watch()):
         stack.callback(asyncio.create_task(work).cancel)
     stack.push_async_callback(executor.shut_down, SHUTDOWN_SECONDS)
-    limits, clock = _limits(settings), settings.clock()
+    limits, clock = _limits(settings), settings.create_clock()
     return RunService(database, executor, streams, connection, limits, admission, clock, settings.time_zone)
 
 

@@ -39,7 +39,7 @@ def main() -> None:
         asyncio.run(require_direct_address(settings.process_database_url))
     except PoolerFound as error:
         stop_misconfigured(str(error))
-    process.serve(
+    process.run_database_service(
         settings,
         partial(_create, settings, endpoint, servers),
         grace_seconds=int(settings.tool_wait_seconds) + 5,  # a tool in flight finishes
@@ -60,7 +60,7 @@ def _create(settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Conne
     def executor() -> "Executor":
         return app.state.services.runs.executor
 
-    return workers.Application(
+    return workers.ServedApplication(
         app,
         drain_seconds=settings.drain_seconds,
         is_busy=lambda: bool(executor().live),
@@ -77,6 +77,6 @@ def _announce(settings: Settings, endpoint: ModelEndpoint) -> None:
         logger.warning(
             "no model key is set, so the offline model answers by simple rules; set CEREBRAS_API_KEY to use an AI"
         )
-    process.warn_of_callers(
+    process.warn_about_auth(
         settings, logger, "there is no sign-in: anyone who can reach this address can see and change all tasks"
     )

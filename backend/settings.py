@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from common.environment import CONFIG, CommaSeparated
-from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
+from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, limit_per_user, read_service_settings
 from common.tokens import ISSUER
 from english import DateOrder
 
@@ -183,7 +183,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     """
     workspace_url: str | None = None
     workspace_token_secret: Secret | None = None
-    limit_agent_runs: int | None = per_person(50)
+    limit_agent_runs: int | None = limit_per_user(50)
     """How many agents a user may start in a day. Default with AUTH_MODE=jwt: 50."""
     agent_model_turns: int = Field(default=30, ge=1)
     """How many requests to the model the agents of one message may make together."""
@@ -195,7 +195,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     model: day-first or month-first. Without it such a date is not understood and stays in the title.
     """
 
-    limit_runs_per_minute: Annotated[int | None, _formerly("LIMIT_TURNS_PER_MINUTE")] = per_person(60)
+    limit_runs_per_minute: Annotated[int | None, _formerly("LIMIT_TURNS_PER_MINUTE")] = limit_per_user(60)
     """Limits for each user. Default with AUTH_MODE=none: no limits. With jwt: 60 answers a minute, 1000 a day, 4 at
     once; 5000 conversations; 600 requests a minute, 10 for the calendar; 600 tool calls a minute, and four times as
     many requests of any kind to the MCP server; 10000 tasks, 5000 changes of tasks a day. Each process counts requests
@@ -204,7 +204,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     The names of version 0.1.0, LIMIT_TURN_SECONDS, LIMIT_TURNS_… and LIMIT_RUNNING_TURNS, are read until the next
     release.
     """
-    limit_running_runs: Annotated[int | None, _formerly("LIMIT_RUNNING_TURNS")] = per_person(4)
+    limit_running_runs: Annotated[int | None, _formerly("LIMIT_RUNNING_TURNS")] = limit_per_user(4)
     limit_runs_at_once: Annotated[int, _formerly("LIMIT_TURNS_AT_ONCE")] = Field(
         default_factory=lambda given: _four_fifths(given["limit_connections"]), ge=1
     )
@@ -216,10 +216,10 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     limit_lag_seconds: float = Field(default=0.02, gt=0)
     limit_run_seconds: Annotated[float, _formerly("LIMIT_TURN_SECONDS")] = Field(default=600, gt=0)
     """The most seconds that an answer may take. It continues when the page is closed."""
-    limit_runs_per_day: Annotated[int | None, _formerly("LIMIT_TURNS_PER_DAY")] = per_person(1_000)
-    limit_conversations: int | None = per_person(5_000)
-    limit_requests_per_minute: int | None = per_person(600)
-    limit_calendar_reads_per_minute: int | None = per_person(10)
+    limit_runs_per_day: Annotated[int | None, _formerly("LIMIT_TURNS_PER_DAY")] = limit_per_user(1_000)
+    limit_conversations: int | None = limit_per_user(5_000)
+    limit_requests_per_minute: int | None = limit_per_user(600)
+    limit_calendar_reads_per_minute: int | None = limit_per_user(10)
     limit_message_chars: int = Field(default=8_000, ge=1)
     """The most characters in one message."""
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
@@ -250,7 +250,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     """
     tool_wait_seconds: float = Field(default=10.0, gt=0)
 
-    def largest_body(self, method: str, path: str) -> int:
+    def max_body_bytes(self, method: str, path: str) -> int:
         """Returns how many bytes the body of a request may have.
 
         An uploaded file has a limit of its own; at `/chat`, where each message comes with the conversation so far, the
@@ -258,9 +258,9 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
         """
         if method == "PUT" and _FILE.match(path):
             return self.limit_file_bytes
-        return super().largest_body(method, path) * (_CONVERSATION if path in _CHATS else 1)
+        return super().max_body_bytes(method, path) * (_CONVERSATION if path in _CHATS else 1)
 
-    def problem(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Returns a sentence about settings that do not fit together; None if they do."""
         if self.has_workspace and self.workspace_token_secret is None:
             return (
@@ -268,7 +268,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
             )
         if self.workspace_token_secret is not None and self.workspace_token_secret in self._other_secrets:
             return "WORKSPACE_TOKEN_SECRET must differ from the other secrets. Make one with `openssl rand -hex 32`."
-        return super().problem()
+        return super().find_problem()
 
     @property
     def has_workspace(self) -> bool:
@@ -279,7 +279,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     def _other_secrets(self) -> tuple[SecretStr | None, ...]:
         return self.mcp_token_secret, self.auth_jwt_secret
 
-    def problem_with_tokens(self) -> str | None:
+    def find_token_problem(self) -> str | None:
         """Returns a sentence about invalid settings of AUTH_MODE=jwt; None if they are valid."""
         if bool(self.auth_jwt_secret) == bool(self.auth_jwks_url):
             return "AUTH_MODE=jwt needs either AUTH_JWT_SECRET or AUTH_JWKS_URL to check tokens."
@@ -306,4 +306,4 @@ def renamed_settings() -> list[str]:
 
 def read_settings() -> Settings:
     """Reads the settings from the environment. Raises `SettingsInvalid` if they cannot work."""
-    return read_service(Settings)
+    return read_service_settings(Settings)

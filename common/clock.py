@@ -1,4 +1,4 @@
-"""What "now" and "here" mean to people's tasks, to the log of changes and to notes; all else keeps the real clock."""
+"""The clock of tasks, of their log and of notes, which tests can set, and time zones."""
 
 import re
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from pydantic_settings import BaseSettings
 from common.environment import CONFIG
 
 Clock = Callable[[], datetime]
-"""What it is now; aware, in UTC."""
+"""Returns the current time as an aware datetime in UTC."""
 
 LONGEST_ZONE = 64
-_FIRST_YEAR, _LAST_YEAR = 1970, 2200  # of a clock that is set: dates before and after it can be computed
-# As all names of IANA's database are spelled, and no file beside them, such as `localtime`.
+_FIRST_YEAR, _LAST_YEAR = 1970, 2200  # of TEST_NOW: dates before and after it can be computed
+# How all names of IANA's database are spelled; it excludes other files of that folder, such as `localtime`.
 _ZONE = re.compile(r"[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9][A-Za-z0-9_+-]*)*")
 
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # whatever language the process was started in
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # strftime would use the locale of the process
 
 
 def utc_now() -> datetime:
@@ -29,72 +29,70 @@ def utc_now() -> datetime:
 
 
 def to_utc(moment: datetime) -> datetime:
-    """The same moment in UTC; a naive value is local time, as ChatKit's SDK makes them."""
+    """Converts to UTC; a naive value is taken for local time, because ChatKit's SDK creates such values."""
     return moment.astimezone(UTC)
 
 
-def running_from(instant: datetime, *, real: Clock = utc_now) -> Clock:
-    """A clock that shows the instant now, and runs on from there."""
-    ahead = instant - real()
-    return lambda: (real() + ahead).astimezone(UTC)
+def start_clock(instant: datetime, *, real: Clock = utc_now) -> Clock:
+    """Returns a clock that shows `instant` now and runs on from there."""
+    offset = instant - real()
+    return lambda: (real() + offset).astimezone(UTC)
 
 
 def find_zone(name: str) -> ZoneInfo | None:
-    """The zone of this name in IANA's database, or None."""
+    """Returns None for a name that is not in IANA's database."""
     if len(name) > LONGEST_ZONE or not _ZONE.fullmatch(name):
         return None
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):  # a folder, no zone in it, nothing there
+    except (OSError, ValueError, KeyError):  # a folder, a file without a zone, no file
         return None
 
 
 def wall_time(now: datetime, zone: str) -> datetime:
-    """What clocks show in a zone, naive; in UTC for one that this machine does not know."""
+    """Returns the local time in a zone, naive; in UTC for a zone that this machine does not know."""
     return now.astimezone(find_zone(zone) or UTC).replace(tzinfo=None)
 
 
-def wall_clock(now: datetime, zone: str) -> str:
-    """`Sun 2026-11-22 10:54, Europe/Berlin`; in UTC, and saying so, for a zone that this machine does not know."""
-    known = find_zone(zone)
-    here = now.astimezone(known or UTC)
-    return f"{_DAYS[here.weekday()]} {here:%Y-%m-%d %H:%M}, {zone if known else 'UTC'}"
+def render_wall_clock(now: datetime, zone: str) -> str:
+    """`Sun 2026-11-22 10:54, Europe/Berlin`; in UTC, and labelled so, for a zone that this machine does not know."""
+    found = find_zone(zone)
+    local = now.astimezone(found or UTC)
+    return f"{_DAYS[local.weekday()]} {local:%Y-%m-%d %H:%M}, {zone if found else 'UTC'}"
 
 
-def _known(zone: str) -> str:
+def _check_zone(zone: str) -> str:
     if find_zone(zone) is None:
         raise PydanticCustomError("setting", "must be the name of a time zone, such as Europe/Berlin")
     return zone
 
 
-def _read_instant(given: Any) -> Any:
-    """An ISO instant; a date alone, a time without its offset or a number would leave open which one it is."""
-    if not isinstance(given, str):
-        return given
+def _parse_instant(value: Any) -> Any:
+    """Accepts an ISO date and time with an offset; without one it would not be an exact instant."""
+    if not isinstance(value, str):
+        return value
     with suppress(ValueError):
-        instant = datetime.fromisoformat(given)
+        instant = datetime.fromisoformat(value)
         if instant.tzinfo is not None and _FIRST_YEAR <= instant.year <= _LAST_YEAR:
             return instant
     raise PydanticCustomError("setting", "must be a time in the years 1970 to 2200, such as 2026-11-22T23:50:00+01:00")
 
 
-TimeZone = Annotated[str, AfterValidator(_known)]
+TimeZone = Annotated[str, AfterValidator(_check_zone)]
 
 
-class NowSettings(BaseSettings):
-    """What a service takes for now, and where it takes people to be who do not say."""
-
+class ClockSettings(BaseSettings):
     model_config = CONFIG
 
-    time_zone: TimeZone = Field(default_factory=lambda: "UTC")  # not shown as the default: ./todo up has another
+    time_zone: TimeZone = Field(default_factory=lambda: "UTC")  # a factory, because ./todo up has another default
     """The time zone of users whose client does not send one, such as Europe/Berlin; the page always sends it. Default:
     UTC, or with ./todo up the zone of this machine.
     """
-    test_now: Annotated[datetime | None, BeforeValidator(_read_instant)] = None
+    test_now: Annotated[datetime | None, BeforeValidator(_parse_instant)] = None
     """For tests: the time at which the clock of tasks and notes starts, such as 2026-11-22T23:50:00+01:00. A service
     that other machines can reach does not start with it.
     """
 
-    def clock(self) -> Clock:
-        """To be asked for once: a clock that is set begins to run here."""
-        return utc_now if self.test_now is None else running_from(self.test_now)
+    def create_clock(self) -> Clock:
+        """Call it once for each process: a clock that TEST_NOW sets starts to run here."""
+        return utc_now if self.test_now is None else start_clock(self.test_now)

@@ -1,4 +1,7 @@
-"""What `python -m SERVICE` and `./todo` share of commands. Standard library only: `./todo` answers before packages."""
+"""Helpers for the commands of `python -m SERVICE` and `./todo`.
+
+Standard library only, because `./todo` imports it before the packages are installed.
+"""
 
 import argparse
 import gc
@@ -9,35 +12,35 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import NoReturn
 
-NOTHING = 3
-"""The exit status of a command that found nothing of the person it was given."""
-PARTLY = 4
-"""Of a command that could not do all of its work, and says what is left."""
-MOST_DAYS = 36_500
+EXIT_NOTHING_STORED = 3
+"""The exit status of a command about a user of whom nothing is stored."""
+EXIT_INCOMPLETE = 4
+"""The exit status of a command that could not do all of its work, and has printed what is left."""
+MAX_DAYS = 36_500
 
 
-def main(service: str, arguments: Sequence[str], *, room: str = "commands") -> None:
-    """Serve, or run a command: a module of that room of the service.
+def run_command(service: str, arguments: Sequence[str], *, package: str = "commands") -> None:
+    """Runs a command, which is a module of `package`, or starts the service if there are no arguments.
 
-    Each is imported only when it runs: most commands need little of what the service does.
+    Only the module of the command is imported: most commands need little of the service.
     """
-    found = pkgutil.iter_modules(importlib.import_module(f"{service}.{room}").__path__)
-    modules = {module.name.rstrip("_"): module.name for module in found}  # a module cannot be named as Python's words
+    infos = pkgutil.iter_modules(importlib.import_module(f"{service}.{package}").__path__)
+    modules = {info.name.rstrip("_"): info.name for info in infos}  # `import_`: a module cannot be named as a keyword
     names = [*modules]
     match arguments:
         case []:
-            _imported(f"{service}.process").main()
+            _import_module(f"{service}.process").main()
         case ["check"]:
-            _imported(f"{service}.{room}.check").run()
+            _import_module(f"{service}.{package}.check").run()
         case [name, *rest] if name in names and name != "check":
-            _imported(f"{service}.{room}.{modules[name]}").run(rest)
+            _import_module(f"{service}.{package}.{modules[name]}").run(rest)
         case [unknown, *_]:
-            known = f"{', '.join(names[:-1])} or {names[-1]}"
-            sys.exit(f"{service} has no command {unknown}. Use {known}, or no command to start the service.")
+            choices = f"{', '.join(names[:-1])} or {names[-1]}"
+            sys.exit(f"{service} has no command {unknown}. Use {choices}, or no command to start the service.")
 
 
-def _imported(name: str) -> ModuleType:
-    """A module, without looking for garbage meanwhile: imports make next to none, and it took a fifth of their time."""
+def _import_module(name: str) -> ModuleType:
+    """Imports without garbage collection, which took a fifth of the time: imports create next to no garbage."""
     gc.disable()
     try:
         return importlib.import_module(name)
@@ -46,25 +49,25 @@ def _imported(name: str) -> ModuleType:
         gc.enable()
 
 
-def person(arguments: Sequence[str], *, name: str, description: str) -> str:
-    """Whom the command of this name is about: `--user`, its one argument."""
+def parse_user(arguments: Sequence[str], *, name: str, description: str) -> str:
+    """Returns the value of `--user`, the only argument of the command `name`."""
     parser = argparse.ArgumentParser(prog=name, description=description)
     parser.add_argument("--user", required=True, help="the `sub` in the user's tokens; `local` with AUTH_MODE=none")
     return parser.parse_args(arguments).user
 
 
-def nothing_stored(user: object) -> NoReturn:
+def exit_nothing_stored(user: object) -> NoReturn:
     sys.stderr.write(f"There is no data of {user}. Check the name.\n")
-    sys.exit(NOTHING)
+    sys.exit(EXIT_NOTHING_STORED)
 
 
-def days(text: str) -> int:
-    """A number of days that argparse was given."""
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_DAYS):
-        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to {MOST_DAYS}")
+def parse_days(text: str) -> int:
+    """Converts an argument for argparse."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MAX_DAYS):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to {MAX_DAYS}")
     return int(text)
 
 
-def printable(text: str) -> str:
-    """Spells out what a terminal would hide or obey, such as escape sequences."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+def escape_unprintable(text: str) -> str:
+    """Replaces what a terminal would hide or obey, such as escape sequences, by `\\x1b` and the like."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,4 @@
-"""What commands on the stored data share: the owner's login, and JSON that is written while rows are read."""
+"""Helpers for commands on the stored data: the owner's login, and JSON that is written while rows are read."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import psycopg
 from common import commands
 from common.clock import to_utc
 from common.database import Database, DatabaseUnavailable, schema
-from common.environment import SettingsInvalid, read
+from common.environment import SettingsInvalid, read_settings
 from common.settings import OwnerSettings
 
 Row = Mapping[str, Any]
@@ -23,36 +23,37 @@ class NothingStored(Exception):
     """Nothing is stored of a user of this name."""
 
 
-class UsersWork(Protocol):
-    """Raises `NothingStored` for a user of whom there is nothing."""
+class UserCommand(Protocol):
+    """Raises `NothingStored`."""
 
     def __call__(self, database: Database, *, user: str) -> Awaitable[None]: ...
 
 
-def run_for_user(work: UsersWork, arguments: Sequence[str], *, name: str, description: str) -> None:
-    """Runs the command of this name for the user in `--user`, its one argument."""
-    user = commands.person(arguments, name=name, description=description)
+def run_for_user(work: UserCommand, arguments: Sequence[str], *, name: str, description: str) -> None:
+    """Runs the command `name` for the user in `--user`, its only argument."""
+    user = commands.parse_user(arguments, name=name, description=description)
     run(partial(work, user=user))
 
 
 def run(work: Callable[[Database], Awaitable[None]]) -> None:
-    """Works with the owner's login; the process ends with a sentence where that is not possible."""
+    """Calls `work` with the owner's login; the process exits with a sentence if that fails."""
     try:
-        url = read(OwnerSettings).migration_database_url.get_secret_value()
-        if problem := asyncio.run(_problem_or(work, url)):
+        url = read_settings(OwnerSettings).migration_database_url.get_secret_value()
+        if problem := asyncio.run(_run(work, url)):
             sys.exit(problem)
     except SettingsInvalid as error:
         sys.exit(str(error))
-    except NothingStored as nothing:
-        commands.nothing_stored(nothing)
+    except NothingStored as error:
+        commands.exit_nothing_stored(error)
     except (DatabaseUnavailable, psycopg.Error) as error:
         sys.exit(f"The database failed before the end ({type(error).__name__}). Try again.")
     except OSError as error:  # the driver's are the database's errors above
         sys.exit(f"The output cannot be written: {error.strerror}.")
 
 
-async def _problem_or(work: Callable[[Database], Awaitable[None]], url: str) -> str | None:
-    problem = await schema.problem_for_owner(url)
+async def _run(work: Callable[[Database], Awaitable[None]], url: str) -> str | None:
+    """Returns why the work cannot be done on this database."""
+    problem = await schema.find_owner_problem(url)
     if problem is None:
         async with Database(url, prepared=False, pool_size=2) as database:
             await work(database)
@@ -60,31 +61,25 @@ async def _problem_or(work: Callable[[Database], Awaitable[None]], url: str) -> 
 
 
 class JsonWriter:
-    """Writes JSON to a binary file."""
-
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
 
-    def text(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         self._out.write(text.encode())
 
-    async def array(self, rows: AsyncIterator[Row]) -> int:
-        """Writes an array with an object for each row; returns how many there were."""
+    async def write_array(self, rows: AsyncIterator[Row]) -> int:
+        """Writes an array with an object for each row, and returns the number of rows."""
         count = 0
-        self.text("[")
+        self.write_text("[")
         async for row in rows:
-            self.text(",\n" if count else "\n")
-            self.text(_json(row))
+            self.write_text(",\n" if count else "\n")
+            self.write_text(json.dumps(row, ensure_ascii=False, default=_render_time))
             count += 1
-        self.text("]")
+        self.write_text("]")
         return count
 
 
-def _json(row: Row) -> str:
-    return json.dumps(row, ensure_ascii=False, default=_moment)
-
-
-def _moment(value: Any) -> str:
-    """Moments in UTC; days and clock times as they are, which are somebody's own."""
+def _render_time(value: Any) -> str:
+    """Instants in UTC; dates and times of day as they are, since they have no zone."""
     assert isinstance(value, date | time), type(value)
     return to_utc(value).isoformat() if isinstance(value, datetime) else value.isoformat()

@@ -1,4 +1,4 @@
-"""What the services' settings have in common: how they are read, and what is said of one that cannot work."""
+"""Reads settings from the environment and describes what is wrong with them."""
 
 import os
 import sys
@@ -10,41 +10,41 @@ from pydantic import BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 CONFIG = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, use_attribute_docstrings=True)
-"""A field's docstring is what `.env.example` says of the setting: `python -m tests.settings` writes that file."""
+"""`python -m tests.settings` writes each field's docstring into `.env.example`."""
 
-_Read = TypeVar("_Read", bound=BaseSettings)
-_Any = TypeVar("_Any")
+_Settings = TypeVar("_Settings", bound=BaseSettings)
+_Value = TypeVar("_Value")
 _SECRETS = Path("/run/secrets")
-_NUMBERS = ("int_", "float_", "finite_", "greater_", "less_")  # how their errors' types begin
+_NUMBER_ERRORS = ("int_", "float_", "finite_", "greater_", "less_")  # how their types begin
 
 
 class SettingsInvalid(Exception):
-    """Its text is one sentence for each setting that is missing or wrong, naming its environment variable."""
+    """The text has one sentence for each setting that is missing or wrong, with the name of its variable."""
 
 
-def read(kind: type[_Read]) -> _Read:
-    """The settings in the environment and in mounted secrets; raises `SettingsInvalid`."""
+def read_settings(kind: type[_Settings]) -> _Settings:
+    """Reads the environment and mounted secrets; raises `SettingsInvalid`."""
     try:
         return kind(_secrets_dir=mounted_secrets())
     except ValidationError as error:
-        # A default that depends on a setting which is wrong is no fault of its own.
+        # Pydantic also reports each default that depends on a wrong setting.
         wrong = [problem for problem in error.errors() if problem["type"] != "default_factory_not_called"]
-        raise SettingsInvalid("\n".join(_sentence(kind, problem) for problem in wrong)) from None
+        raise SettingsInvalid("\n".join(_describe_problem(kind, problem) for problem in wrong)) from None
 
 
 def mounted_secrets() -> Path | None:
-    """Where a container is given secrets, each in a file named as its setting; None where there is no such place."""
+    """Returns the folder of a container's secrets, each a file named as its setting, or None."""
     return _SECRETS if _SECRETS.is_dir() else None
 
 
 def stop_misconfigured(sentence: str) -> NoReturn:
-    """End with the status of a configuration error (78, sysexits.h): who restarts services leaves this one stopped."""
+    """Exits with the status of a configuration error (78, sysexits.h), after which supervisors do not restart it."""
     sys.stderr.write(f"{sentence}\n")
     sys.exit(os.EX_CONFIG)
 
 
-def or_stop(read: Callable[[], _Any]) -> _Any:
-    """What `read` returns; for settings that cannot work, the process ends as `stop_misconfigured` does."""
+def read_or_stop(read: Callable[[], _Value]) -> _Value:
+    """Returns what `read` returns; on `SettingsInvalid` it exits as `stop_misconfigured` does."""
     try:
         return read()
     except SettingsInvalid as error:
@@ -58,9 +58,8 @@ def _split(value: Any) -> Any:
 CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
-def _sentence(kind: type[BaseSettings], problem: Any) -> str:
-    """A validator of ours says by itself what its setting must be; one of all of them says the whole sentence."""
-    if not problem["loc"]:
+def _describe_problem(kind: type[BaseSettings], problem: Any) -> str:
+    if not problem["loc"]:  # from a validator of all settings, whose message is a sentence
         return problem["msg"]
     field = str(problem["loc"][0])
     name = f"{kind.model_config.get('env_prefix', '')}{field}".upper()
@@ -71,14 +70,14 @@ def _sentence(kind: type[BaseSettings], problem: Any) -> str:
             return f"{name} must be {problem['ctx']['expected'].replace(chr(39), '')}."
         case "bool_parsing":
             return f"{name} must be true or false."
-        case str() as type_ if type_.startswith(_NUMBERS):
-            return f"{name} must be {_number(kind, field)}."
+        case str() as type_ if type_.startswith(_NUMBER_ERRORS):
+            return f"{name} must be {_describe_number(kind, field)}."
         case _:
             return f"{name} {problem['msg']}."
 
 
-def _number(kind: type[BaseSettings], field: str) -> str:
-    info = kind.model_fields[field.lower()]  # where it has an alias, that is named
+def _describe_number(kind: type[BaseSettings], field: str) -> str:
+    info = kind.model_fields[field.lower()]  # the error names the alias, if it has one
     bounds = {name: getattr(rule, name) for rule in info.metadata for name in ("ge", "gt", "le") if hasattr(rule, name)}
     number = "a number" if "float" in str(info.annotation) else "a whole number"
     match bounds:

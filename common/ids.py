@@ -8,9 +8,9 @@ _counter = 0
 
 
 def new_id(prefix: str) -> str:
-    """`prefix_` and a UUIDv7 in hex (RFC 9562, section 5.7).
+    """Returns `prefix_` and a UUIDv7 in hex (RFC 9562, section 5.7).
 
-    Ids made by one process sort in the order they were made: the 12 bits after the time count within a millisecond.
+    The ids of one process sort in the order of their creation: the 12 bits after the time count within a millisecond.
     """
     global _last_ms, _counter
     with _lock:

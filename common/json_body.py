@@ -1,33 +1,33 @@
-"""What a JSON body would cost whoever parses it, told from its bytes before that."""
+"""Rejects JSON that would be costly to parse, by looking at its bytes."""
 
-MOST_VALUES = 1_000  # ten times what the largest request of a client holds; each costs as much as a hundred letters
-_MOST_DIGITS = 100  # of one number: reading and writing it takes the square of their number
-_AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
-_LONG_NUMBER = b"0" * (_MOST_DIGITS + 1)
+MAX_VALUES = 1_000  # ten times what the largest request has; each value takes as much memory as a hundred letters
+_MAX_DIGITS = 100  # of one number: the time to parse it grows with the square of its length
+_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
 
 
-def problem(body: bytes, most: int = MOST_VALUES) -> str | None:
-    """The sentence for a body that is not to be parsed; None for one that may be, though it may be no JSON.
+def find_problem(body: bytes, max_values: int = MAX_VALUES) -> str | None:
+    """Returns why a body must not be parsed, as a sentence; it does not check whether the body is JSON.
 
-    Texts may hold any number of brackets, commas and digits, and lists and objects `most` values in all. Takes a
-    millisecond for 128 KiB, whatever they are.
+    Counts the values of all lists and objects; brackets, commas and digits within strings do not count. Takes a
+    millisecond for 128 KiB.
     """
-    if b"\0" in body:  # some parsers would read it as UTF-16, whose quotes are not found here
+    if b"\0" in body:  # some parsers would read it as UTF-16, in which quotes are not found here
         return "The body must be JSON in UTF-8, but it has a NUL byte."
-    if _values(body) <= most and _LONG_NUMBER not in body.translate(_AS_ZEROS):
+    if _count_values(body) <= max_values and _LONG_NUMBER not in body.translate(_DIGITS_TO_ZERO):
         return None
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    too_many = f"The body has more than {most:,} values. Send less at once."
-    if unescaped.count(b'"') > 2 * 2 * most:  # a value has one text, or a name and a text
+    too_many = f"The body has more than {max_values:,} values. Send less at once."
+    if unescaped.count(b'"') > 2 * 2 * max_values:  # a value is one string, or a name and a string
         return too_many
-    outside = b'"'.join(unescaped.split(b'"')[::2])
-    if _values(outside) > most:
+    outside_strings = b'"'.join(unescaped.split(b'"')[::2])
+    if _count_values(outside_strings) > max_values:
         return too_many
-    if _LONG_NUMBER in outside.translate(_AS_ZEROS):
-        return f"The body has a number of more than {_MOST_DIGITS} digits. Send a shorter number."
+    if _LONG_NUMBER in outside_strings.translate(_DIGITS_TO_ZERO):
+        return f"The body has a number of more than {_MAX_DIGITS} digits. Send a shorter number."
     return None
 
 
-def _values(json: bytes) -> int:
-    """Of lists, objects and what is in them, but for the first: each begins with a bracket or comes after a comma."""
+def _count_values(json: bytes) -> int:
+    """Each value but the outermost follows a bracket or a comma."""
     return json.count(b"[") + json.count(b"{") + json.count(b",")

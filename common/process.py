@@ -1,8 +1,12 @@
-"""How a service starts."""
+"""Starts a service."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 from starlette.types import ASGIApp
@@ -10,30 +14,29 @@ from starlette.types import ASGIApp
 from common import workers
 from common.environment import stop_misconfigured
 from common.settings import ProcessSettings, ServiceSettings
-from common.telemetry import worker_metrics
-from common.tokens import unprotected
+from common.tokens import find_key_url_warning
 
 
-def serve(
+def run_database_service(
     settings: ServiceSettings,
     create_app: Callable[[str], ASGIApp],
     *,
     grace_seconds: int,
     announce: Callable[[], None],
 ) -> NoReturn:
-    """Runs a service that stands on the database, in as many processes as are set; see `run`."""
-    from common.database import schema  # here: not every service knows a database
+    """Checks the database, then runs the service in as many processes as its settings say; see `run_service`."""
+    from common.database import schema  # not at the top: the workspace has no database
 
-    # A database that is away or not migrated yet may come: /ready tells.
-    found = asyncio.run(schema.look_at(settings.database_url.get_secret_value()))
-    if found.problem and found.exposed:
-        stop_misconfigured(found.problem)
-    if found.warning:
-        logging.getLogger(settings.prefix.lower()).warning(found.warning)
-    run(settings, create_app, grace_seconds=grace_seconds, announce=announce, count=settings.own("workers"))
+    # A database that is away or not migrated yet is no reason to exit: /ready reports it.
+    check = asyncio.run(schema.check_url(settings.database_url.get_secret_value()))
+    if check.problem and check.exposed:
+        stop_misconfigured(check.problem)
+    if check.warning:
+        logging.getLogger(settings.prefix.lower()).warning(check.warning)
+    run_service(settings, create_app, grace_seconds=grace_seconds, announce=announce, count=settings.get_own("workers"))
 
 
-def run(
+def run_service(
     settings: ProcessSettings,
     create_app: Callable[[str], ASGIApp],
     *,
@@ -42,14 +45,14 @@ def run(
     count: int = 1,
     loop: str = "auto",
 ) -> NoReturn:
-    """Serves the application that `create_app` makes, in so many processes; `create_app` gets the address."""
-    with worker_metrics.added_up(count):
+    """Serves the application that `create_app` makes of its address, in `count` processes."""
+    with _share_metrics(count):
         workers.serve(
             create_app,
             settings,
             prefix=settings.prefix,
-            host=settings.own("host"),
-            port=settings.own("port"),
+            host=settings.get_own("host"),
+            port=settings.get_own("port"),
             workers=count,
             announce=announce,
             loop=loop,
@@ -58,9 +61,21 @@ def run(
         )
 
 
-def warn_of_callers(settings: ServiceSettings, logger: logging.Logger, unchecked: str) -> None:
-    """Say what nobody checked means, or that the keys which check them can be forged."""
+@contextmanager
+def _share_metrics(workers: int) -> Iterator[None]:
+    """Lets each of several workers report the metrics of all."""
+    if workers == 1:
+        yield
+        return
+    assert "prometheus_client" not in sys.modules, "it reads the variable when it is imported"
+    with TemporaryDirectory(prefix="todo-metrics-") as directory:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
+        yield
+
+
+def warn_about_auth(settings: ServiceSettings, logger: logging.Logger, unchecked: str) -> None:
+    """Logs `unchecked`, what it means that there is no sign-in, or that the provider's keys can be forged."""
     if settings.auth_mode == "none":
         logger.warning("AUTH_MODE=none: %s", unchecked)
-    elif settings.auth_jwks_url and (warning := unprotected(settings.auth_jwks_url)):
+    elif settings.auth_jwks_url and (warning := find_key_url_warning(settings.auth_jwks_url)):
         logger.warning(warning)

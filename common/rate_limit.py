@@ -1,16 +1,14 @@
-"""How often one user may send requests."""
-
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-_MOST_USERS = 10_000
+_MAX_USERS = 10_000
 
 
 class RateLimit:
-    """As many requests at once as in a minute, then evenly. Each process counts for itself.
+    """Limits the requests of each user: `per_minute` at once, after that evenly. Each process counts for itself.
 
-    The generic cell rate algorithm (ITU-T I.371): of each user one moment is stored, when all was paid for.
+    It is the generic cell rate algorithm (ITU-T I.371), which stores one time for each user.
     """
 
     def __init__(self, per_minute: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -19,15 +17,15 @@ class RateLimit:
         self._paid: OrderedDict[str, float] = OrderedDict()
 
     def wait(self, user_id: str) -> float:
-        """Returns 0 and counts a request that may be answered, else the seconds until one may."""
+        """Counts a request that is allowed and returns 0, else returns the seconds until one is allowed."""
         if not self._every:
             return 0.0
         now = self._clock()
         paid = max(self._paid.get(user_id, now), now)
-        if (wait := paid + self._every - now - 60) > 1e-9:  # as exact as seconds added up in floats can be
+        if (wait := paid + self._every - now - 60) > 1e-9:  # the rounding error of sums of floats
             return wait
         self._paid[user_id] = paid + self._every
         self._paid.move_to_end(user_id)
-        if len(self._paid) > _MOST_USERS:
+        if len(self._paid) > _MAX_USERS:
             self._paid.popitem(last=False)
         return 0.0

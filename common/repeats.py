@@ -1,53 +1,53 @@
-"""How a task repeats, in plain words: the part of RFC 5545's rules that the task tools store, and their FROM=DONE."""
+"""Describes the recurrence rule of a task in words: RFC 5545's RRULE, and FROM=DONE."""
 
 from calendar import day_name, month_name
 from datetime import date
 
-_REPEATS = "repeats"  # of a rule that is not known here
+_UNKNOWN_RULE = "repeats"
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 _WEEKDAYS: dict[str, str] = dict(zip(("MO", "TU", "WE", "TH", "FR", "SA", "SU"), day_name, strict=True))
-_WHICH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last"}
+_ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last"}
 _WORKDAYS = "MO,TU,WE,TH,FR"
 
 
-def in_words(rule: str) -> str:
-    """ "every Monday" of FREQ=WEEKLY;BYDAY=MO; with how long it goes on, if that has an end."""
+def describe_repeat(rule: str) -> str:
+    """Describes FREQ=WEEKLY;BYDAY=MO as "every Monday", and also when the rule ends."""
     try:
         parts = dict(part.split("=") for part in rule.split(";"))
-        return _how_often(parts) + _how_long(parts)
+        return _describe_frequency(parts) + _describe_end(parts)
     except (KeyError, ValueError):
-        return _REPEATS
+        return _UNKNOWN_RULE
 
 
-def _how_often(parts: dict[str, str]) -> str:
+def _describe_frequency(parts: dict[str, str]) -> str:
     interval, unit = int(parts.get("INTERVAL", "1")), _UNITS[parts["FREQ"]]
     if "FROM" in parts:
-        return f"{_number(interval, unit)} after it is done"
+        return f"{_count_units(interval, unit)} after it is done"
     every = f"every {unit}" if interval == 1 else f"every {interval} {unit}s"
     if "BYDAY" in parts:
-        return _on_weekdays(parts["FREQ"], parts["BYDAY"], every)
+        return _describe_weekdays(parts["FREQ"], parts["BYDAY"], every)
     if "BYMONTHDAY" in parts:
         month = month_name[int(parts["BYMONTH"])] if "BYMONTH" in parts else None
-        days = [_of_month(int(day), month) for day in parts["BYMONTHDAY"].split(",")]
-        return f"{every} on {_and(days)}"
+        days = [_describe_month_day(int(day), month) for day in parts["BYMONTHDAY"].split(",")]
+        return f"{every} on {_join(days)}"
     return every
 
 
-def _on_weekdays(freq: str, days: str, every: str) -> str:
+def _describe_weekdays(freq: str, days: str, every: str) -> str:
     if freq == "MONTHLY":
-        return f"{every} on {_and([_of_weekday(day) for day in days.split(',')])}"
-    names = "weekdays" if days == _WORKDAYS else _and([_WEEKDAYS[day] for day in days.split(",")])
+        return f"{every} on {_join([_describe_weekday(day) for day in days.split(',')])}"
+    names = "weekdays" if days == _WORKDAYS else _join([_WEEKDAYS[day] for day in days.split(",")])
     if every != "every week":
         return f"{every} on {names}"
     return "every weekday" if days == _WORKDAYS else f"every {names}"
 
 
-def _of_weekday(day: str) -> str:
+def _describe_weekday(day: str) -> str:
     which, name = day[:-2], _WEEKDAYS[day[-2:]]
-    return f"the {_WHICH[which]} {name}" if which else f"each {name}"
+    return f"the {_ORDINALS[which]} {name}" if which else f"each {name}"
 
 
-def _of_month(day: int, month: str | None) -> str:
+def _describe_month_day(day: int, month: str | None) -> str:
     if day < 0:
         return f"the last day of {month}" if month else "the last day"
     return f"{day} {month}" if month else f"the {_ordinal(day)}"
@@ -58,7 +58,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{'th' if 11 <= number <= 13 else ending}"
 
 
-def _how_long(parts: dict[str, str]) -> str:
+def _describe_end(parts: dict[str, str]) -> str:
     if "COUNT" in parts:
         count = int(parts["COUNT"])
         return ", for the last time" if count == 1 else f", {count} more times"
@@ -68,9 +68,9 @@ def _how_long(parts: dict[str, str]) -> str:
     return ""
 
 
-def _number(interval: int, unit: str) -> str:
+def _count_units(interval: int, unit: str) -> str:
     return f"1 {unit}" if interval == 1 else f"{interval} {unit}s"
 
 
-def _and(words: list[str]) -> str:
+def _join(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

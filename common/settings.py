@@ -1,4 +1,4 @@
-"""What services are told alike: whom they check, what they allow and what they write."""
+"""The settings that several services share: sign-in, database, limits and logs."""
 
 from abc import abstractmethod
 from ipaddress import ip_address
@@ -8,8 +8,8 @@ from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr,
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from common.clock import NowSettings
-from common.environment import CONFIG, CommaSeparated, SettingsInvalid, read
+from common.clock import ClockSettings
+from common.environment import CONFIG, CommaSeparated, SettingsInvalid, read_settings
 from common.telemetry import logs
 from common.tokens import ISSUER, Keys, KeySet, SharedSecret
 from common.workers import THIS_MACHINE, ClientLimits, Proxies
@@ -17,35 +17,35 @@ from common.workers import THIS_MACHINE, ClientLimits, Proxies
 if TYPE_CHECKING:
     from common.database import Database
 
-_Read = TypeVar("_Read", bound="ProcessSettings")
-_SHORTEST_SECRET_BYTES = 32  # of a key for HS256 (RFC 7518, section 3.2)
+_Settings = TypeVar("_Settings", bound="ProcessSettings")
+_MIN_SECRET_BYTES = 32  # for HS256 (RFC 7518, section 3.2)
 WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and not {ISSUER}."
 
 
-def _postgres(url: SecretStr) -> SecretStr:
+def _check_database_url(url: SecretStr) -> SecretStr:
     if not _is_postgres(url.get_secret_value()):
         raise PydanticCustomError("setting", "must be the address of a PostgreSQL database, postgresql://…")
     return url
 
 
 def _is_postgres(address: str) -> bool:
-    from psycopg import ProgrammingError  # here: who only makes a token does not wait for the driver
+    from psycopg import ProgrammingError  # not at the top: the command that makes a token does not need the driver
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        ports = str(conninfo_to_dict(address).get("port", ""))  # libpq reads it only when it connects
-    except ProgrammingError:  # its text quotes the address, and so a password
+        ports = str(conninfo_to_dict(address).get("port", ""))  # libpq checks it only when it connects
+    except ProgrammingError:  # its text would quote the password
         return False
     return address.startswith(("postgres://", "postgresql://")) and (not ports or ports.replace(",", "").isdecimal())
 
 
-def _strong(secret: SecretStr) -> SecretStr:
-    if len(secret.get_secret_value().encode()) < _SHORTEST_SECRET_BYTES:
+def _check_secret(secret: SecretStr) -> SecretStr:
+    if len(secret.get_secret_value().encode()) < _MIN_SECRET_BYTES:
         raise PydanticCustomError("setting", "must have at least 32 bytes: make one with openssl rand -hex 32")
     return secret
 
 
-def _keys(url: str) -> str:
+def _check_key_url(url: str) -> str:
     if not is_http(url):
         raise PydanticCustomError("setting", "must be the address of your identity provider's public keys, https://…")
     return url
@@ -58,17 +58,17 @@ def is_http(url: str) -> bool:
         return False
 
 
-DatabaseUrl = Annotated[SecretStr, AfterValidator(_postgres)]
-Secret = Annotated[SecretStr, AfterValidator(_strong)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_check_database_url)]
+Secret = Annotated[SecretStr, AfterValidator(_check_secret)]
 
 
-def per_person(default: int, *, least: int = 1) -> Any:
-    """A limit that without a setting holds for people who sign in only; `int | None`, None for no limit."""
-    return Field(default_factory=lambda given: default if given.get("auth_mode") == "jwt" else None, ge=least)
+def limit_per_user(default: int, *, least: int = 1) -> Any:
+    """A limit (`int | None`) whose default is `default` with sign-in, and no limit without."""
+    return Field(default_factory=lambda fields: default if fields.get("auth_mode") == "jwt" else None, ge=least)
 
 
 class OwnerSettings(BaseSettings):
-    """The login of the tables' owner, for commands that work on what is stored."""
+    """The login of the tables' owner, for commands on stored data."""
 
     model_config = CONFIG
 
@@ -76,7 +76,7 @@ class OwnerSettings(BaseSettings):
 
 
 class TokenSettings(BaseSettings):
-    """What it takes to make a token for the MCP server."""
+    """The settings that are needed to make a token for the MCP server."""
 
     model_config = CONFIG
 
@@ -91,10 +91,10 @@ class TokenSettings(BaseSettings):
 
 
 class ProcessSettings(ClientLimits):
-    """What every service is told; every field is an environment variable of the same name."""
+    """The settings of every service; each field is an environment variable of the same name."""
 
     prefix: ClassVar[str]
-    """How the names of the service's own settings begin."""
+    """The prefix of the variables that only this service has, such as BACKEND."""
 
     allowed_hosts: CommaSeparated = ()
     """Host names other than localhost at which the services are reached, such as todo.example; and origins of other web
@@ -127,17 +127,17 @@ class ProcessSettings(ClientLimits):
     variables work too. Default: no traces.
     """
 
-    def own(self, name: str) -> Any:
-        """One of the service's own settings: `host`, `port` or `workers`."""
+    def get_own(self, name: str) -> Any:
+        """Returns the service's `host`, `port` or `workers`, whose names begin with its prefix."""
         return getattr(self, f"{self.prefix}_{name}".lower())
 
     @abstractmethod
-    def problem(self) -> str | None:
-        """Why these settings cannot work together, in one sentence."""
+    def find_problem(self) -> str | None:
+        """Returns why these settings cannot work together, as a sentence."""
 
 
-class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
-    """What the services that stand on the database are told alike."""
+class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
+    """The settings of the services that use the database."""
 
     database_url: DatabaseUrl
     """The database of the backend and the MCP server, postgres://… or postgresql://…. The services log in at
@@ -157,7 +157,7 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
     (AUTH_JWKS_URL). AUTH_ISSUER is the iss of the tokens. Their audience is AUTH_AUDIENCE for the backend and MCP_URL
     for the MCP server.
     """
-    auth_jwks_url: Annotated[str, AfterValidator(_keys)] | None = None
+    auth_jwks_url: Annotated[str, AfterValidator(_check_key_url)] | None = None
     auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
     """How many seconds the public keys stay valid while AUTH_JWKS_URL cannot be reached; at most a day, 86400."""
     auth_issuer: str | None = None
@@ -169,40 +169,40 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
 
     @property
     def process_database_url(self) -> str:
-        """Where `ProcessConnection` finds PostgreSQL itself."""
+        """The address of PostgreSQL itself, without a pooler, for `ProcessConnection`."""
         return (self.listen_database_url or self.database_url).get_secret_value()
 
-    def provider_keys(self) -> Keys | None:
-        """What the identity provider's tokens are checked with, if there is one."""
+    def create_provider_keys(self) -> Keys | None:
+        """The keys that check the tokens of the identity provider, if there is one."""
         if self.auth_jwt_secret:
             return SharedSecret(self.auth_jwt_secret.get_secret_value())
         if self.auth_jwks_url:
             return KeySet(self.auth_jwks_url, max_age_seconds=self.auth_jwks_max_age_seconds)
         return None
 
-    def problem(self) -> str | None:
-        if self.test_now is not None and not _is_loopback(self.own("host")):
+    def find_problem(self) -> str | None:
+        if self.test_now is not None and not _is_loopback(self.get_own("host")):
             return f"TEST_NOW is only for tests on this machine. Unset it, or set {self.prefix}_HOST=127.0.0.1."
         if self.auth_mode == "jwt":
-            return self.problem_with_tokens()
-        if self.auth_none_beyond_loopback or _is_loopback(self.own("host")):
+            return self.find_token_problem()
+        if self.auth_none_beyond_loopback or _is_loopback(self.get_own("host")):
             return None
-        name = f"{self.prefix}_HOST"
+        name, host = f"{self.prefix}_HOST", self.get_own("host")
         return (
-            f"With AUTH_MODE=none there is no sign-in, so other machines must not reach {name}={self.own('host')}: set "
+            f"With AUTH_MODE=none there is no sign-in, so other machines must not reach {name}={host}: set "
             f"AUTH_MODE=jwt, or {name}=127.0.0.1, or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine can reach the "
             "port."
         )
 
     @abstractmethod
-    def problem_with_tokens(self) -> str | None:
-        """Why people's tokens could not be checked."""
+    def find_token_problem(self) -> str | None:
+        """Returns why the tokens of users cannot be checked, as a sentence."""
 
 
-def read_service(kind: type[_Read]) -> _Read:
-    """The settings in the environment; raises `SettingsInvalid` for what cannot work."""
-    settings = read(kind)
-    if problem := settings.problem():
+def read_service_settings(kind: type[_Settings]) -> _Settings:
+    """Reads the settings of a service; raises `SettingsInvalid`, also if they cannot work together."""
+    settings = read_settings(kind)
+    if problem := settings.find_problem():
         raise SettingsInvalid(problem)
     return settings
 

@@ -1,5 +1,3 @@
-"""One run of a piece of work for all who ask for it at the same time."""
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -9,7 +7,7 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[P, T]):
-    """Calls `work` unless it runs already; whoever calls meanwhile gets that run's result or error."""
+    """Calls `work` unless it is running; callers at the same time share its result or error."""
 
     def __init__(self, work: Callable[P, Coroutine[Any, Any, T]]) -> None:
         self._work = work

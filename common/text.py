@@ -1,70 +1,67 @@
-"""Text that people can see: what both services keep out of titles, and out of what a model reads."""
+"""Removes invisible characters from titles and from text for a model, and checks what can be stored."""
 
 import re
 import unicodedata
 
-# A flag of a part of a country is a black flag, three to six tags and their end; tags elsewhere spell what nobody sees.
+# The flag of a part of a country is a black flag, three to six tags and an end tag; other tags are invisible text.
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
-# Zero-width joiners and non-joiners join emoji, or shape letters beyond ASCII: one, and between two of those.
+# Zero-width joiners and non-joiners join emoji or shape letters: one of them, between two characters beyond ASCII.
 _DRAWN = "[^\\x00-\\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f]"
 _JOINER = f"(?<={_DRAWN})[\u200c\u200d](?={_DRAWN})"
 # A variation selector chooses how the character before it looks, emoji or text, or which form of a sign it is.
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _SELECTOR = f"(?<=[^\\s{_SELECTORS}])[\ufe0e\ufe0f]|(?<=[^\\x00-\\x7f{_SELECTORS}])[{_SELECTORS}]"
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     f"({_FLAG}|{_JOINER}|{_SELECTOR})"
     "|[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\x9f\xad\u034f\u180b-\u180f\u200b-\u200d\u202a-\u202e\u2060-\u206f\ufeff"
     f"\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f{_SELECTORS}]"
 )
-_MARKS = re.compile("[\u200e\u200f\u061c]")  # of direction: they mean something beside letters from right to left
+_DIRECTION_MARKS = re.compile("[\u200e\u200f\u061c]")  # needed only in text with right-to-left letters
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and symbols that look like nothing
 
-_MOST_MARKS = 30  # on one letter, as UAX #15 has it for texts in streams: no language needs more
+_MAX_MARKS = 30  # on one letter, as in UAX #15, Stream-Safe Text Format: no language needs more
 
 
-def without_unseen(text: str) -> str:
-    """The text without control characters, overrides of direction, tags and zero-width characters.
+def remove_invisible(text: str) -> str:
+    """Removes control characters, direction overrides, tags and zero-width characters.
 
-    Line breaks and tabs stay, and what emoji and scripts such as Arabic, Hebrew, Persian and Devanagari need.
+    Keeps line breaks, tabs and what emoji and scripts such as Arabic, Hebrew, Persian and Devanagari need.
     """
     if text.isascii() and text.isprintable():
         return text
-    text = _UNSEEN.sub(lambda found: found[1] or "", text)
-    if _MARKS.search(text) and not _runs_to_the_left(text):
-        text = _MARKS.sub("", text)
+    text = _INVISIBLE.sub(lambda match: match[1] or "", text)
+    if _DIRECTION_MARKS.search(text) and not _has_right_to_left(text):
+        text = _DIRECTION_MARKS.sub("", text)
     return text
 
 
-def without_heaps(text: str) -> str:
-    """The text without what is heaped upon a letter beyond 30 accents and points.
-
-    The database puts them in an order of their own, for which it takes seconds where there are thousands.
-    """
+def remove_stacked_marks(text: str) -> str:
+    """Removes combining marks beyond 30 on one letter: PostgreSQL takes seconds to normalize thousands."""
     if text.isascii():
         return text
-    kept: list[str] = []
+    result: list[str] = []
     marks = 0
     for c in text:
         marks = marks + 1 if unicodedata.combining(c) else 0
-        if marks <= _MOST_MARKS:
-            kept.append(c)
-    return "".join(kept)
+        if marks <= _MAX_MARKS:
+            result.append(c)
+    return "".join(result)
 
 
-def _runs_to_the_left(text: str) -> bool:
-    return any(unicodedata.bidirectional(c) in ("R", "AL") and not _MARKS.match(c) for c in text)
+def _has_right_to_left(text: str) -> bool:
+    return any(unicodedata.bidirectional(c) in ("R", "AL") and not _DIRECTION_MARKS.match(c) for c in text)
 
 
-def can_be_seen(text: str) -> bool:
-    """Whether there is a letter, a number, a sign or a symbol in it that is not blank."""
+def is_visible(text: str) -> bool:
+    """Whether the text has a letter, number, punctuation or symbol that is not blank."""
     return any(unicodedata.category(c)[0] in "LNPS" and c not in _BLANK for c in text)
 
 
 def is_storable(text: str, allowed: str = "") -> bool:
-    """Whether PostgreSQL can store it and a line can show it: no control characters, no lone surrogates."""
+    """Whether PostgreSQL can store the text and one line can show it: no control characters, no lone surrogates."""
     return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in allowed for c in text)
 
 
 def is_single_line_text(text: str, *, longest: int) -> bool:
-    """Whether it is one line with something to see, of at most `longest` characters, that PostgreSQL can store."""
-    return len(text) <= longest and is_storable(text) and can_be_seen(text)
+    """Whether the text is one visible line of at most `longest` characters that PostgreSQL can store."""
+    return len(text) <= longest and is_storable(text) and is_visible(text)

@@ -1,5 +1,3 @@
-"""Ends a process whose event loop hangs, so that others can take over its runs."""
-
 import asyncio
 import faulthandler
 from collections.abc import AsyncIterator
@@ -8,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 @asynccontextmanager
 async def watchdog(*, seconds: float = 60) -> AsyncIterator[None]:
-    """Ends the process with a traceback on standard error when the event loop has not run for `seconds`."""
+    """Ends the process with a traceback on standard error if its event loop hangs for `seconds`."""
     task = asyncio.create_task(_rearm(seconds), name="watchdog")
     try:
         yield

@@ -48,7 +48,7 @@ async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIter
     """The settings of the model: those of the environment, with the offline model started where they ask for it."""
     settings = {
         name: value
-        for name, value in child_environment.to("backend", environment).items()
+        for name, value in child_environment.select_variables("backend", environment).items()
         if _OF_THE_MODEL.fullmatch(name)
     }
     if settings.get("LLM_PROVIDER") != OFFLINE or "LLM_BASE_URL" in settings:

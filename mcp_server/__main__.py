@@ -4,7 +4,7 @@ from common import commands
 
 
 def main() -> None:
-    commands.main("mcp_server", sys.argv[1:])
+    commands.run_command("mcp_server", sys.argv[1:])
 
 
 if __name__ == "__main__":

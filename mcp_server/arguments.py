@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from common.text import is_single_line_text, is_storable, without_heaps, without_unseen
+from common.text import is_single_line_text, is_storable, remove_invisible, remove_stacked_marks
 from common.tokens import is_user_id
 
 MAX_ID = 2**63 - 1
@@ -106,7 +106,7 @@ def _seen(value: Any) -> Any:
         raise ValueError("too long, whatever of it can be seen")
     if not isinstance(value, str) or not is_storable(value, allowed=_BREAKS):
         return value
-    return without_heaps(without_unseen(value))
+    return remove_stacked_marks(remove_invisible(value))
 
 
 def _title(text: str) -> str:

@@ -3,8 +3,8 @@
 from fastmcp.server.auth import AuthProvider, RemoteAuthProvider
 from starlette.middleware import Middleware
 
-from common.tokens import ISSUER, Keys, SharedSecret, Tokens
-from common.tool_server.identity import RequireToken, Verifier
+from common.tokens import ISSUER, AccessTokenVerifier, Keys, SharedSecret
+from common.tool_server.identity import BearerTokenVerifier, RequireToken
 from mcp_server.read_routes import PATHS
 from mcp_server.settings import Settings
 
@@ -16,9 +16,9 @@ def auth_provider(settings: Settings) -> AuthProvider | None:
     if settings.mcp_token_secret is None or settings.auth_mode == "none":
         return None
     issuers: dict[str, Keys] = {ISSUER: SharedSecret(settings.mcp_token_secret.get_secret_value())}
-    if settings.auth_issuer and (keys := settings.provider_keys()):
+    if settings.auth_issuer and (keys := settings.create_provider_keys()):
         issuers[settings.auth_issuer] = keys
-    verifier = Verifier(Tokens(issuers, audience=settings.mcp_url))
+    verifier = BearerTokenVerifier(AccessTokenVerifier(issuers, audience=settings.mcp_url))
     if not settings.authorization_server:
         return verifier
     return RemoteAuthProvider(
@@ -39,5 +39,5 @@ def token_checks(settings: Settings) -> list[Middleware]:
     if settings.mcp_token_secret is None:
         return []
     ours = SharedSecret(settings.mcp_token_secret.get_secret_value())
-    verifier = Verifier(Tokens({ISSUER: ours}, audience=settings.mcp_url))
+    verifier = BearerTokenVerifier(AccessTokenVerifier({ISSUER: ours}, audience=settings.mcp_url))
     return [*verifier.get_middleware(), Middleware(RequireToken, guards=guards, optional=True)]

@@ -14,8 +14,8 @@ from common.clock import LONGEST_ZONE, find_zone
 from common.database import Database, Transaction
 from common.tokens import is_from_backend
 from common.tool_server import calls
-from common.tool_server.calls import read_label, user_of_request
-from common.tool_server.refusals import Refusal, shown
+from common.tool_server.calls import get_user_id, read_meta_text
+from common.tool_server.errors import CallError, to_printable
 from mcp_server.errors import ForeignUserId, TokenUnchecked, explained
 from mcp_server.tasks.changes import Caller
 
@@ -58,7 +58,7 @@ class SingleUser(Middleware):
         arguments = context.message.arguments or {}
         if "user_id" not in arguments:
             return await call_next(context)
-        named, user = arguments["user_id"], user_of_request()
+        named, user = arguments["user_id"], get_user_id()
         if user is None and named != LOCAL_USER and get_http_headers(include={"authorization"}).get("authorization"):
             # A backend with AUTH_MODE=jwt: without its secret, the tasks of all its users would become one list.
             raise TokenUnchecked
@@ -75,15 +75,15 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
     client = request and request.session.client_params
     token = get_access_token()
     believed = meta if token and is_from_backend(token.claims) else {}
-    actor = read_label(believed, "todo/actor", longest=60)
+    actor = read_meta_text(believed, "todo/actor", longest=60)
     return Caller(
         user_id=owner,
         actor=actor or (_own_name(client.client_info.name) if client else "") or "mcp",
-        idempotency_key=read_label(meta, "todo/idempotency_key", longest=200),
-        batch=read_label(believed, "todo/batch", longest=200),
-        undo_batch=read_label(believed, "todo/undo_batch", longest=200),
+        idempotency_key=read_meta_text(meta, "todo/idempotency_key", longest=200),
+        batch=read_meta_text(believed, "todo/batch", longest=200),
+        undo_batch=read_meta_text(believed, "todo/undo_batch", longest=200),
         quota=context.lifespan_context["quota"],
-        zone=find_zone(read_label(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
+        zone=find_zone(read_meta_text(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],
         clock=context.lifespan_context["clock"],
     )
@@ -92,7 +92,7 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
 def _own_name(name: str) -> str:
     """What a client calls itself, unless it could be read as one of our words; other scripts have twins."""
     letters = "".join(filter(str.isalpha, name)).casefold()
-    return shown(name).strip() if name.isascii() and letters not in _TAKEN else ""
+    return to_printable(name).strip() if name.isascii() and letters not in _TAKEN else ""
 
 
 CALLER: Caller = Depends(_caller)
@@ -102,18 +102,18 @@ CALLER: Caller = Depends(_caller)
 async def _transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Transaction]:
     """A transaction as the caller, committed when the tool has returned, and rolled back when it refuses."""
     database: Database = context.lifespan_context["database"]
-    refusal: Refusal | None = None
+    refusal: CallError | None = None
     returned = False
     try:
         async with database.transaction(caller.user_id) as tx:
             try:
                 yield tx
-                calls.committing()
+                calls.mark_committing()
                 returned = True
-            except Refusal as error:
+            except CallError as error:
                 refusal = error
                 await tx.roll_back()
-    except Refusal as error:  # from an error of PostgreSQL
+    except CallError as error:  # from an error of PostgreSQL
         raise error from None
     except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
         raise explained(error, committing=returned) from None

@@ -3,7 +3,7 @@ import logging
 import psycopg
 
 from common.database import DatabaseUnavailable
-from common.tool_server.refusals import Refusal, Unavailable, internal_error
+from common.tool_server.errors import CallError, Unavailable, log_internal_error
 
 log = logging.getLogger(__name__)
 
@@ -14,42 +14,42 @@ _NOT_CONFIRMED = (
 )
 
 
-class Conflict(Refusal):
+class Conflict(CallError):
     """The present state of the tasks does not allow it."""
 
     kind = "conflict"
 
 
-class Limit(Refusal):
+class Limit(CallError):
     """A limit of the user's is reached."""
 
     kind = "limit"
 
 
-class TaskNotFound(Refusal):
+class TaskNotFound(CallError):
     """There is no task {task_id}. Call list_tasks to see the ids of your tasks."""
 
     kind = "not_found"
 
 
-class ForeignUserId(Refusal):
+class ForeignUserId(CallError):
     """user_id is not your own, so nothing was changed. Leave it empty."""
 
 
-class TokenUnchecked(Refusal):
+class TokenUnchecked(CallError):
     """This server has no MCP_TOKEN_SECRET to check your token with, so nothing was changed. Give it the same AUTH_MODE
     and MCP_TOKEN_SECRET as the backend, and restart it."""
 
 
-class NothingToUpdate(Refusal):
+class NothingToUpdate(CallError):
     """Nothing to change was given. Give update_task a new value, such as a title, a due date or a status."""
 
 
-class TitleOfMany(Refusal):
+class TitleOfMany(CallError):
     """A new title is for one task only. Leave out title or also, and rename each task in a call of its own."""
 
 
-class UndoAlone(Refusal):
+class UndoAlone(CallError):
     """undo cannot be combined with other changes. Give only task_id and also with it."""
 
 
@@ -65,11 +65,11 @@ class ChangedSince(Conflict):
     """Nothing was undone, because of later changes to {tasks}. Undo those first, or change each task by itself."""
 
 
-class RepeatNeedsDue(Refusal):
+class RepeatNeedsDue(CallError):
     """A repeating task needs a due date. Give due as well, or set repeat to none."""
 
 
-class NotRepeating(Refusal):
+class NotRepeating(CallError):
     """{task} does not repeat, so it has no next date. Give due as a day."""
 
 
@@ -92,19 +92,19 @@ class NextIsChanged(Conflict):
     task {next_id}."""
 
 
-class LabelInvalid(Refusal):
+class LabelInvalid(CallError):
     """A label must have 1 to {longest} characters, not counting a # or @ before it."""
 
 
-class TooManyLabels(Refusal):
+class TooManyLabels(CallError):
     """A task can have at most {most} labels. Remove some with remove_labels."""
 
 
-class CursorUnknown(Refusal):
+class CursorUnknown(CallError):
     """The cursor is not valid. Use the next_cursor of the last list_tasks result, or leave cursor empty."""
 
 
-class CursorOfOtherList(Refusal):
+class CursorOfOtherList(CallError):
     """The cursor belongs to a list with {query}. Call list_tasks with exactly that, or leave cursor empty."""
 
 
@@ -120,7 +120,7 @@ class TooManyChanges(Limit):
     """Tasks were changed {most} times within a day, which is the limit, so nothing was changed. Try again later."""
 
 
-class DateInvalid(Refusal):
+class DateInvalid(CallError):
     """The date cannot be read."""
 
 
@@ -159,13 +159,13 @@ class ShiftByNothing(DateInvalid):
     """{shift} moves nothing. Write a shift of at least one, such as +1d, or leave due empty to keep the date."""
 
 
-class RepeatInvalid(Refusal):
+class RepeatInvalid(CallError):
     """repeat {problem}. Write FREQ=DAILY, WEEKLY, MONTHLY or YEARLY, and if needed INTERVAL (1 to 999), BYDAY (MO to
     SU; with 1 to 5 or -1 before them for MONTHLY), BYMONTHDAY (1 to 31 or -1), BYMONTH (1 to 12, for YEARLY), COUNT (1
     to 999) or UNTIL (20271231), and FROM=DONE, as in FREQ=WEEKLY;BYDAY=MO,TH."""
 
 
-def explained(error: Exception, *, committing: bool) -> Refusal:
+def explained(error: Exception, *, committing: bool) -> CallError:
     """The error for a failure that is not the caller's fault; the details go to the log.
 
     Neither carries the error's own message: a driver's messages quote the values of the rows.
@@ -173,4 +173,4 @@ def explained(error: Exception, *, committing: bool) -> Refusal:
     if isinstance(error, DatabaseUnavailable | psycopg.InterfaceError):
         log.warning("the task database cannot be reached: %s", error)
         return Unavailable(sentence=_NOT_CONFIRMED if committing else _NOT_REACHED)
-    return internal_error(error, service="task service", log=log)
+    return log_internal_error(error, service="task service", log=log)

@@ -27,11 +27,11 @@ def main() -> None:
     except PoolerFound as error:
         stop_misconfigured(str(error))
     unchecked = "there is one user, and every caller acts as that user"
-    process.serve(
+    process.run_database_service(
         settings,
         partial(_create, settings),
         grace_seconds=_GRACE_SECONDS,
-        announce=lambda: process.warn_of_callers(settings, log, unchecked),
+        announce=lambda: process.warn_about_auth(settings, log, unchecked),
     )
 
 
@@ -40,7 +40,7 @@ def _create(settings: Settings, address: str) -> ASGIApp:
     from mcp_server.server import create_app
 
     configure_logs(settings.log_level, settings.log_format)
-    return workers.Application(
+    return workers.ServedApplication(
         create_app(settings),
         drain_seconds=settings.drain_seconds,
         on_ready=lambda: log.info("MCP server listens on %s/mcp (process %d)", address, os.getpid()),

@@ -17,7 +17,7 @@ from common.clock import Clock, find_zone
 from common.database import Database, DatabaseUnavailable
 from common.rate_limit import RateLimit
 from common.telemetry import traces
-from common.tool_server.calls import user_of_request
+from common.tool_server.calls import get_user_id
 from mcp_server.arguments import MAX_ID
 from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explained
@@ -56,7 +56,7 @@ class ReadRoutes:
         """For the user of the token, or for the local user where nobody signs in."""
 
         async def answer(request: Request) -> JSONResponse:
-            user_id = user_of_request() or LOCAL_USER
+            user_id = get_user_id() or LOCAL_USER
             if wait := math.ceil(self.rate_limit.wait(user_id)):
                 return _refused(429, _TOO_FAST.format(wait), **{"Retry-After": str(wait)})
             about = {"http.request.method": "GET", "http.route": request.url.path}

@@ -17,10 +17,10 @@ from common.clock import Clock
 from common.database import Database, DatabaseUnavailable, ProcessConnection, schema
 from common.rate_limit import RateLimit
 from common.telemetry import traces
-from common.tool_server.app import http_app
+from common.tool_server.app import create_http_app
 from common.tool_server.calls import ToolCalls
 from common.tool_server.json_rpc import JsonRpc
-from common.tool_server.overrides import Capabilities
+from common.tool_server.overrides import AnnounceOnlyTools
 from mcp_server.arguments import RULES
 from mcp_server.authentication import auth_provider, token_checks
 from mcp_server.caller import SingleUser
@@ -48,7 +48,7 @@ def create_app(settings: Settings) -> ASGIApp:
     database = settings.create_database(
         translate_error=statements.translate_error, pool_timeout_seconds=_POOL_TIMEOUT_SECONDS
     )
-    clock = settings.clock()
+    clock = settings.create_clock()
     per_minute = settings.limit_tool_calls_per_minute
     signs_in = settings.auth_mode == "jwt"
     tools = create_tools(with_user_id=signs_in)
@@ -60,7 +60,7 @@ def create_app(settings: Settings) -> ASGIApp:
         version=VERSION,
         instructions=INSTRUCTIONS,
         tools=tools,
-        middleware=[Capabilities(), calls, *(() if signs_in else (SingleUser(),))],
+        middleware=[AnnounceOnlyTools(), calls, *(() if signs_in else (SingleUser(),))],
         lifespan=_state(settings, database, calls, clock),
         auth=auth_provider(settings),
         on_duplicate="error",
@@ -69,7 +69,7 @@ def create_app(settings: Settings) -> ASGIApp:
         cache_scope="public",
     )
     ReadRoutes(database, RateLimit(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
-    return http_app(
+    return create_http_app(
         server,
         tools,
         allowed_hosts=settings.allowed_hosts,
@@ -92,7 +92,7 @@ def _state(settings: Settings, database: Database, calls: ToolCalls, clock: Cloc
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         async with (
-            traces.exporting("mcp_server", settings.otel_exporter_otlp_endpoint),
+            traces.export_traces("mcp_server", settings.otel_exporter_otlp_endpoint),
             database,
             ProcessConnection(settings.process_database_url, database, channels=notified),
         ):
@@ -108,7 +108,7 @@ def _state(settings: Settings, database: Database, calls: ToolCalls, clock: Cloc
 
 
 async def _readiness(database: Database) -> JSONResponse:
-    found = await schema.look(database.login_connection())
+    found = await schema.check_connection(database.login_connection())
     if found.problem:
         return JSONResponse({"status": "not ready", "reason": found.problem}, status_code=503)
     return JSONResponse({"status": "ready", **({"warning": found.warning} if found.warning else {})})

@@ -3,8 +3,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, AnyHttpUrl, Field
 from pydantic_core import PydanticCustomError
 
-from common.clock import NowSettings
-from common.settings import WRONG_ISSUER, ServiceSettings, is_http, per_person, read_service
+from common.clock import ClockSettings
+from common.settings import WRONG_ISSUER, ServiceSettings, is_http, limit_per_user, read_service_settings
 from common.tokens import ISSUER
 
 
@@ -25,10 +25,10 @@ class Settings(ServiceSettings):
     mcp_port: int = Field(default=8001, ge=0, le=65535)
     mcp_workers: int = Field(default=1, ge=1, le=64)
     mcp_url: Annotated[str, AfterValidator(_as_clients_spell_it)] = "http://127.0.0.1:8001/mcp"
-    limit_tool_calls_per_minute: int | None = per_person(600)
-    limit_tasks: int | None = per_person(_MOST_TASKS)
-    limit_changes_per_day: int | None = per_person(5_000)
-    keep_changes_days: int | None = per_person(365, least=30)
+    limit_tool_calls_per_minute: int | None = limit_per_user(600)
+    limit_tasks: int | None = limit_per_user(_MOST_TASKS)
+    limit_changes_per_day: int | None = limit_per_user(5_000)
+    keep_changes_days: int | None = limit_per_user(365, least=30)
     """How many days changes of tasks are stored, at least 30. Default with AUTH_MODE=jwt: 365; with none: always."""
 
     @property
@@ -37,7 +37,7 @@ class Settings(ServiceSettings):
         provider = self.auth_jwt_secret or self.auth_jwks_url
         return self.auth_issuer if provider and self.auth_issuer and is_http(self.auth_issuer) else None
 
-    def problem_with_tokens(self) -> str | None:
+    def find_token_problem(self) -> str | None:
         if self.mcp_token_secret is None:
             return "AUTH_MODE=jwt needs MCP_TOKEN_SECRET, as the backend has it: make one with openssl rand -hex 32."
         if self.auth_jwt_secret and self.auth_jwks_url:
@@ -49,13 +49,13 @@ class Settings(ServiceSettings):
         return None
 
 
-class ImportSettings(NowSettings):
+class ImportSettings(ClockSettings):
     """What holds for who imports tasks, too: how many a user may keep, and what now and here are."""
 
     auth_mode: Literal["none", "jwt"] = "none"
-    limit_tasks: int | None = per_person(_MOST_TASKS)
+    limit_tasks: int | None = limit_per_user(_MOST_TASKS)
 
 
 def read_settings() -> Settings:
     """The settings in the environment; SettingsInvalid if they cannot work."""
-    return read_service(Settings)
+    return read_service_settings(Settings)

@@ -4,7 +4,7 @@ import sys
 from functools import partial
 
 from common import workers
-from common.environment import or_stop, read
+from common.environment import read_or_stop, read_settings
 from english import DateOrder
 from offline_model.app import create_app
 from offline_model.settings import DateSettings, Settings
@@ -17,9 +17,9 @@ _CONVERSATION = 4  # times as much as one request to the other services: what wa
 def main() -> None:
     logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
     logging.getLogger("uvicorn").setLevel("WARNING")
-    settings = or_stop(partial(read, Settings))
-    order = or_stop(partial(read, DateSettings)).date_order
-    limits = or_stop(partial(read, workers.ClientLimits))
+    settings = read_or_stop(partial(read_settings, Settings))
+    order = read_or_stop(partial(read_settings, DateSettings)).date_order
+    limits = read_or_stop(partial(read_settings, workers.ClientLimits))
     if sys.argv[1:] == ["check"]:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
@@ -34,8 +34,8 @@ def main() -> None:
     )
 
 
-def _create(settings: Settings, order: DateOrder | None, address: str) -> workers.Application:
-    return workers.Application(
+def _create(settings: Settings, order: DateOrder | None, address: str) -> workers.ServedApplication:
+    return workers.ServedApplication(
         create_app(settings, order),
         on_end=lambda: os._exit(0),  # an open stream has nothing to save
         on_ready=partial(logger.info, "offline model running on %s", address),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import uvicorn
 
-from common.workers import THIS_MACHINE, ClientLimits, configure
+from common.workers import THIS_MACHINE, ClientLimits, create_config
 
 
 @asynccontextmanager
@@ -22,7 +22,7 @@ async def serve(
 ) -> AsyncIterator[str]:
     """The base URL of the app, on this port of 127.0.0.1, or on a free one."""
     server = uvicorn.Server(
-        configure(
+        create_config(
             lambda: app,
             limits or ClientLimits(),
             grace_seconds=5,

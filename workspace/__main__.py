@@ -15,7 +15,7 @@ def main() -> None:
             )
             process.main(account=parser.parse_args(arguments).account)
         case arguments:
-            commands.main("workspace", arguments, room="maintenance")
+            commands.run_command("workspace", arguments, package="maintenance")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from fastmcp import FastMCP
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from common.tool_server.calls import user_of_request
-from common.tool_server.refusals import Kind, Refusal
+from common.tool_server.calls import get_user_id
+from common.tool_server.errors import CallError, Kind
 from workspace.caller import Workspace, exclusive
 from workspace.errors import DiskFull, FileTooLarge, NotThere, explain
 from workspace.files import listing, opening, uploads, writing
@@ -130,7 +130,7 @@ class FilesApi:
 
 
 def _user() -> str:
-    user = user_of_request()
+    user = get_user_id()
     assert user, "a request without a token does not come this far"
     return user
 
@@ -160,7 +160,7 @@ def _with_sentences(handler: Handler) -> Handler:
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
         except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
-            refusal = error if isinstance(error, Refusal) else explain(error)
+            refusal = error if isinstance(error, CallError) else explain(error)
             status = _DISK_FULL if isinstance(refusal, DiskFull) else _STATUS[refusal.kind]
             return JSONResponse({"error": str(refusal)}, status_code=status)
 

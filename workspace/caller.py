@@ -13,7 +13,7 @@ from fastmcp.dependencies import CurrentContext, Depends
 from fastmcp.tools import ToolResult
 
 from common.tool_server import calls
-from common.tool_server.calls import read_label, user_of_request
+from common.tool_server.calls import get_user_id, read_meta_text
 from workspace.commands.running import Stopped
 from workspace.commands.tools import Commands, result_of
 from workspace.errors import NoFolder
@@ -59,7 +59,7 @@ class Caller:
             return result
 
         async with exclusive(self.user):
-            calls.committing()  # a thread is not stopped half way
+            calls.mark_committing()  # a thread is not stopped half way
             return _tool_result(await asyncio.to_thread(self._in_folder, change_once))
 
     async def search(self, **arguments: Any) -> ToolResult:
@@ -115,16 +115,16 @@ async def exclusive(*of: object) -> AsyncIterator[None]:
 
 
 async def _caller(context: Context = _CONTEXT) -> Caller:
-    user = user_of_request()
+    user = get_user_id()
     assert user, "a call without a token does not come this far"
     if (call := calls.current.get()) is not None:
         call.owner = user
     request = context.request_context
     meta = (request and request.meta) or {}
-    folder = read_label(meta, "todo/folder", longest=100)
+    folder = read_meta_text(meta, "todo/folder", longest=100)
     if folder is None:
         raise NoFolder
-    key = read_label(meta, "todo/idempotency_key", longest=200)
+    key = read_meta_text(meta, "todo/idempotency_key", longest=200)
     return Caller(user, folder, key, context.lifespan_context["workspace"])
 
 

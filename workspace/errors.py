@@ -3,168 +3,168 @@
 import errno
 import logging
 
-from common.tool_server.refusals import Refusal, internal_error
+from common.tool_server.errors import CallError, log_internal_error
 
 log = logging.getLogger(__name__)
 
 
-class NotThere(Refusal):
+class NotThere(CallError):
     """There is no {path} in this folder. Use list_files to see what is there."""
 
     kind = "not_found"
 
 
-class PathInvalid(Refusal):
+class PathInvalid(CallError):
     """The path {path} is not valid. Use a path relative to the folder, such as notes/plan.md: no / at the beginning,
     no .., no control characters, at most 255 bytes for each name and 1,000 bytes in all."""
 
 
-class FolderInvalid(Refusal):
+class FolderInvalid(CallError):
     """A folder's name must be 1 to 100 letters, digits, dots, dashes and underscores, and not only dots."""
 
 
-class BehindLink(Refusal):
+class BehindLink(CallError):
     """{path} is a symbolic link or goes through one. Links are not followed: use the path of the file itself."""
 
 
-class NoDirectory(Refusal):
+class NoDirectory(CallError):
     """{path} is {kind}, not a directory, so it cannot contain files."""
 
 
-class NoFile(Refusal):
+class NoFile(CallError):
     """{path} is {kind}, not a file. Only files can be read and written."""
 
 
-class NotAllowed(Refusal):
+class NotAllowed(CallError):
     """Permission denied for {path}: check its permissions and those of the directories above it."""
 
 
-class SomebodyElses(Refusal):
+class SomebodyElses(CallError):
     """{path} cannot be used, because the file does not belong to the owner of this folder."""
 
 
-class Binary(Refusal):
+class Binary(CallError):
     """{path} is not text: {size:,} bytes, {type}."""
 
 
-class ContentTooLarge(Refusal):
+class ContentTooLarge(CallError):
     """{what} has {size:,} bytes, and the limit is {most:,}: {instead}."""
 
     kind = "limit"
 
 
-class OffsetBehindEnd(Refusal):
+class OffsetBehindEnd(CallError):
     """{path} has {total:,} lines. Use an offset from 1 to {total}."""
 
 
-class OldTextNotFound(Refusal):
+class OldTextNotFound(CallError):
     """old_text was not found in {path}. Copy it exactly from the file, with its spaces, but without the line number and
     colon that read_file adds to each line."""
 
     kind = "conflict"
 
 
-class OldTextNotUnique(Refusal):
+class OldTextNotUnique(CallError):
     """old_text occurs {times:,} times in {path} and must be unique. Include more of the lines around it."""
 
     kind = "conflict"
 
 
-class NothingToEdit(Refusal):
+class NothingToEdit(CallError):
     """Nothing was changed: old_text must not be empty, and new_text must be different from it."""
 
 
-class FileTooLarge(Refusal):
+class FileTooLarge(CallError):
     """This file is larger than {most:,} bytes, the limit for a file. Upload a smaller one."""
 
     kind = "limit"
 
 
-class FolderFull(Refusal):
+class FolderFull(CallError):
     """The folder is full: its limit is {most:,} {what}. Remove some files first."""
 
     kind = "limit"
 
 
-class UserFull(Refusal):
+class UserFull(CallError):
     """The storage of all your conversations is full: its limit is {most:,} {what}. Remove some files or delete a
     conversation."""
 
     kind = "limit"
 
 
-class CannotBeCounted(Refusal):
+class CannotBeCounted(CallError):
     """Directories of the folder were moved while its files were counted. Try again when no command moves them."""
 
     kind = "limit"
 
 
-class DiskFull(Refusal):
+class DiskFull(CallError):
     """The workspace's disk is full. Nothing was changed. Try again later."""
 
     kind = "unavailable"
 
 
-class KeyUsedOtherwise(Refusal):
+class KeyUsedOtherwise(CallError):
     """This idempotency key was used by an earlier call with other arguments. Send each new call with a new key."""
 
     kind = "conflict"
 
 
-class NoFolder(Refusal):
+class NoFolder(CallError):
     """_meta must contain todo/folder, the name of the folder of the conversation."""
 
 
-class NoConfinement(Refusal):
+class NoConfinement(CallError):
     """Commands cannot run, because this machine has no sandbox for them. Files can be read and written. To allow
     commands, the operator installs bubblewrap (apt-get install bubblewrap) and restarts the service."""
 
 
-class ArgumentInvalid(Refusal):
+class ArgumentInvalid(CallError):
     """{name} must be {rule}."""
 
 
-class SearchPathInvalid(Refusal):
+class SearchPathInvalid(CallError):
     """path must be inside the folder: use a path relative to the folder, without ".."."""
 
 
-class SearchFailed(Refusal):
+class SearchFailed(CallError):
     """The files could not be searched: {reason}."""
 
 
-class CommitFailed(Refusal):
+class CommitFailed(CallError):
     """Nothing was committed: {reason}"""
 
 
-class NotStarted(Refusal):
+class NotStarted(CallError):
     """The command could not be started ({reason}). Try again in a moment."""
 
 
-class FolderBusy(Refusal):
+class FolderBusy(CallError):
     """Another command has been running in this folder for {seconds} seconds. Wait until it ends, or stop it."""
 
 
-class UserBusy(Refusal):
+class UserBusy(CallError):
     """{most} of your commands are already running, which is the limit. Wait until one ends, or stop one."""
 
     kind = "limit"
 
 
-class WorkspaceBusy(Refusal):
+class WorkspaceBusy(CallError):
     """The workspace already runs {most} commands of all users, which is its limit. Try again in a minute."""
 
     kind = "limit"
 
 
-class DiskNearlyFull(Refusal):
+class DiskNearlyFull(CallError):
     """The workspace's disk is nearly full, so no command may run. Delete files that are not needed."""
 
     kind = "unavailable"
 
 
-def explain(error: Exception) -> Refusal:
+def explain(error: Exception) -> CallError:
     """The sentence for a failure that is not the caller's doing; the details go to the log."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         log.warning("the workspace's disk is full: free some space")
         return DiskFull()
-    return internal_error(error, service="workspace", log=log)
+    return log_internal_error(error, service="workspace", log=log)

@@ -21,7 +21,7 @@ def main(account: int | None = None) -> None:
     settings = check_command.run()
     accounts.check(account)
     configure_logs(settings.log_level, settings.log_format)
-    process.run(
+    process.run_service(
         settings,
         partial(_create, settings, account),
         grace_seconds=_GRACE_SECONDS,
@@ -33,7 +33,7 @@ def _create(settings: Settings, account: int | None, address: str) -> ASGIApp:
     """The one process: what a folder's commands and files wait for is known to it alone."""
     from workspace.server import create_app
 
-    return workers.Application(
+    return workers.ServedApplication(
         create_app(settings, account=account),
         drain_seconds=settings.drain_seconds,
         on_ready=lambda: log.info("workspace listens on %s/mcp", address),

@@ -14,12 +14,12 @@ from starlette.types import ASGIApp
 
 from common import VERSION
 from common.telemetry import traces
-from common.tokens import ISSUER, SharedSecret, Tokens, make_token
-from common.tool_server.app import http_app
+from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret, make_token
+from common.tool_server.app import create_http_app
 from common.tool_server.calls import ToolCalls
-from common.tool_server.identity import RequireToken, Verifier
+from common.tool_server.identity import BearerTokenVerifier, RequireToken
 from common.tool_server.json_rpc import JsonRpc
-from common.tool_server.overrides import Capabilities
+from common.tool_server.overrides import AnnounceOnlyTools
 from workspace import account as accounts
 from workspace.api import FilesApi
 from workspace.caller import Workspace
@@ -52,7 +52,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
         version=VERSION,
         instructions=INSTRUCTIONS,
         tools=TOOLS,
-        middleware=[Capabilities(), calls],
+        middleware=[AnnounceOnlyTools(), calls],
         lifespan=_lifespan(settings, workspace),
         auth=_verifier(settings),
         on_duplicate="error",
@@ -82,7 +82,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     async def ready() -> JSONResponse:
         return JSONResponse({"status": "ready", "confinement": workspace.confinement})
 
-    return http_app(
+    return create_http_app(
         server,
         TOOLS,
         allowed_hosts=settings.allowed_hosts,
@@ -96,10 +96,10 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     )
 
 
-def _verifier(settings: Settings) -> Verifier:
+def _verifier(settings: Settings) -> BearerTokenVerifier:
     """Without a token of the backend's nothing is served, in every mode."""
     secret = SharedSecret(settings.workspace_token_secret.get_secret_value())
-    return Verifier(Tokens({ISSUER: secret}, audience=settings.workspace_url))
+    return BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.workspace_url))
 
 
 def _own_token(settings: Settings) -> str:
@@ -119,7 +119,7 @@ def _lifespan(settings: Settings, workspace: Workspace) -> Lifespan:
 
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
-        async with traces.exporting("workspace", settings.otel_exporter_otlp_endpoint):
+        async with traces.export_traces("workspace", settings.otel_exporter_otlp_endpoint):
             try:
                 yield {"workspace": workspace}
             finally:

@@ -6,7 +6,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from common.environment import CONFIG
-from common.settings import ProcessSettings, Secret, is_http, per_person, read_service
+from common.settings import ProcessSettings, Secret, is_http, limit_per_user, read_service_settings
 
 LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools: a whole file, as JSON spells it
 
@@ -51,19 +51,19 @@ class Settings(StoreSettings, ProcessSettings):
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
     limit_folder_bytes: int = Field(default=200_000_000, ge=1)
     limit_folder_files: int = Field(default=20_000, ge=1)
-    limit_person_bytes: int | None = per_person(1_000_000_000)
-    limit_person_files: int | None = per_person(100_000)
+    limit_person_bytes: int | None = limit_per_user(1_000_000_000)
+    limit_person_files: int | None = limit_per_user(100_000)
     limit_commands: int = Field(default=4, ge=1)
-    keep_folders_days: int | None = per_person(30)
+    keep_folders_days: int | None = limit_per_user(30)
     """Unused folders are deleted after so many days. Default with AUTH_MODE=jwt: 30; with none: never."""
 
-    def largest_body(self, method: str, path: str) -> int:
+    def max_body_bytes(self, method: str, path: str) -> int:
         if path == "/mcp":
             return max(LARGEST_CALL, self.limit_request_bytes)
         # Twice as much as is taken: who sends all of a file before reading an answer reads why it was too large.
         return 2 * self.limit_file_bytes if method == "PUT" and path.startswith("/files/") else self.limit_request_bytes
 
-    def problem(self) -> str | None:
+    def find_problem(self) -> str | None:
         if self.workspace_confinement == "none" and self.auth_mode != "none":
             return (
                 "WORKSPACE_CONFINEMENT=none runs commands without a sandbox, so it is allowed only with AUTH_MODE=none."
@@ -73,4 +73,4 @@ class Settings(StoreSettings, ProcessSettings):
 
 def read_settings() -> Settings:
     """The settings in the environment; raises `SettingsInvalid` for what cannot work."""
-    return read_service(Settings)
+    return read_service_settings(Settings)

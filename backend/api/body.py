@@ -44,9 +44,9 @@ class JsonRequest(Request):
         return self._value
 
 
-def check_json(body: bytes, *, max_values: int = json_body.MOST_VALUES) -> None:
+def check_json(body: bytes, *, max_values: int = json_body.MAX_VALUES) -> None:
     """Raises `InvalidRequest` for a body that is too costly to parse, or has a NUL character, which is not storable."""
-    if sentence := json_body.problem(body, max_values):
+    if sentence := json_body.find_problem(body, max_values):
         raise InvalidRequest(sentence)
     if b"\\u0000" in body and any("\0" in text for text in _find_strings(body)):
         raise InvalidRequest("The text contains a NUL character. Remove it and send the text again.")

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.api.errors import BodyNotJson, ForeignHost, ForeignWebsite, render_error
 from backend.errors import BackendError
-from common.edge import HEADERS, with_headers
+from common.response_headers import HEADERS, add_headers
 
 TIME_ZONE_HEADER = "X-Time-Zone"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -47,7 +47,7 @@ class Edge:
             return
         error = self._find_error(scope, Headers(scope=scope))
         answer = self._app if error is None else render_error(error)
-        await answer(scope, receive, with_headers(scope, send, _HEADERS))
+        await answer(scope, receive, add_headers(scope, send, _HEADERS))
 
     def _find_error(self, scope: Scope, headers: Headers) -> BackendError | None:
         """Returns why a request is rejected: its host, its origin or the type of its body; None if it is not."""

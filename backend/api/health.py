@@ -36,7 +36,7 @@ async def get_readiness(request: Request, services: AppServices) -> Response:
 async def get_metrics(services: AppServices) -> Response:
     """Returns the metrics of all worker processes, after updating those of this one."""
     observe_process(services.database)
-    return metrics.response()
+    return metrics.render_metrics()
 
 
 async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
@@ -46,11 +46,11 @@ async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
     only reported. A workspace that starts beside this process is waited for: until it answers, nobody knows what agents
     may do.
     """
-    looking = schema.look(services.database.login_connection())
+    looking = schema.check_connection(services.database.login_connection())
     found, tools_reason = await asyncio.gather(looking, services.tools.problem())
     files = services.folder_files
     starting = "The workspace has not answered yet." if files and files.is_starting else None
-    lost = _NOT_LISTENING if services.runs.connection.may_be_judged_dead else None
+    lost = _NOT_LISTENING if services.runs.connection.may_seem_dead else None
     if reason := found.problem or lost or tools_reason or starting:
         return 503, {"status": "not ready", "reason": reason}
     agents = files.agents() if files else None

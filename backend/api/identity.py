@@ -14,7 +14,7 @@ from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.settings import Settings
 from backend.users import sessions
 from common.database import Database
-from common.tokens import ISSUER, SharedSecret, Tokens, make_token
+from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret, make_token
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +51,10 @@ class Identity:
             assert settings.auth_audience
             assert settings.mcp_token_secret
             secret = settings.mcp_token_secret.get_secret_value()
-            keys = settings.provider_keys()
+            keys = settings.create_provider_keys()
             assert keys
-            self._bearer = Tokens({settings.auth_issuer: keys}, audience=settings.auth_audience)
-            self._sessions = Tokens({ISSUER: SharedSecret(secret)}, audience=SESSION)
+            self._bearer = AccessTokenVerifier({settings.auth_issuer: keys}, audience=settings.auth_audience)
+            self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
     async def find_user_id(self, request: HTTPConnection, database: Database) -> str:
@@ -118,10 +118,10 @@ class Identity:
         return claims
 
 
-async def _read_claims(tokens: Tokens, token: str) -> dict[str, Any]:
+async def _read_claims(tokens: AccessTokenVerifier, token: str) -> dict[str, Any]:
     """Verifies a token and returns its claims. Raises `Unauthorized`."""
     try:
-        return await tokens.claims(token)
+        return await tokens.verify(token)
     except jwt.PyJWTError as error:
         logger.info("a token was refused: %s", type(error).__name__)
         raise Unauthorized from None

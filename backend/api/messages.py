@@ -11,7 +11,7 @@ from backend.context import tags
 from backend.conversations.runs import MessageTime, UserMessage
 from backend.errors import BackendError, InvalidRequest
 from backend.tools.task_tools import TaskTools
-from common.text import can_be_seen
+from common.text import is_visible
 
 Content = Sequence[ck.UserMessageContent]
 
@@ -33,7 +33,7 @@ def check_content(content: Content, *, most_chars: int, other_chars: int = 0) ->
     length = other_chars + sum(len(part.text) for part in content if part.type != "input_tag")
     if length > most_chars:
         raise MessageTooLong(f"The message has {length:,} characters, and the limit is {most_chars:,}. Split it up.")
-    if not any(part.type == "input_tag" or can_be_seen(part.text) for part in content):
+    if not any(part.type == "input_tag" or is_visible(part.text) for part in content):
         raise InvalidRequest("The message is empty. Write what you want the assistant to do.")
 
 

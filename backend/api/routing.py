@@ -14,7 +14,7 @@ from common import json_body
 class UserRoute(APIRoute):
     """Authenticates the user, then checks the body. FastAPI (0.165) would parse the body before any dependency."""
 
-    max_values: ClassVar[int] = json_body.MOST_VALUES
+    max_values: ClassVar[int] = json_body.MAX_VALUES
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Returns the route's handler, which authenticates the user and checks the body before FastAPI parses it."""

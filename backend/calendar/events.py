@@ -8,7 +8,7 @@ from icalendar import Alarm, Event, vRecur, vText
 
 from backend.calendar import recurrence
 from backend.cards.task import Due, Task
-from common.text import without_unseen
+from common.text import remove_invisible
 
 _LENGTH = timedelta(minutes=30)  # of what has a time: the tools know only when it is due
 _LAST = date(9999, 12, 30)  # the last day that every zone has
@@ -56,14 +56,14 @@ class Events:
         event.add("uid", self._uid(task, moved=moved))
         event.add("dtstamp", task.updated_at)
         event.add("last-modified", task.updated_at)
-        title = " ".join(without_unseen(task.title).split())
+        title = " ".join(remove_invisible(task.title).split())
         event.add("summary", title)
-        if description := "\n".join(without_unseen(task.description).splitlines()):
+        if description := "\n".join(remove_invisible(task.description).splitlines()):
             event.add("description", description)
         if task.priority:
             event.add("priority", _PRIORITIES[task.priority])
         if task.labels:
-            event.add("categories", [without_unseen(label) for label in task.labels])
+            event.add("categories", [remove_invisible(label) for label in task.labels])
         if rule is not None:
             event.add("rrule", vRecur.from_ical(rule))
         if isinstance(due, datetime):

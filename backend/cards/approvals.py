@@ -14,7 +14,7 @@ from backend.errors import InvalidRequest
 from backend.tools.approval_policy import arguments_of, deleted_by, named_in
 from backend.tools.connectors.names import for_people
 from backend.tools.table import find_tool, normalize_arguments, words_for
-from common.text import can_be_seen, without_unseen
+from common.text import is_visible, remove_invisible
 
 APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
 LONGEST_REASON = 1_000  # characters
@@ -83,7 +83,7 @@ def can_show_whole(tool: str, arguments: str, *, agent: str | None = None) -> bo
         [part for name, value in given.items() for part in (name, _render_value(value))] if agent is not None else []
     )
     text = describe_call(tool, arguments, {}, agent=agent)
-    is_seen = all(without_unseen(part) == part for part in parts)
+    is_seen = all(remove_invisible(part) == part for part in parts)
     return is_seen and len(text) <= _CHARACTERS and text.count("\n") < _LINES
 
 
@@ -111,7 +111,7 @@ def _render_value(value: Any) -> str:
 
 def _value(name: str, text: str) -> list[str]:
     """Renders an argument in one line; a text of several lines below its name, as a program is read."""
-    lines = without_unseen(text).rstrip().splitlines()
+    lines = remove_invisible(text).rstrip().splitlines()
     if len(lines) < 2:
         return [f"{_line(name)}: {_as_written(text.strip())}"]
     return [f"{_line(name)}:", *(_BESIDE * 2 + _as_written(line) for line in lines)]
@@ -119,13 +119,13 @@ def _value(name: str, text: str) -> list[str]:
 
 def _as_written(line: str) -> str:
     """Returns a line with all its blanks, which mean something in a program, as ones that are not joined."""
-    text = without_unseen(line).expandtabs(4).rstrip()
+    text = remove_invisible(line).expandtabs(4).rstrip()
     return _BLANKS.sub(lambda found: _BESIDE * len(found[0]), text)
 
 
 def _line(text: str) -> str:
     """Returns a text on one line, without what cannot be seen."""
-    return " ".join(without_unseen(text).split())
+    return " ".join(remove_invisible(text).split())
 
 
 # The card
@@ -217,9 +217,9 @@ def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool
 
 def check_reason(reason: str | None) -> str | None:
     """Returns the reason on one line; None if nothing of it can be seen. Raises `InvalidRequest` for a long one."""
-    if reason is None or not can_be_seen(reason):
+    if reason is None or not is_visible(reason):
         return None
-    line = " ".join(without_unseen(reason).split())
+    line = " ".join(remove_invisible(reason).split())
     if len(line) > LONGEST_REASON:
         raise InvalidRequest(f"A reason can have up to {LONGEST_REASON:,} characters. Shorten it.")
     return line

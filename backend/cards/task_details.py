@@ -60,7 +60,7 @@ def _priority(task: Task, priority: str) -> Json:
 def _repeat(rule: str) -> Json:
     """Renders in words how a task repeats."""
     icon = {"type": "Icon", "name": "reload", "size": "sm", "color": _QUIET}
-    children = [icon, caption(repeats.in_words(rule))]
+    children = [icon, caption(repeats.describe_repeat(rule))]
     return {"type": "Row", "gap": 1, "align": "center", "children": children}
 
 

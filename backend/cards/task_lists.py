@@ -115,7 +115,7 @@ def _line(task: Task, now: datetime | None) -> str:
     details = [
         *([due_in_words(task.due, now)] if task.due else []),
         *([f"{task.priority} priority"] if task.priority else []),
-        *([repeats.in_words(task.repeat)] if task.repeat else []),
+        *([repeats.describe_repeat(task.repeat)] if task.repeat else []),
         *(f"#{label}" for label in task.labels),
         *(["done"] if task.status == "completed" else []),
     ]

@@ -9,7 +9,7 @@ from backend.settings import AddressSettings
 from backend.users import profiles
 from common import data_commands
 from common.database import Database
-from common.environment import SettingsInvalid, read
+from common.environment import SettingsInvalid, read_settings
 from common.tokens import is_user_id
 
 
@@ -20,7 +20,7 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--revoke", action="store_true", help="make the present address stop working")
     given = parser.parse_args(arguments)
     try:
-        settings = read(AddressSettings)
+        settings = read_settings(AddressSettings)
     except SettingsInvalid as error:
         sys.exit(str(error))
     if settings.auth_mode == "none" and given.user != LOCAL_USER:

@@ -7,7 +7,7 @@ from backend.settings import Settings, read_settings
 from backend.tools.approval_policy import Policy
 from backend.tools.connectors import configuration
 from backend.tools.connectors.connector import Connector
-from common.environment import or_stop
+from common.environment import read_or_stop
 
 
 def run() -> tuple[Settings, ModelEndpoint, Sequence[Connector]]:
@@ -15,7 +15,7 @@ def run() -> tuple[Settings, ModelEndpoint, Sequence[Connector]]:
 
     If it cannot work, ends the process with a sentence and status 78.
     """
-    settings = or_stop(read_settings)
-    or_stop(partial(Policy, settings.approvals))
-    servers = or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))
-    return settings, or_stop(partial(resolve, settings)), servers
+    settings = read_or_stop(read_settings)
+    read_or_stop(partial(Policy, settings.approvals))
+    servers = read_or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))
+    return settings, read_or_stop(partial(resolve, settings)), servers

@@ -24,9 +24,9 @@ async def _export(database: Database, *, user: str) -> None:
     async with database.transaction(user, snapshot=True) as tx:
         await tx.lift_timeouts()
         for number, table in enumerate(data.TABLES):
-            writer.text(f'{"," if number else "{"}\n"{table}": ')
-            count += await writer.array(_render_rows(data.stream(tx, user, table)))
-        writer.text("}\n")
+            writer.write_text(f'{"," if number else "{"}\n"{table}": ')
+            count += await writer.write_array(_render_rows(data.stream(tx, user, table)))
+        writer.write_text("}\n")
     if not count:
         raise data_commands.NothingStored(user)
 

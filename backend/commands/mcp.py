@@ -20,9 +20,9 @@ from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
 from common import data_commands
-from common.commands import printable
+from common.commands import escape_unprintable
 from common.database import Database
-from common.environment import SettingsInvalid, read
+from common.environment import SettingsInvalid, read_settings
 
 _NONE = "There are no other MCP servers. Write them into mcp.json, as docs/agents.md shows, or set MCP_SERVERS_FILE."
 
@@ -41,7 +41,7 @@ def run(arguments: Sequence[str]) -> None:
     given = _parser().parse_args(arguments)
     logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
     try:
-        servers = configuration.read_servers(read(ServersSettings).mcp_servers_file, os.environ)
+        servers = configuration.read_servers(read_settings(ServersSettings).mcp_servers_file, os.environ)
     except SettingsInvalid as error:
         sys.exit(str(error))
     if not servers:
@@ -85,7 +85,7 @@ async def _approve(database: Database, *, server: Connector, wanted: Sequence[st
     """
     found = await _load_tools(server)
     if found.problem:
-        sys.exit(printable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
+        sys.exit(escape_unprintable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
     there = {tool.name: tool for tool in found.tools if server.allows(tool.name)}
     if missing := [name for name in wanted if name not in there]:
         sys.exit(f"mcp.{server.name} has no tool {missing[0]!r} that mcp.json allows. Nothing was approved.")
@@ -100,7 +100,7 @@ async def _test(server: Connector) -> None:
     """Prints the tools of a server, or ends the process with the reason why it cannot be used."""
     found = await _load_tools(server)
     if found.problem:
-        sys.exit(printable(f"mcp.{server.name} {found.problem}."))
+        sys.exit(escape_unprintable(f"mcp.{server.name} {found.problem}."))
     _write([f"mcp.{server.name} answers: {len(found.tools)} tool{'s' if len(found.tools) != 1 else ''}."])
     _write(f"  {_render_tool(server, tool)}" for tool in found.tools)
 
@@ -160,4 +160,4 @@ def _render_tool(server: Connector, tool: Tool) -> str:
 def _write(lines: Sequence[str] | Iterator[str]) -> None:
     """Prints lines without characters that control a terminal."""
     for line in lines:
-        sys.stdout.write(f"{printable(line)}\n")
+        sys.stdout.write(f"{escape_unprintable(line)}\n")

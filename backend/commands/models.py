@@ -17,8 +17,8 @@ from backend.model.errors import ModelError
 from backend.model.providers import NO_KEY, PROFILES, ModelEndpoint, own_key, resolve
 from backend.model.reader import Piece
 from backend.settings import ModelSettings
-from common.commands import printable
-from common.environment import or_stop, read
+from common.commands import escape_unprintable
+from common.environment import read_or_stop, read_settings
 
 Report = tuple[list[str], bool]
 _OFFLINE = "offline: rules instead of a language model; there is nothing to ask"
@@ -61,10 +61,10 @@ def run(arguments: Sequence[str]) -> None:
     Ends with an error if a provider failed.
     """
     given = _parser().parse_args(arguments)
-    settings: ModelSettings = or_stop(partial(read, ModelSettings))
-    used: ModelEndpoint = or_stop(partial(resolve, settings))
+    settings: ModelSettings = read_or_stop(partial(read_settings, ModelSettings))
+    used: ModelEndpoint = read_or_stop(partial(resolve, settings))
     reports = asyncio.run(report(settings, used, given.ollama, check=given.check))
-    sys.stdout.writelines(f"{printable(line)}\n" for lines, _ in reports for line in lines)
+    sys.stdout.writelines(f"{escape_unprintable(line)}\n" for lines, _ in reports for line in lines)
     if failed := sum(not is_good for _, is_good in reports):
         sys.exit(f"{failed} of {len(reports)} providers failed; see above.")
 

@@ -2,8 +2,8 @@ import argparse
 import sys
 import time
 
-from common.commands import days
-from common.environment import SettingsInvalid, read
+from common.commands import parse_days
+from common.environment import SettingsInvalid, read_settings
 from common.settings import TokenSettings
 from common.tokens import is_user_id, make_token
 
@@ -14,10 +14,10 @@ def run(arguments: list[str]) -> None:
     """`python -m backend token --user NAME`: prints a token for the MCP server, for local use."""
     parser = argparse.ArgumentParser(prog="token", description="Prints a token for the MCP server, for local use.")
     parser.add_argument("--user", type=_user, required=True, help="whose tasks: the `sub` of that person's own tokens")
-    parser.add_argument("--days", type=days, default=1, help="how long it is valid (%(default)s)")
+    parser.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
     given = parser.parse_args(arguments)
     try:
-        settings = read(TokenSettings)
+        settings = read_settings(TokenSettings)
     except SettingsInvalid as error:
         sys.exit(str(error))
     if settings.mcp_token_secret is None:

@@ -10,7 +10,7 @@ from typing import Any
 from backend.users import usage
 from common import data_commands
 from common.clock import utc_now
-from common.commands import days
+from common.commands import parse_days
 from common.database import Database
 
 COUNTS = ("turns", "requests", "input_tokens", "output_tokens")
@@ -34,7 +34,7 @@ class _UsageRow:
 def run(arguments: Sequence[str]) -> None:
     """`python -m backend usage`: prints what runs used, by day (UTC), user and model, and the part of sub-agents."""
     parser = argparse.ArgumentParser(prog="usage", description="Prints what turns used, by day, user and model.")
-    parser.add_argument("--days", type=days, default=30, help="today and the days before it (%(default)s)")
+    parser.add_argument("--days", type=parse_days, default=30, help="today and the days before it (%(default)s)")
     parser.add_argument("--user", help="of this user only")
     parser.add_argument("--json", action="store_true", help="as a JSON array instead of a table")
     given = parser.parse_args(arguments)

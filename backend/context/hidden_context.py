@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from common.text import without_unseen
+from common.text import remove_invisible
 
 _BLOCK = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
 _BEGINNING = _BLOCK.partition("{}")[0]
@@ -50,7 +50,7 @@ def is_block(text: str) -> bool:
 
 def sanitize(text: str) -> str:
     """Changes text of users and tools so that nothing in it looks like hidden context or a token of a chat template."""
-    text = without_unseen(text)
+    text = remove_invisible(text)
     return escaped(text) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub("&lt;", text)
 
 
@@ -81,7 +81,7 @@ def _in(value: Any, tame: Callable[[str], str]) -> Any:
 
 def _json(text: str) -> str:
     """Sanitizes the text of JSON, which keeps its meaning."""
-    text = without_unseen(text)
+    text = remove_invisible(text)
     return text.translate(_AS_JSON) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub(r"\\u003c", text)
 
 
@@ -89,7 +89,7 @@ def escaped(text: str) -> str:
     """Escapes a text so that no tag begins or ends in it, and removes what cannot be seen; its lines stay what they
     are.
     """
-    return html.escape(without_unseen(text), quote=False).translate(_AS_TEXT)
+    return html.escape(remove_invisible(text), quote=False).translate(_AS_TEXT)
 
 
 def _looks_hidden(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from backend.context import hidden_context, tags
 from backend.context.notes import render_branch_note, render_change
 from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Timeline, ToolCall
-from common.clock import wall_clock
+from common.clock import render_wall_clock
 
 # What the model reads of a call that no tool has answered, by its reason and else by its state.
 _REJECTED = "The person refused this call: it was not made. Do not repeat it unless they ask for it."
@@ -185,7 +185,7 @@ def _time_of(details: dict[str, Any]) -> list[str]:
     """
     if "now" not in details:
         return []
-    here = wall_clock(datetime.fromisoformat(details["now"]), details.get("time_zone") or "UTC")
+    here = render_wall_clock(datetime.fromisoformat(details["now"]), details.get("time_zone") or "UTC")
     return [f"{here}, calendar feed on" if details.get("calendar") else here]
 
 

@@ -9,7 +9,7 @@ from backend.conversations.conversations import first_words
 from backend.conversations.records import Entry, Run, Timeline
 from backend.model.chat_model import ChatModel
 from common.database import Database
-from common.text import is_single_line_text, without_unseen
+from common.text import is_single_line_text, remove_invisible
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Titles:
 
 def title_of(answer: str) -> str | None:
     """Returns the title in a model's answer: one short line, without quotes and the like; None if it is no title."""
-    line = without_unseen(answer).strip()
+    line = remove_invisible(answer).strip()
     if line.startswith("<") or not is_single_line_text(line.replace("\t", " "), longest=2 * _LONGEST):
         return None
     words = " ".join(_LABEL.sub("", line).strip(_AROUND).split())

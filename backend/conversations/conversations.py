@@ -12,7 +12,7 @@ from backend.errors import NotFound
 from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
 from common.ids import new_id
-from common.text import without_unseen
+from common.text import remove_invisible
 
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
     (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active
@@ -148,7 +148,7 @@ async def improve_title(database: Database, user_id: str, conversation_id: str, 
 
 def first_words(text: str) -> str:
     """Returns the title of a conversation until it has a better one: the first words of its first message."""
-    words = " ".join(without_unseen(text).split())
+    words = " ".join(remove_invisible(text).split())
     if len(words) <= _TITLE_CHARS:
         return words
     return words[:_TITLE_CHARS].rsplit(" ", 1)[0].rstrip(",.;:") + "…"

@@ -31,7 +31,7 @@ def measure_request(model: str) -> Iterator[Request]:
     request = Request()
     began, outcome = time.perf_counter(), "ok"
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
-    span = traces.begin(f"chat {model}", attributes, kind="CLIENT")
+    span = traces.start_span(f"chat {model}", attributes, kind="CLIENT")
     try:
         yield request
     except BaseException as error:

@@ -38,7 +38,7 @@ class Sweeper:
         async with self._database.system_transaction() as tx:
             found = await tx.execute(_RUNNING_PROCESSES)
         processes = {row["process_id"] for row in await found.fetchall()}
-        for process_id in await self._connection.judge(processes):
+        for process_id in await self._connection.find_dead(processes):
             for run in await self._runs_of(process_id):
                 await self._interrupt(run, process_id)
         own = self._connection.process_id

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cli.arguments import values
 from cli.arguments.command import Commands, Parser, add, add_data_dir
-from common.commands import days
+from common.commands import parse_days
 
 
 def add_all(commands: Commands) -> None:
@@ -54,7 +54,7 @@ def _add_usage(commands: Commands) -> Parser:
         "show what the model was used for, by day, user and model",
         "Prints answers, requests to the model and tokens by day (UTC), user and model.",
     )
-    usage.add_argument("--days", type=days, default=30, help="how many days, including today (%(default)s)")
+    usage.add_argument("--days", type=parse_days, default=30, help="how many days, including today (%(default)s)")
     usage.add_argument("--user", type=values.name, metavar="NAME", help="only this user")
     usage.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
     return usage

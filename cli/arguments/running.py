@@ -2,7 +2,7 @@
 
 from cli.arguments import values
 from cli.arguments.command import Commands, add, add_data_dir
-from common.commands import days
+from common.commands import parse_days
 
 
 def add_all(commands: Commands) -> None:
@@ -67,7 +67,7 @@ def _add_token(commands: Commands) -> None:
         "Prints a token with which an MCP client on this machine can work on a user's tasks.",
     )
     token.add_argument("--user", type=values.name, required=True, metavar="NAME", help="whose tasks")
-    token.add_argument("--days", type=days, default=1, help="how long it is valid (%(default)s)")
+    token.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
     running = "port of the MCP server (that of the running ./todo up, else MCP_PORT, else 8001)"
     token.add_argument("--mcp-port", type=values.port, help=running)
     add_data_dir(token)

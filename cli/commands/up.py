@@ -182,7 +182,7 @@ def _service(
     optional: bool = False,
 ) -> Service:
     command = [sys.executable, "-m", module, *arguments]
-    told = {**child_environment.to(module, variables), **(extra or {})}
+    told = {**child_environment.select_variables(module, variables), **(extra or {})}
     return Service(name, command, told, port, ready_path, note, shows_output, optional)
 
 

@@ -1,4 +1,4 @@
-"""Access to PostgreSQL: transactions of one user, and the connection that holds a process's lock."""
+"""Access to PostgreSQL: transactions of one user, and the connection that holds the lock of a process."""
 
 from common.database.process import PoolerFound, ProcessConnection, require_direct_address
 from common.database.sweep import CONFIRMATION_SECONDS, Confirmation, run_sweeps

@@ -1,4 +1,4 @@
-"""The connection of a process: while it is open, the process holds a lock that says that it is alive."""
+"""The connection of a process, which holds a lock that shows that the process is alive."""
 
 import asyncio
 import logging
@@ -16,13 +16,13 @@ from common.database.transactions import CONNECTION_OPTIONS, Database, DatabaseU
 
 logger = logging.getLogger(__name__)
 
-# The server closes the session of a machine that is gone after 5 + 3 * 2 seconds, and releases its lock. A
-# statement and not an option of the connection, because a pooler rejects that before it can be recognised as one.
+# The server closes the session of a machine that is gone after 5 + 3 * 2 seconds, and releases its lock. It is a
+# statement and not an option of the connection, because a pooler would reject the option before it is recognised.
 _SET_KEEPALIVES = (
     "SELECT set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '2', false),"
     " set_config('tcp_keepalives_count', '3', false)"
 )
-# The same for a server that is gone. `connect_timeout` leaves time for several attempts before others judge.
+# The same for a server that is gone. `connect_timeout` leaves time for several attempts within 10 seconds.
 _OPTIONS: dict[str, Any] = CONNECTION_OPTIONS | {
     "connect_timeout": 3,
     "keepalives_idle": 5,
@@ -30,7 +30,7 @@ _OPTIONS: dict[str, Any] = CONNECTION_OPTIONS | {
     "keepalives_count": 3,
     "prepare_threshold": None,
 }
-# Shared, so that a lost session that the server has not noticed yet is not waited for.
+# Shared, so that this does not wait for a lost session that the server still holds.
 _LOCK = "SELECT pg_advisory_lock_shared(%s)"
 _FIND_LOCKS = """
     SELECT classid::bigint << 32 | objid::bigint AS process_id FROM pg_locks
@@ -41,7 +41,7 @@ _FIND_LOCKS = """
 
 
 class PoolerFound(Exception):
-    """A connection pooler answered; it would not keep the session that LISTEN and the lock need."""
+    """The address is a connection pooler, which would not keep the session that LISTEN and the lock need."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class PoolerFound(Exception):
 
 
 async def require_direct_address(url: str) -> None:
-    """Raises `PoolerFound`. A database that is away may be one, or none."""
+    """Raises `PoolerFound`; a database that cannot be reached is accepted."""
     with suppress(psycopg.Error, OSError):
         await (await _connect(url)).close()
 
@@ -58,8 +58,8 @@ async def require_direct_address(url: str) -> None:
 async def _connect(url: str) -> psycopg.AsyncConnection[Any]:
     connection = await psycopg.AsyncConnection.connect(url, **_OPTIONS)
     try:
-        answering = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
-        if answering != (connection.info.backend_pid,):
+        backend = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
+        if backend != (connection.info.backend_pid,):
             raise PoolerFound
     except BaseException:
         await connection.close()
@@ -68,11 +68,11 @@ async def _connect(url: str) -> psycopg.AsyncConnection[Any]:
 
 
 class ProcessConnection:
-    """Holds the lock `process_id`, receives notifications, and judges whether other processes are alive.
+    """Holds the lock `process_id`, receives notifications, and finds out whether other processes are alive.
 
     `channels` has a function for each channel, which is called with a notification's payload. Notifications sent while
     the connection is lost are not received: `on_connect`, called after each connect, reads what may have been missed.
-    `dead_after_seconds` is the time between the two looks, and how long this process must have been connected itself.
+    A process is dead if it was absent twice, `dead_after_seconds` apart, while this process was connected.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ProcessConnection:
         self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def __aenter__(self) -> Self:
-        """Connects, or goes on trying if the database is away. Raises `PoolerFound`."""
+        """Connects, or keeps trying in the background if the database is away. Raises `PoolerFound`."""
         try:
             self._connection = await self._connect()
         except (psycopg.Error, OSError) as error:
@@ -116,21 +116,20 @@ class ProcessConnection:
         return self._connected.is_set()
 
     @property
-    def may_be_judged_dead(self) -> bool:
-        """Whether it has been lost for so long that other processes may end the runs of this one."""
+    def may_seem_dead(self) -> bool:
+        """Whether the connection was lost for so long that other processes may end the runs of this one."""
         return not self.is_connected and time.monotonic() - self._lost_at > self._dead_after_seconds
 
     async def wait_until_connected(self) -> None:
         await self._connected.wait()
 
     async def is_process_alive(self, process_id: int) -> bool:
-        """False only for a process that is judged dead."""
-        return not await self.judge([process_id])
+        return not await self.find_dead([process_id])
 
-    async def judge(self, process_ids: Collection[int]) -> set[int]:
-        """Returns those whose lock was absent at two looks, and at all between; each call is a look.
+    async def find_dead(self, process_ids: Collection[int]) -> set[int]:
+        """Returns the processes that are dead: their lock was absent in this call and an earlier one, and all between.
 
-        A process that is not connected itself judges nobody, as whatever cut it off may have cut off the others.
+        Returns none while this process is not connected: the others may have been cut off by the same fault.
         Raises `DatabaseUnavailable`.
         """
         if not self.is_connected:
@@ -139,7 +138,7 @@ class ProcessConnection:
         async with self._database.system_transaction() as tx:
             locks = await tx.execute(_FIND_LOCKS, process_ids=[*others, self.process_id])
         present = {row["process_id"] for row in await locks.fetchall()}
-        if self.process_id not in present or not self.is_connected:  # cut off, maybe with the others
+        if self.process_id not in present or not self.is_connected:
             self._absent.clear()
             return set()
         return self._absent.observe(others - present, among=others)
@@ -165,7 +164,7 @@ class ProcessConnection:
             await asyncio.sleep(self._reconnect_seconds)
 
     def _log_lost(self, error: Exception) -> None:
-        """Writes one line when the connection is lost, and not for each attempt to open it again."""
+        """Logs a warning once for each loss, not for each attempt to reconnect."""
         level = logging.WARNING if self.is_connected else logging.DEBUG
         logger.log(level, "the process connection is lost: %s", type(error).__name__)
 

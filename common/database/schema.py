@@ -1,3 +1,5 @@
+"""Checks whether the services can work on a database, and whether it separates the users' rows."""
+
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -9,8 +11,8 @@ from psycopg.rows import DictRow, dict_row
 
 from common.database.transactions import CONNECTION_OPTIONS, DatabaseUnavailable
 
-_ANSWER_SECONDS = 1.5
-REVISION = "0022"  # the newest in migrations/versions; a test holds them equal
+_TIMEOUT_SECONDS = 1.5
+REVISION = "0022"  # the newest in migrations/versions; tests/migrations/test_migrations.py compares them
 
 _AWAY = "The database cannot be reached: check DATABASE_URL and that PostgreSQL is running."
 _NO_ROLE = (
@@ -47,7 +49,7 @@ _NOT_OWNER = (
 _AS_LOGIN = "SELECT set_config('todo.all_people', 'on', true)"
 _SCHEMA = "SELECT relnamespace AS oid FROM pg_class WHERE oid = to_regclass('alembic_version')"
 _BYPASSES = "SELECT rolsuper OR rolbypassrls AS bypasses FROM pg_roles WHERE rolname = current_user"
-# What the login may become counts as what it is.
+# Roles that the login may become count as its own.
 _LOGIN = """
     SELECT
         EXISTS (
@@ -60,9 +62,9 @@ _LOGIN = """
         ) AS owns,
         current_setting('enable_bitmapscan') = 'on' OR current_setting('statement_timeout') = '0' AS unset
 """
-# Asked as todo_app: PostgreSQL itself says where security is active for it. One policy that does not ask for the
-# transaction's user would open a table again, because it is enough that one policy allows. What holds no user's
-# rows is read by all, and written by the owner alone.
+# Runs as todo_app, so that PostgreSQL says where row security is active for that role. Permissive policies are combined
+# by OR, so each of them must check the transaction's user. A table without rows of users may be read by all, but not
+# written.
 _OPEN_TABLE = """
     SELECT relname FROM pg_class
     WHERE relnamespace = %(schema)s
@@ -81,95 +83,96 @@ _OPEN_TABLE = """
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a service is told of its database, each in a sentence that says what to do."""
+class DatabaseCheck:
+    """`problem` and `warning` are sentences that say what to do; a service cannot work with a problem."""
 
     problem: str | None = None
-    """Why it cannot work."""
     exposed: bool = False
-    """Whether that is because one user could reach another's rows."""
+    """Whether the problem is that one user could reach another's rows."""
     warning: str | None = None
-    """What it works with, and should not have to."""
 
 
-Connecting = AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]
+Connection = AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]
 
 
-async def look(connecting: Connecting, *, within_seconds: float | None = _ANSWER_SECONDS) -> Finding:
-    """Whether the services can work on this database and it keeps users apart, by a connection in autocommit."""
+async def check_connection(
+    connection: Connection, *, timeout_seconds: float | None = _TIMEOUT_SECONDS
+) -> DatabaseCheck:
+    """Checks the database of a connection in autocommit."""
     try:
-        async with asyncio.timeout(within_seconds), connecting as connection, connection.transaction():
-            return await _look(connection)
+        async with asyncio.timeout(timeout_seconds), connection as opened, opened.transaction():
+            return await _check(opened)
     except (psycopg.Error, DatabaseUnavailable, OSError):
-        return Finding(_AWAY)
+        return DatabaseCheck(_AWAY)
 
 
-async def look_at(database_url: str) -> Finding:
-    """The same of a database that nobody is connected to yet, however long it takes to answer."""
-    return await look(_connected(database_url), within_seconds=None)
+async def check_url(database_url: str) -> DatabaseCheck:
+    """Connects to a database and checks it, without a time limit."""
+    return await check_connection(_connect(database_url), timeout_seconds=None)
 
 
-async def problem_for_owner(database_url: str) -> str | None:
-    """Why a command cannot work across users on this database, in one sentence, or None when it can."""
+async def find_owner_problem(database_url: str) -> str | None:
+    """Returns why a command cannot work on the data of all users, as a sentence."""
     try:
-        async with _connected(database_url) as connection, connection.transaction():
+        async with _connect(database_url) as connection, connection.transaction():
             await connection.execute(_AS_LOGIN)
-            if await _row(connection, _SCHEMA) is None:
-                return _other_revision(None)
-            login = await _row(connection, _LOGIN)
+            if await _fetch_row(connection, _SCHEMA) is None:
+                return _describe_revision(None)
+            login = await _fetch_row(connection, _LOGIN)
             if login is None or not login["owns"]:
                 return _NOT_OWNER
-            return await _not_migrated(connection)
+            return await _check_revision(connection)
     except (psycopg.Error, OSError):
         return _AWAY
 
 
 @asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+async def _connect(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     options = CONNECTION_OPTIONS | {"connect_timeout": 5, "prepare_threshold": None}
     async with await psycopg.AsyncConnection.connect(url, **options) as connection:
         yield connection
 
 
-async def _row(connection: psycopg.AsyncConnection[Any], query: LiteralString, **values: Any) -> DictRow | None:
+async def _fetch_row(connection: psycopg.AsyncConnection[Any], query: LiteralString, **values: Any) -> DictRow | None:
     return await (await connection.cursor(row_factory=dict_row).execute(query, values or None)).fetchone()
 
 
-async def _look(connection: psycopg.AsyncConnection[Any]) -> Finding:
+async def _check(connection: psycopg.AsyncConnection[Any]) -> DatabaseCheck:
     await connection.execute(_AS_LOGIN)
-    login = await _row(connection, _LOGIN)
+    login = await _fetch_row(connection, _LOGIN)
     assert login is not None
     if login["above"]:
-        return Finding(_LOGIN_ABOVE, exposed=True)
-    if (schema := await _row(connection, _SCHEMA)) is None:
-        return Finding(_other_revision(None))
+        return DatabaseCheck(_LOGIN_ABOVE, exposed=True)
+    if (schema := await _fetch_row(connection, _SCHEMA)) is None:
+        return DatabaseCheck(_describe_revision(None))
     try:
         await connection.execute("SET LOCAL ROLE todo_app")
     except (psycopg.ProgrammingError, psycopg.DataError):
-        return Finding(_NO_ROLE, exposed=True)
-    if sentence := await _not_migrated(connection):
-        return Finding(sentence)
-    if (role := await _row(connection, _BYPASSES)) is not None and role["bypasses"]:
-        return Finding(_ROLE_BYPASSES, exposed=True)
-    if (table := await _row(connection, _OPEN_TABLE, schema=schema["oid"])) is not None:
-        return Finding(_TABLE_OPEN.format(table=table["relname"]), exposed=True)
-    hints = {_LOGIN_OWNS: login["owns"], _LOGIN_UNSET: login["unset"]}
-    return Finding(warning=" ".join(sentence for sentence, holds in hints.items() if holds) or None)
+        return DatabaseCheck(_NO_ROLE, exposed=True)
+    if sentence := await _check_revision(connection):
+        return DatabaseCheck(sentence)
+    if (role := await _fetch_row(connection, _BYPASSES)) is not None and role["bypasses"]:
+        return DatabaseCheck(_ROLE_BYPASSES, exposed=True)
+    if (table := await _fetch_row(connection, _OPEN_TABLE, schema=schema["oid"])) is not None:
+        return DatabaseCheck(_TABLE_OPEN.format(table=table["relname"]), exposed=True)
+    warnings = {_LOGIN_OWNS: login["owns"], _LOGIN_UNSET: login["unset"]}
+    return DatabaseCheck(warning=" ".join(sentence for sentence, applies in warnings.items() if applies) or None)
 
 
-async def _not_migrated(connection: psycopg.AsyncConnection[Any]) -> str | None:
+async def _check_revision(connection: psycopg.AsyncConnection[Any]) -> str | None:
     try:
-        found = await _row(connection, "SELECT version_num FROM alembic_version")
-    except psycopg.ProgrammingError:  # until revision 0005 the owner alone could ask
-        return _other_revision("older than 0005")
-    return _other_revision(found["version_num"] if found else None)
+        row = await _fetch_row(connection, "SELECT version_num FROM alembic_version")
+    except psycopg.ProgrammingError:  # until revision 0005 only the owner could read it
+        return _describe_revision("older than 0005")
+    return _describe_revision(row["version_num"] if row else None)
 
 
-def _other_revision(found: str | None) -> str | None:
-    if found is None:
+def _describe_revision(revision: str | None) -> str | None:
+    """Returns a sentence unless the revision is the newest."""
+    if revision is None:
         return "The database is not migrated yet: run ./todo migrate."
-    if found == REVISION:
+    if revision == REVISION:
         return None
-    if found.isdecimal() and found > REVISION:
-        return f"The database is at revision {found}, newer than this program's {REVISION}: update the program."
-    return f"The database is at revision {found}, this program needs {REVISION}: run ./todo migrate."
+    if revision.isdecimal() and revision > REVISION:
+        return f"The database is at revision {revision}, newer than this program's {REVISION}: update the program."
+    return f"The database is at revision {revision}, this program needs {REVISION}: run ./todo migrate."

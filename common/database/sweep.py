@@ -1,4 +1,4 @@
-"""Work that is repeated in the background, and what it must observe twice before it acts."""
+"""Repeats work in the background, and confirms observations by repeating them."""
 
 import asyncio
 import logging
@@ -16,18 +16,18 @@ logger = logging.getLogger(__name__)
 Item = TypeVar("Item", bound=Hashable)
 
 CONFIRMATION_SECONDS = 10.0
-"""How long a process, or a run that its own process does not execute, must look dead before its runs are ended."""
+"""How long a process must look dead, or a run without its process, before the run is ended."""
 
 
 class Confirmation(Generic[Item]):
-    """Confirms what is observed at least twice, `seconds` apart, and in every observation between."""
+    """Confirms items that were observed twice, `seconds` apart, and in every observation between."""
 
     def __init__(self, seconds: float = CONFIRMATION_SECONDS) -> None:
         self._seconds = seconds
         self._first_observed: dict[Item, float] = {}
 
     def observe(self, observed: Set[Item], *, among: Set[Item] | None = None) -> set[Item]:
-        """Returns those confirmed. The observation looked at the items `among`, or at all."""
+        """Returns the confirmed items. `among` has the items that were looked at, by default all."""
         now = time.monotonic()
         for item in self._first_observed.keys() - observed:
             if among is None or item in among:
@@ -40,7 +40,7 @@ class Confirmation(Generic[Item]):
 
 @asynccontextmanager
 async def run_sweeps(sweep: Callable[[], Awaitable[object]], *, every_seconds: float) -> AsyncIterator[None]:
-    """Calls `sweep` again and again while the block runs; an error is logged and does not end it."""
+    """Calls `sweep` repeatedly while the block runs; errors are logged."""
     task = asyncio.create_task(_repeat(sweep, every_seconds), name="sweep")
     try:
         yield

@@ -1,4 +1,4 @@
-"""Transactions in which row-level security shows the rows of one user."""
+"""Transactions that see the rows of one user, by row-level security."""
 
 import asyncio
 import logging
@@ -16,11 +16,11 @@ from common.telemetry import traces
 
 Row = TypeVar("Row")
 
-# The two policies of each table ask for this role and this user; all end with the transaction.
+# The policies of each table check this role and this user. These settings end with the transaction.
 _SET_USER = """
 SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %s, true),
     set_config('search_path', 'public', true)"""
-# The policy for the tables' owner asks for this: any other login still reaches no row.
+# The policy for the tables' owner checks this setting; other logins still see no row.
 _SET_ALL_USERS = "SELECT set_config('todo.all_people', 'on', true), set_config('search_path', 'public', true)"
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NO_USER = ""
@@ -29,7 +29,7 @@ _FETCH = "FETCH 100 FROM rows_read"
 _LIFT_TIMEOUTS = """
 SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
 
-# Services of version 0.1.0, during which its conversations are not converted, are called todo-assistant.
+# Services of version 0.1.0 are called todo-assistant: the migration refuses to run beside them.
 CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo"}
 
 
@@ -59,12 +59,11 @@ class Transaction:
         Read results after the transaction, where possible: each read before its end costs a round trip. Where no result
         is read, an error of the statement is raised at the end of the transaction.
         """
-        traces.statement(statement)
+        traces.record_statement(statement)
         cursor = self._connection.cursor(row_factory=class_row(row) if row else dict_row)
         return await cursor.execute(statement, values)
 
     async def notify(self, channel: str, payload: str) -> None:
-        """Notifies the listeners of a channel once the transaction is committed."""
         await self.execute(_NOTIFY, channel=channel, payload=payload)
 
     async def lift_timeouts(self) -> None:
@@ -80,10 +79,7 @@ class Transaction:
         await self._connection.execute("ROLLBACK")
 
     async def stream(self, statement: LiteralString, /, **values: Any) -> AsyncIterator[DictRow]:
-        """Reads rows in portions: however many there are, few are in memory. It needs a `snapshot`.
-
-        One stream can be read at a time.
-        """
+        """Reads any number of rows, 100 at a time; it needs a `snapshot`. One stream can be read at a time."""
         await self.execute(f"DECLARE rows_read NO SCROLL CURSOR FOR {statement}", **values)
         while rows := await (await self.execute(_FETCH)).fetchall():
             for row in rows:
@@ -148,7 +144,7 @@ class Database:
         return self._begin(_SET_USER, [user_id], snapshot=snapshot, timeout_seconds=timeout_seconds)
 
     def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction without a user, which sees no rows: for functions that PostgreSQL runs as the tables' owner."""
+        """A transaction without a user, which sees no rows: for SECURITY DEFINER functions."""
         return self.transaction(_NO_USER, timeout_seconds=timeout_seconds)
 
     def owner_transaction(self) -> AbstractAsyncContextManager[Transaction]:
@@ -157,7 +153,7 @@ class Database:
 
     @asynccontextmanager
     async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        """A connection as the login itself, in autocommit: for what is known of the database, not for rows of users."""
+        """A connection as the login itself, in autocommit: to check the database, not for rows of users."""
         async with self._connection(None) as connection:
             yield connection
 
@@ -165,7 +161,7 @@ class Database:
     async def _begin(
         self, settings: LiteralString, values: Sequence[str], *, snapshot: bool, timeout_seconds: float | None
     ) -> AsyncIterator[Transaction]:
-        async with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
+        with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
             try:
                 async with (
                     self._connection(timeout_seconds) as connection,
@@ -197,7 +193,7 @@ class Database:
 async def _transaction(
     connection: psycopg.AsyncConnection[Any], settings: LiteralString, values: Sequence[str], *, snapshot: bool
 ) -> AsyncIterator[Transaction]:
-    """In autocommit a pipeline is one transaction, which its Sync commits: BEGIN and COMMIT cost nothing.
+    """In autocommit a pipeline is one transaction, which its Sync commits, so that BEGIN and COMMIT are not needed.
 
     Any exception closes the connection. The pipeline would send its Sync, and so commit, also after an exception in the
     block; a pipeline whose end was cancelled stays open; and psycopg 3.3.9 takes statements for prepared although
@@ -226,16 +222,13 @@ async def _transaction(
 
 
 def _has_ended(connection: psycopg.AsyncConnection[Any]) -> bool:
-    """Whether the server closed an idle connection; it costs no round trip.
-
-    Nothing is awaited on an idle connection, so what can be read from it is its end.
-    """
+    """Whether the server closed an idle connection, without a round trip: its end is all that can be read from it."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))
 
 
 def _quiet_libraries() -> None:
-    """The pool logs two lines for each transaction, and both libraries one for each connection that is closed here."""
+    """The pool would log two lines for each transaction, and both libraries one for each connection closed here."""
     for name in ("psycopg", "psycopg.pool"):
         logging.getLogger(name).setLevel(logging.ERROR)

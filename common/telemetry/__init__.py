@@ -1,1 +1,1 @@
-"""How the services can be watched: log lines, request ids, metrics, traces. Knows nothing of what they do."""
+"""Log lines, request ids, metrics and traces of all services."""

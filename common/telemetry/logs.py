@@ -1,4 +1,4 @@
-"""Log lines: for people on a terminal, JSON for machines."""
+"""Log lines, as text or as JSON."""
 
 import json
 import logging
@@ -14,32 +14,31 @@ Format = Literal["auto", "text", "json"]
 
 
 def configure(level: str, format: Format, *, quiet: Iterable[str] = ()) -> None:
-    """Write to standard error, from warnings up for the loggers of `quiet`; auto is text on a terminal, else JSON."""
-    human = sys.stderr.isatty() if format == "auto" else format == "text"
+    """Logs to standard error, only warnings of the loggers in `quiet`; `auto` is text on a terminal, else JSON."""
+    is_text = sys.stderr.isatty() if format == "auto" else format == "text"
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(TextFormatter() if human else JsonFormatter())
+    handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler])
     for name in quiet:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def fields(**values: Any) -> Mapping[str, Any]:
-    """What a line says beside its message, as `extra` of a logging call; None is left out."""
+    """Returns the `extra` of a logging call that adds these values to the line, except those that are None."""
     return {"fields": {name: value for name, value in values.items() if value is not None}}
 
 
-# Their errors' texts may quote prompts, tasks and keys.
+# The messages of their errors may quote prompts, tasks and keys.
 _QUOTING = ("openai", "psycopg", "pydantic", "pydantic_core", "sqlalchemy")
 
 
 def describe_error(error: BaseException) -> str:
-    """The traceback of an error and of what caused it, without texts of libraries that quote what users wrote."""
-    parts = [[*traceback.format_tb(one.__traceback__), _describe(one)] for one in chain(error)]
+    """Returns the traceback of an error and its causes, without messages of libraries that quote what users wrote."""
+    parts = [[*traceback.format_tb(each.__traceback__), _describe(each)] for each in _iter_causes(error)]
     return "\n".join("".join(part) for part in reversed(parts))
 
 
-def chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, what caused it, and so on."""
+def _iter_causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -57,9 +56,9 @@ class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging names it
-        said = "".join(f" {name}={_in_one_word(value)}" for name, value in _fields(record).items())
-        return super().formatMessage(record) + said
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - a method of logging.Formatter
+        pairs = "".join(f" {name}={_quote(value)}" for name, value in _get_fields(record).items())
+        return super().formatMessage(record) + pairs
 
 
 class JsonFormatter(logging.Formatter):
@@ -69,19 +68,19 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            **_fields(record),
+            **_get_fields(record),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def _in_one_word(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = str(value)
     return text if text.isprintable() and " " not in text else json.dumps(text)
 
 
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    said = getattr(record, "fields", {})
-    asked = request_id.current.get()
-    return said if asked is None else {**said, "request_id": asked}
+def _get_fields(record: logging.LogRecord) -> dict[str, Any]:
+    values = getattr(record, "fields", {})
+    id_ = request_id.current.get()
+    return values if id_ is None else {**values, "request_id": id_}

@@ -1,4 +1,4 @@
-"""What Prometheus reads. Metrics belong to the rooms that know what they count; here is what several rooms count."""
+"""Metrics for Prometheus. Most are defined where they are counted; here are those that several packages count."""
 
 import os
 import re
@@ -9,36 +9,34 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from starlette.responses import Response
 
-from common.telemetry.worker_metrics import DIRECTORY
-
 RETRIES = Counter("todo_retries", "Requests that were retried after a temporary error", ["to"])
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-def response() -> Response:
-    """This process's numbers, or where there are several workers those of all together."""
-    return Response(generate_latest(_registry()), headers={"content-type": CONTENT_TYPE_LATEST})
+def render_metrics() -> Response:
+    """Returns the metrics of this process or, with several workers, of all together."""
+    return Response(generate_latest(_create_registry()), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
-def _registry() -> CollectorRegistry:
-    directory = os.environ.get(DIRECTORY)
+def _create_registry() -> CollectorRegistry:
+    directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")  # set by common/process.py
     if directory is None:
         return REGISTRY
-    _forget_the_dead(Path(directory))
+    _remove_dead_workers(Path(directory))
     registry = CollectorRegistry()
     MultiProcessCollector(registry, directory)
     return registry
 
 
-def _forget_the_dead(directory: Path) -> None:
-    """What a worker had open when it died is open no more; what it counted stays counted."""
+def _remove_dead_workers(directory: Path) -> None:
+    """Removes the gauges of dead workers, and keeps their counters."""
     for file in directory.glob("gauge_live*_*.db"):
-        if (found := re.search(r"_(\d+)\.db$", file.name)) and not _lives(int(found[1])):
-            with suppress(FileNotFoundError):  # another worker was asked at the same time
-                mark_process_dead(int(found[1]), str(directory))
+        if (match := re.search(r"_(\d+)\.db$", file.name)) and not _is_alive(int(match[1])):
+            with suppress(FileNotFoundError):  # another worker may do the same
+                mark_process_dead(int(match[1]), str(directory))
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -6,10 +6,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from common.telemetry import request_id, traces
 
 
-class Watched:
-    """Gives every request its id, and each POST to a path of `traced`, or below one, a span; outside of all else.
+class TelemetryMiddleware:
+    """The outermost middleware: gives every request an id, and each POST to a path of `traced` or below a span.
 
-    What is below a path is named by users, and not traced.
+    The span has only the path of `traced`, because the rest may be chosen by users.
     """
 
     def __init__(self, app: ASGIApp, *, traced: Sequence[str]) -> None:
@@ -21,23 +21,23 @@ class Watched:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        asked = request_id.taken_or_made(headers.get(request_id.HEADER, "").strip())
-        token = request_id.current.set(asked)
-        answer_header = (request_id.HEADER.encode(), asked.encode())
+        id_ = request_id.accept_or_create(headers.get(request_id.HEADER, "").strip())
+        token = request_id.current.set(id_)
+        id_header = (request_id.HEADER.encode(), id_.encode())
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), answer_header]}
+                message = {**message, "headers": [*message.get("headers", ()), id_header]}
                 traces.annotate({"http.response.status_code": message["status"]})
             await send(message)
 
         try:
-            place = next((path for path in self._traced if f"{scope['path']}/".startswith(f"{path}/")), None)
-            if scope["method"] != "POST" or place is None:
+            traced_path = next((path for path in self._traced if f"{scope['path']}/".startswith(f"{path}/")), None)
+            if scope["method"] != "POST" or traced_path is None:
                 await self._app(scope, receive, send_with_id)
                 return
-            said = {"http.request.method": "POST", "url.path": place, "todo.request_id": asked}
-            with traces.span(f"POST {place}", said, kind="SERVER", parent=headers):
+            attributes = {"http.request.method": "POST", "url.path": traced_path, "todo.request_id": id_}
+            with traces.span(f"POST {traced_path}", attributes, kind="SERVER", parent=headers):
                 await self._app(scope, receive, send_with_id)
         finally:
             request_id.current.reset(token)

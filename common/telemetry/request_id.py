@@ -1,4 +1,4 @@
-"""The id by which one request is found in the logs of both services."""
+"""The id of a request, the same in the logs of all services."""
 
 import re
 import secrets
@@ -9,9 +9,9 @@ HEADER = "x-request-id"
 current: ContextVar[str | None] = ContextVar("request_id", default=None)
 """None outside of any request."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-def taken_or_made(given: str) -> str:
-    """What the caller sent, if it is a plain short token; what else it may be does not belong in a log."""
-    return given if _PLAIN.fullmatch(given) else secrets.token_hex(8)
+def accept_or_create(sent: str) -> str:
+    """Returns the id that the caller sent if it is fit for a log, else a new one."""
+    return sent if _ACCEPTED.fullmatch(sent) else secrets.token_hex(8)

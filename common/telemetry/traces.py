@@ -1,14 +1,14 @@
-"""Spans at the few places that matter. Without an endpoint nothing is loaded, and every function returns at once."""
+"""OpenTelemetry spans. Without an endpoint OpenTelemetry is not imported and these functions do nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-    from common.telemetry.tracing import Current, Tracing
+    from common.telemetry.tracing import Tracing
 
 Kind = Literal["INTERNAL", "SERVER", "CLIENT"]
 Attributes = Mapping[str, str | int | float]
@@ -18,8 +18,8 @@ _OFF = nullcontext()
 
 
 @asynccontextmanager
-async def exporting(service: str, endpoint: str | None) -> AsyncIterator[None]:
-    """Trace while the block runs, if there is an endpoint."""
+async def export_traces(service: str, endpoint: str | None) -> AsyncIterator[None]:
+    """Exports spans while the block runs, if there is an endpoint."""
     global _tracing
     if endpoint is None:
         yield
@@ -36,28 +36,27 @@ async def exporting(service: str, endpoint: str | None) -> AsyncIterator[None]:
 
 def span(
     name: str, attributes: Attributes | None = None, *, kind: Kind = "INTERNAL", parent: Mapping[str, str] | None = None
-) -> "nullcontext[None] | Current":
-    """The current span while a block runs, with or without `async`; `parent` are a request's headers."""
-    return _OFF if _tracing is None else _tracing.current(name, attributes, kind, parent)
+) -> AbstractContextManager[None]:
+    """Makes a new span the current one while a block runs; `parent` are the headers of a request."""
+    return _OFF if _tracing is None else _tracing.span(name, attributes, kind, parent)
 
 
-def begin(name: str, attributes: Attributes | None = None, *, kind: Kind = "INTERNAL") -> "Span | None":
-    """A span that is ended by hand and never the current one; None when nobody is told of it."""
-    return None if _tracing is None else _tracing.start(name, attributes, kind)
+def start_span(name: str, attributes: Attributes | None = None, *, kind: Kind = "INTERNAL") -> "Span | None":
+    """Returns a span that the caller ends and that is never the current one; None without tracing."""
+    return None if _tracing is None else _tracing.start_span(name, attributes, kind)
 
 
 def annotate(attributes: Attributes) -> None:
-    """Say more of the current span."""
     if _tracing is not None:
         _tracing.annotate(attributes)
 
 
-def statement(text: str) -> None:
-    """Note in the current span a statement, which holds no values."""
+def record_statement(text: str) -> None:
+    """Adds an SQL statement, without its values, to the current span."""
     if _tracing is not None:
-        _tracing.statement(text)
+        _tracing.record_statement(text)
 
 
 def headers() -> dict[str, str]:
-    """What tells another service which span its own belong to."""
+    """Returns the headers by which another service continues the current trace."""
     return {} if _tracing is None else _tracing.headers()

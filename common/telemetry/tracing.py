@@ -1,9 +1,9 @@
-"""The part of `common.telemetry.traces` that needs OpenTelemetry's SDK, loaded only when there is an endpoint."""
+"""The part of `common.telemetry.traces` that needs OpenTelemetry's SDK; it is imported only if there is an endpoint."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from threading import Timer
-from typing import Any
 
 from opentelemetry.context import attach, detach
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -16,34 +16,47 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from common.telemetry.traces import Attributes, Kind
 
 _PROPAGATOR = TraceContextTextMapPropagator()
-_LAST_SECONDS = 2.0
+_SHUT_DOWN_SECONDS = 2.0
 
 
 class Tracing:
-    """Sends spans to the endpoint that OTEL_EXPORTER_OTLP_ENDPOINT names; the SDK reads what else OTEL_* says."""
+    """Sends spans to OTEL_EXPORTER_OTLP_ENDPOINT; the SDK reads the other OTEL_* variables, too."""
 
     def __init__(self, service: str) -> None:
         resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", service)})
         self._provider = TracerProvider(resource=resource)
         self._exporter = OTLPSpanExporter()
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
-        # Not the global provider's: libraries would add spans that quote what people wrote in their errors.
+        # Not the global provider, to which libraries would add spans with errors that quote what users wrote.
         self._tracer = self._provider.get_tracer("todo-assistant")
 
-    def start(
+    def start_span(
         self, name: str, attributes: Attributes | None, kind: Kind, parent: Mapping[str, str] | None = None
     ) -> Span:
         context = None if parent is None else _PROPAGATOR.extract(parent)
         return self._tracer.start_span(name, context, kind=SpanKind[kind], attributes=attributes)
 
-    def current(self, *described: Any) -> "Current":
-        return Current(self.start(*described))
+    @contextmanager
+    def span(
+        self, name: str, attributes: Attributes | None, kind: Kind, parent: Mapping[str, str] | None
+    ) -> Iterator[None]:
+        span = self.start_span(name, attributes, kind, parent)
+        token = attach(set_span_in_context(span))
+        try:
+            yield
+        except BaseException as error:
+            span.set_attribute("error.type", type(error).__qualname__)  # its message may quote what users wrote
+            span.set_status(StatusCode.ERROR)
+            raise
+        finally:
+            detach(token)
+            span.end()
 
     def annotate(self, attributes: Attributes) -> None:
         if (span := get_current_span()).is_recording():  # it may have ended
             span.set_attributes(attributes)
 
-    def statement(self, text: str) -> None:
+    def record_statement(self, text: str) -> None:
         get_current_span().add_event("statement", {"db.query.text": text})
 
     def headers(self) -> dict[str, str]:
@@ -52,36 +65,8 @@ class Tracing:
         return carrier
 
     def shut_down(self) -> None:
-        """Send what is left; an endpoint that is away does not hold the end up for long."""
-        give_up = Timer(_LAST_SECONDS, self._exporter.shutdown)
+        """Sends the remaining spans, for at most two seconds."""
+        give_up = Timer(_SHUT_DOWN_SECONDS, self._exporter.shutdown)
         give_up.start()
         self._provider.shutdown()
         give_up.cancel()
-
-
-class Current:
-    """Makes a span the current one while a block runs, with or without `async`, and ends it."""
-
-    def __init__(self, span: Span) -> None:
-        self._span = span
-
-    def __enter__(self) -> None:
-        self._token = attach(set_span_in_context(self._span))
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        detach(self._token)
-        if error is not None:
-            failed(self._span, error)
-        self._span.end()
-
-    async def __aenter__(self) -> None:
-        self.__enter__()
-
-    async def __aexit__(self, *raised: Any) -> None:
-        self.__exit__(*raised)
-
-
-def failed(span: Span, error: BaseException) -> None:
-    """Say that it failed, and by the kind of error only."""
-    span.set_attribute("error.type", type(error).__qualname__)
-    span.set_status(StatusCode.ERROR)

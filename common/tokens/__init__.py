@@ -1,28 +1,28 @@
-"""The contract of the two services beside the tool schemas: which tokens hold, and how ours are made. No settings."""
+"""Checks access tokens and creates those of the backend; they are part of the contract between the services."""
 
 from common.tokens.access_tokens import (
     BACKEND,
     ISSUER,
+    AccessTokenVerifier,
     Keys,
     SharedSecret,
-    Tokens,
     is_from_backend,
     is_user_id,
     make_call_token,
     make_token,
 )
-from common.tokens.key_set import KeySet, unprotected
+from common.tokens.key_set import KeySet, find_key_url_warning
 
 __all__ = [
     "BACKEND",
     "ISSUER",
+    "AccessTokenVerifier",
     "KeySet",
     "Keys",
     "SharedSecret",
-    "Tokens",
+    "find_key_url_warning",
     "is_from_backend",
     "is_user_id",
     "make_call_token",
     "make_token",
-    "unprotected",
 ]

@@ -1,6 +1,6 @@
-"""Access tokens: making our own, and checking those of any issuer.
+"""Creates our own access tokens, and verifies those of any issuer.
 
-The issuer that a token names decides by which key it is checked, and the key by which algorithm.
+The issuer that a token names determines the key, and the key determines the algorithm.
 """
 
 import time
@@ -13,7 +13,7 @@ from jwt.utils import base64url_encode
 from common.text import is_storable
 
 LEEWAY_SECONDS = 10
-LONGEST_SUBJECT = 200
+MAX_SUBJECT_LENGTH = 200
 _REQUIRED = ["exp", "sub", "iss", "aud"]
 _TIMES = ("exp", "iat", "nbf")
 _YEAR_10000 = 253_402_300_800
@@ -21,7 +21,7 @@ _YEAR_10000 = 253_402_300_800
 
 class Keys(Protocol):
     async def find(self, header: dict[str, Any], /) -> jwt.PyJWK | None:
-        """The key that a token with this header must be signed with."""
+        """Returns the key that a token with this header must be signed with."""
         ...
 
 
@@ -33,23 +33,23 @@ class SharedSecret:
         return self._key
 
 
-class Tokens:
+class AccessTokenVerifier:
     """Accepts tokens for one audience, each signed with a key of the issuer it names."""
 
     def __init__(self, issuers: Mapping[str, Keys], *, audience: str) -> None:
         self._issuers = issuers
         self._audience = audience
 
-    async def claims(self, token: str) -> dict[str, Any]:
-        """The claims of a token that holds, `sub` and `exp` among them; raises `jwt.PyJWTError`."""
+    async def verify(self, token: str) -> dict[str, Any]:
+        """Returns the claims of a valid token, `sub` and `exp` among them; raises `jwt.PyJWTError`."""
         try:
-            return await self._claims(token)
+            return await self._verify(token)
         except jwt.PyJWTError:
             raise
-        except Exception as error:  # noqa: BLE001 - a stranger's bytes: what libraries raise for them is a refusal
+        except Exception as error:  # noqa: BLE001 - libraries raise anything for arbitrary bytes
             raise jwt.DecodeError(f"The token cannot be checked: {type(error).__name__}") from None
 
-    async def _claims(self, token: str) -> dict[str, Any]:
+    async def _verify(self, token: str) -> dict[str, Any]:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
         issuer = unverified["payload"].get("iss")
         keys = self._issuers.get(issuer) if isinstance(issuer, str) else None
@@ -58,7 +58,7 @@ class Tokens:
         key = await keys.find(unverified["header"])
         if key is None:
             raise jwt.InvalidKeyError("No key of the issuer matches")
-        # A key is bound to its algorithm: what the token's header says cannot change it.
+        # The key determines the algorithm, never the header of the token.
         claims = jwt.decode(
             token,
             key,
@@ -82,9 +82,9 @@ def _is_time(value: Any) -> bool:
 
 
 def is_user_id(subject: str) -> bool:
-    """Whether a token may name somebody so: one visible line of at most 200 characters, which PostgreSQL can store."""
+    """Whether it is one visible line of at most 200 characters that PostgreSQL can store."""
     is_visible = any(c.isprintable() and not c.isspace() for c in subject)
-    return len(subject) <= LONGEST_SUBJECT and is_storable(subject) and is_visible
+    return len(subject) <= MAX_SUBJECT_LENGTH and is_storable(subject) and is_visible
 
 
 ISSUER = "todo-assistant"
@@ -92,16 +92,16 @@ BACKEND = "todo-assistant/backend"
 
 
 def make_token(secret: str, subject: str, *, audience: str, expires: int, **claims: Any) -> str:
-    """A token of our own (HS256) that one of the services checks; `expires` is Unix time."""
-    own = {"iss": ISSUER, "sub": subject, "aud": audience, "iat": int(time.time()), "exp": expires}
-    return jwt.encode(claims | own, secret, algorithm="HS256")
+    """Creates a token (HS256) for one of our services; `expires` is Unix time."""
+    standard_claims = {"iss": ISSUER, "sub": subject, "aud": audience, "iat": int(time.time()), "exp": expires}
+    return jwt.encode(claims | standard_claims, secret, algorithm="HS256")
 
 
 def make_call_token(secret: str, subject: str, *, audience: str, expires: int) -> str:
-    """What the backend sends with a tool call for somebody: it says that the backend acts (RFC 8693, section 4.1)."""
+    """Creates the token of a tool call, which says that the backend acts for the user (RFC 8693, section 4.1)."""
     return make_token(secret, subject, audience=audience, expires=expires, act={"sub": BACKEND})
 
 
 def is_from_backend(claims: Mapping[str, Any]) -> bool:
-    """Whether a token that holds was made by the backend for a call of its own, not for a user to keep."""
+    """Whether a valid token was created by the backend for one call, and not for a user by `./todo token`."""
     return claims.get("iss") == ISSUER and claims.get("act") == {"sub": BACKEND}

@@ -17,26 +17,26 @@ from common.tls import tls_context
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
-_FRESH_SECONDS = 600  # for which keys are used without asking again
-_PAUSE_SECONDS = 5  # between two requests for a key that is not there
-_AWAY_SECONDS = 30  # between two requests while a known key can be used although the address does not answer
+_FRESH_SECONDS = 600  # keys are used for so long without fetching them again
+_PAUSE_SECONDS = 5  # between two requests for an unknown key
+_RETRY_SECONDS = 30  # between two requests while a known key can be used although the address does not answer
 _TIMEOUT_SECONDS = 5
-_MOST_ENTRIES = 100
-_MOST_NAMED = 5  # of those that cannot be used
-_LONGEST_NUMBER = 2_000  # characters of base64; a modulus of 8,192 bits has 1,366
+_MAX_ENTRIES = 100
+_MAX_LOGGED = 5  # unusable keys in a log line
+_MAX_VALUE_LENGTH = 2_000  # characters of base64; a modulus of 8,192 bits has 1,366
 _RSA_BITS = range(2048, 8192 + 1)
 
 
 class KeySet:
-    """Keys behind a JWKS URL, fetched again when they are not fresh or a token names another one.
+    """The keys at a JWKS URL. They are fetched again after ten minutes or when a token names an unknown key.
 
-    While the address does not answer, they are used up to their maximum age.
+    While the address does not answer, they are used until they reach their maximum age.
     """
 
     def __init__(self, url: str, *, max_age_seconds: float = 14_400) -> None:
         self._max_age_seconds = max_age_seconds
-        # Without its own cache, which stops using keys when they are to be fetched again, and in which one odd entry
-        # fails the whole set. It follows no redirects, which would choose whose keys are accepted (PyJWT 2.15).
+        # Without its own cache, which drops keys when they are to be fetched again, and where one invalid entry fails
+        # the whole set. PyJWT 2.15 follows no redirects, which could lead to keys of somebody else.
         self._client = jwt.PyJWKClient(url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS, ssl_context=tls_context())
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="key-set")
         self._refresh = SingleFlight(self._fetch)
@@ -44,10 +44,9 @@ class KeySet:
         self._fetched_at = self._tried_at = float("-inf")
 
     async def find(self, header: dict[str, Any]) -> jwt.PyJWK | None:
-        """Returns the one key that a token with this header can be signed with."""
         key = self._get(header)
         if key is None or self._age(self._fetched_at) > _FRESH_SECONDS:
-            if self._age(self._tried_at) > (_AWAY_SECONDS if key else _PAUSE_SECONDS) or self._refresh.is_running:
+            if self._age(self._tried_at) > (_RETRY_SECONDS if key else _PAUSE_SECONDS) or self._refresh.is_running:
                 await self._refresh()
             key = self._get(header)
         return key
@@ -69,30 +68,30 @@ class KeySet:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 document = await asyncio.get_running_loop().run_in_executor(self._thread, self._client.fetch_data)
             self._keys, unusable = _read_keys(document["keys"])
-        except Exception as error:  # noqa: BLE001 - whatever the provider sends, the next fetch goes on
+        except Exception as error:  # noqa: BLE001 - the provider may send anything; the next fetch tries again
             log.warning("the keys at AUTH_JWKS_URL cannot be read: %s", type(error).__name__)
             return
         self._fetched_at = began
         if not self._keys:
             log.warning("AUTH_JWKS_URL has no key for %s", ", ".join(ALGORITHMS))
         if unusable:
-            log.warning("AUTH_JWKS_URL has keys that cannot be used: %s", "; ".join(unusable[:_MOST_NAMED]))
+            log.warning("AUTH_JWKS_URL has keys that cannot be used: %s", "; ".join(unusable[:_MAX_LOGGED]))
 
 
 def _read_keys(entries: list[Any]) -> tuple[list[jwt.PyJWK], list[str]]:
-    """The keys that may check tokens, each for one algorithm, and what cannot be used and why.
+    """Returns the keys that may check tokens, each for one algorithm, and why others cannot be used.
 
-    Entries for something else are ignored (RFC 7517, section 4); of different keys with one name none is used.
+    Entries for other purposes are ignored (RFC 7517, section 4), and so are different keys with the same name.
     """
     keys: dict[tuple[Any, ...], list[jwt.PyJWK]] = {}
-    distinct = [entry for nth, entry in enumerate(entries[:_MOST_ENTRIES]) if entry not in entries[:nth]]
+    distinct = [entry for nth, entry in enumerate(entries[:_MAX_ENTRIES]) if entry not in entries[:nth]]
     unusable: list[str] = []
     for entry in distinct:
         kid = entry.get("kid") if isinstance(entry, dict) else None
         try:
             if key := _read_key(entry):
                 keys.setdefault((kid or object(), key.algorithm_name), []).append(key)
-        except Exception as error:  # noqa: BLE001 - an entry of somebody else: whatever libraries raise
+        except Exception as error:  # noqa: BLE001 - libraries raise anything for an arbitrary entry
             unusable.append(f"kid {ascii(kid)[:40]}: {error if isinstance(error, _Unusable) else type(error).__name__}")
     unusable += [
         f"kid {ascii(kid)[:40]}: {len(same)} different keys" for (kid, _), same in keys.items() if len(same) > 1
@@ -105,7 +104,7 @@ class _Unusable(Exception):
 
 
 def _read_key(entry: Any) -> jwt.PyJWK | None:
-    """The key of an entry, or None for one that is not for checking signatures."""
+    """Returns None for an entry that is not for checking signatures."""
     if not isinstance(entry, dict):
         raise _Unusable("not an object")
     if entry.get("use", "sig") != "sig":
@@ -114,7 +113,7 @@ def _read_key(entry: Any) -> jwt.PyJWK | None:
         return None
     if "d" in entry:
         raise _Unusable("its private part is published")
-    if any(isinstance(value, str) and len(value) > _LONGEST_NUMBER for value in entry.values()):
+    if any(isinstance(value, str) and len(value) > _MAX_VALUE_LENGTH for value in entry.values()):
         raise _Unusable("too long")
     key = jwt.PyJWK.from_dict(entry)
     if key.algorithm_name not in ALGORITHMS:
@@ -124,12 +123,12 @@ def _read_key(entry: Any) -> jwt.PyJWK | None:
     return key
 
 
-def unprotected(url: str) -> str | None:
-    """The warning about an address whose answers can be forged on their way, or None."""
+def find_key_url_warning(url: str) -> str | None:
+    """Returns a warning about an address whose responses can be forged on the network."""
     parsed = urlsplit(url)
     if parsed.scheme == "https" or parsed.hostname == "localhost":
         return None
-    with suppress(ValueError):  # a name
+    with suppress(ValueError):  # a host name
         if ip_address(parsed.hostname or "").is_loopback:
             return None
     return (

@@ -1,1 +1,1 @@
-"""What the services that offer tools over MCP share: HTTP, tokens, tool calls, errors, overrides of FastMCP."""
+"""The parts of an MCP server: HTTP, tokens, tool calls, errors, and overrides of FastMCP."""

@@ -15,13 +15,13 @@ from starlette.types import ASGIApp
 
 from common.single_flight import SingleFlight
 from common.telemetry import metrics
-from common.telemetry.middleware import Watched
-from common.tool_server.overrides import McpEdge, keep_schemas
+from common.telemetry.middleware import TelemetryMiddleware
+from common.tool_server.overrides import McpHttpMiddleware, keep_schemas
 
 Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
 
 
-def http_app(
+def create_http_app(
     server: FastMCP,
     tools: Sequence[Tool],
     *,
@@ -32,9 +32,9 @@ def http_app(
     prepare: Callable[[ASGIApp], Awaitable[None]] | None = None,
     observe: Callable[[], object] = lambda: None,
 ) -> ASGIApp:
-    """The server at /mcp, with /health, /ready and /metrics; `prepare` runs before anything is served.
+    """Serves `server` at /mcp, with /health, /ready and /metrics.
 
-    `observe` is called before the metrics are read.
+    `prepare` runs before the first request, `observe` whenever the metrics are read.
     """
     keep_schemas(server, tools)
     _add_probes(server, ready, observe)
@@ -48,8 +48,8 @@ def http_app(
         middleware=[*_cors(allowed_origins), *middleware],
     )
     if prepare is not None:
-        app.router.lifespan_context = _prepared(app.router.lifespan_context, prepare)
-    return Watched(McpEdge(app), traced=["/mcp"])
+        app.router.lifespan_context = _prepare_first(app.router.lifespan_context, prepare)
+    return TelemetryMiddleware(McpHttpMiddleware(app), traced=["/mcp"])
 
 
 def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]) -> None:
@@ -57,20 +57,20 @@ def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]
     async def health(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
-    look = SingleFlight(ready)
+    check = SingleFlight(ready)
 
     @server.custom_route("/ready", methods=["GET"])
     async def readiness(_: Request) -> JSONResponse:
-        return await look()
+        return await check()
 
     @server.custom_route("/metrics", methods=["GET"])
     async def prometheus(_: Request) -> Response:
         observe()
-        return metrics.response()
+        return metrics.render_metrics()
 
 
 def _cors(origins: Sequence[str]) -> list[Middleware]:
-    """The guard lets pages of these origins ask; this lets them read the answer."""
+    # FastMCP accepts requests of these origins; these headers let the browser show them the responses.
     if not origins:
         return []
     return [
@@ -84,12 +84,12 @@ def _cors(origins: Sequence[str]) -> list[Middleware]:
     ]
 
 
-def _prepared(
-    started: Callable[[Any], AbstractAsyncContextManager[Any]], prepare: Callable[[ASGIApp], Awaitable[None]]
+def _prepare_first(
+    lifespan_context: Callable[[Any], AbstractAsyncContextManager[Any]], prepare: Callable[[ASGIApp], Awaitable[None]]
 ) -> Callable[[Starlette], AbstractAsyncContextManager[Any]]:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Any]:
-        async with started(app) as state:
+        async with lifespan_context(app) as state:
             await prepare(app)
             yield state
 

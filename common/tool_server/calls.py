@@ -1,4 +1,4 @@
-"""What every tool call passes: the rate limit, cancellation, sentences for errors, one log line and the metrics."""
+"""The middleware of every tool call: rate limit, cancellation, errors as sentences, one log line and metrics."""
 
 import asyncio
 import hashlib
@@ -24,15 +24,15 @@ from common.rate_limit import RateLimit
 from common.telemetry import metrics, traces
 from common.telemetry.logs import fields
 from common.text import is_storable
-from common.tool_server.refusals import (
+from common.tool_server.errors import (
     ArgumentsInvalid,
     CallCancelled,
+    CallError,
     MetaInvalid,
-    Refusal,
     TooFast,
     Unavailable,
     UnknownTool,
-    shown,
+    to_printable,
 )
 
 log = logging.getLogger(__name__)
@@ -40,16 +40,16 @@ log = logging.getLogger(__name__)
 CALLS = Histogram(
     "todo_tool_call_seconds", "Tool calls, from request to result", ["tool", "outcome"], buckets=metrics.SECONDS
 )
-_KIND = "todo/refusal"  # in the result's _meta
+_KIND = "todo/refusal"  # in the _meta of a failed result
 
 
 @dataclass(eq=False)
-class ToolCall:
-    """A call that is being worked on; it can be cancelled until it commits."""
+class RunningCall:
+    """A tool call in progress, which can be cancelled until it commits."""
 
     tool: str
     task: asyncio.Task[Any]
-    owner: str | None = None  # known once the caller was checked
+    owner: str | None = None  # None until the caller is verified
     began: float = field(default_factory=time.perf_counter)
     is_committing: bool = False
     is_cancelled: bool = False
@@ -59,21 +59,21 @@ class ToolCall:
             self.is_cancelled = self.task.cancel()
 
 
-current: ContextVar[ToolCall | None] = ContextVar("tool_call", default=None)
-calls_of_request: ContextVar[set[ToolCall] | None] = ContextVar("calls_of_request", default=None)
-"""The calls of the HTTP request in hand; the MCP SDK hands no request through to its tools."""
+current: ContextVar[RunningCall | None] = ContextVar("tool_call", default=None)
+calls_of_request: ContextVar[set[RunningCall] | None] = ContextVar("calls_of_request", default=None)
+"""The tool calls of the current HTTP request; the MCP SDK does not pass the request to its tools."""
 
 
-def committing() -> None:
-    """From here on the call in hand is not cancelled any more: nobody could say whether it had happened."""
+def mark_committing() -> None:
+    """Protects the current call from cancellation, because it would be unknown whether it was committed."""
     if (call := current.get()) is not None:
         call.is_committing = True
 
 
 class ToolCalls(Middleware):
-    """The outermost middleware of calls. `explain` makes a sentence of an error that is not the caller's fault.
+    """The outermost middleware of tool calls. `explain` turns an unexpected error into a sentence.
 
-    `rules` complete the sentence "<argument> must be …", for all tools or for `tool.argument`.
+    `rules` complete the sentence "<argument> must be …"; their keys are `argument` or `tool.argument`.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class ToolCalls(Middleware):
         schemas: Mapping[str, Mapping[str, Any]],
         *,
         rules: Mapping[str, str],
-        explain: Callable[[Exception], Refusal],
+        explain: Callable[[Exception], CallError],
         per_minute: int | None = None,
     ) -> None:
         self._schemas = schemas
         self._rules = rules
         self._explain = explain
         self._limit = RateLimit(per_minute)
-        self._running: dict[str, list[ToolCall]] = {}
+        self._running: dict[str, list[RunningCall]] = {}
         self.is_reporting = True
         """Whether calls are logged and counted."""
 
@@ -100,56 +100,58 @@ class ToolCalls(Middleware):
         name, task = context.message.name, asyncio.current_task()
         assert context.fastmcp_context is not None
         assert task is not None
-        call = ToolCall(name if name in self._schemas else "unknown", task)
-        with self._registered(call, name_call(context.fastmcp_context.request_id)):
+        call = RunningCall(name if name in self._schemas else "unknown", task)
+        with self._register(call, name_call(context.fastmcp_context.request_id)):
             try:
-                with _reported(call) if self.is_reporting else nullcontext():
-                    if wait := self._limit.wait(user_of_request() or ""):
+                with _report(call) if self.is_reporting else nullcontext():
+                    if wait := self._limit.wait(get_user_id() or ""):
                         raise TooFast(seconds=math.ceil(wait))
-                    return await self._make(context, call_next)
+                    return await self._run(context, call_next)
             except asyncio.CancelledError:
-                # As asyncio.timeout does it: only our own cancellation ends here.
+                # Like asyncio.timeout: only our own cancellation is handled here.
                 if not call.is_cancelled or task.uncancel() > 0:
                     raise
-                refusal: Refusal = CallCancelled()
-            except Refusal as error:
-                refusal = error
-        return ToolResult(content=str(refusal), meta={_KIND: refusal.kind}, is_error=True)
+                failure: CallError = CallCancelled()
+            except CallError as error:
+                failure = error
+        return ToolResult(content=str(failure), meta={_KIND: failure.kind}, is_error=True)
 
-    async def _make(
+    async def _run(
         self,
         context: MiddlewareContext[CallToolRequestParams],
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        """Turns what FastMCP itself raises into sentences that say what is allowed."""
+        """Replaces FastMCP's errors by sentences that say what is allowed."""
         name = context.message.name
         try:
             return await call_next(context)
         except NotFoundError:
-            raise UnknownTool(name=shown(name), known=", ".join(self._schemas)) from None
+            raise UnknownTool(name=to_printable(name), known=", ".join(self._schemas)) from None
         except ValidationError as error:
             if not isinstance(cause := error.__cause__, PydanticError):
                 raise
-            raise ArgumentsInvalid(problems="; ".join(self._problems(name, cause))) from None
+            raise ArgumentsInvalid(problems="; ".join(self._describe_problems(name, cause))) from None
         except ToolError as error:
             # FastMCP wraps what a tool raised once, and what a dependency of it raised twice; it logs nothing here.
             cause = error.__cause__
-            refusal = next((e for e in (cause, cause and cause.__cause__) if isinstance(e, Refusal)), None)
-            if refusal is None and isinstance(cause, Exception):
-                refusal = self._explain(cause)
-            if refusal is None:
+            failure = next((e for e in (cause, cause and cause.__cause__) if isinstance(e, CallError)), None)
+            if failure is None and isinstance(cause, Exception):
+                failure = self._explain(cause)
+            if failure is None:
                 raise
-            raise refusal from None
+            raise failure from None
 
-    def _problems(self, tool: str, error: PydanticError) -> list[str]:
-        """One clause for each argument that is wrong."""
+    def _describe_problems(self, tool: str, error: PydanticError) -> list[str]:
+        """Returns one clause for each invalid argument."""
         clauses: dict[str, str] = {}
-        known = list(self._schemas[tool]["properties"])
+        arguments = list(self._schemas[tool]["properties"])
         for problem in error.errors(include_url=False, include_input=False, include_context=False):
             argument = str(problem["loc"][0]) if problem["loc"] else ""
             rule = self._rules.get(f"{tool}.{argument}") or self._rules.get(argument)
-            if argument not in known:
-                clauses[argument] = f"{tool} has no argument {shown(argument)!r}; its arguments are {', '.join(known)}"
+            if argument not in arguments:
+                clauses[argument] = (
+                    f"{tool} has no argument {to_printable(argument)!r}; its arguments are {', '.join(arguments)}"
+                )
             elif problem["type"].startswith("missing"):
                 clauses[argument] = f"{argument} is required and must be {rule}"
             else:
@@ -157,17 +159,17 @@ class ToolCalls(Middleware):
         return list(clauses.values())
 
     def cancel(self, name: str) -> bool:
-        """Cancels the call of this name; returns whether this process has it.
+        """Cancels the call of this name and returns whether this process has it.
 
-        Without sessions two clients of a user may use the same id: then nobody knows which is meant, and none ends.
+        Without sessions two clients of a user may use the same id: then it is unclear which is meant, and none ends.
         """
-        same = self._running.get(name, [])
-        if len(same) == 1:
-            same[0].cancel()
-        return bool(same)
+        calls = self._running.get(name, [])
+        if len(calls) == 1:
+            calls[0].cancel()
+        return bool(calls)
 
     @contextmanager
-    def _registered(self, call: ToolCall, name: str) -> Iterator[None]:
+    def _register(self, call: RunningCall, name: str) -> Iterator[None]:
         of_request = calls_of_request.get()
         same_name = self._running.setdefault(name, [])
         same_name.append(call)
@@ -186,8 +188,8 @@ class ToolCalls(Middleware):
 
 
 @contextmanager
-def _reported(call: ToolCall) -> Iterator[None]:
-    """One log line and one observation, without arguments and results."""
+def _report(call: RunningCall) -> Iterator[None]:
+    """Writes one log line and counts the call, without its arguments and result."""
     error: BaseException | None = None
     try:
         with traces.span(f"tool {call.tool}", {"gen_ai.tool.name": call.tool}):
@@ -196,18 +198,18 @@ def _reported(call: ToolCall) -> Iterator[None]:
         error = raised
         raise
     finally:
-        seconds, outcome = time.perf_counter() - call.began, _outcome(error)
+        seconds, outcome = time.perf_counter() - call.began, _get_outcome(error)
         CALLS.labels(call.tool, outcome).observe(seconds)
         kind = error and type(error).__name__
-        facts = fields(tool=call.tool, owner=call.owner, outcome=outcome, error=kind, seconds=round(seconds, 4))
-        log.info("tool call", extra=facts)
+        extra = fields(tool=call.tool, owner=call.owner, outcome=outcome, error=kind, seconds=round(seconds, 4))
+        log.info("tool call", extra=extra)
 
 
-def _outcome(error: BaseException | None) -> str:
+def _get_outcome(error: BaseException | None) -> str:
     match error:
         case None:
             return "ok"
-        case Refusal() if not isinstance(error, Unavailable):
+        case CallError() if not isinstance(error, Unavailable):
             return "refused"
         case asyncio.CancelledError():
             return "cancelled"
@@ -216,18 +218,18 @@ def _outcome(error: BaseException | None) -> str:
 
 
 def name_call(request_id: object) -> str:
-    """What a call is known by in all processes; it says nothing of the user."""
-    return hashlib.sha256(json.dumps([user_of_request(), str(request_id)]).encode()).hexdigest()
+    """Returns the name of a call in all processes, from which the user cannot be identified."""
+    return hashlib.sha256(json.dumps([get_user_id(), str(request_id)]).encode()).hexdigest()
 
 
-def user_of_request() -> str | None:
-    """Whose token the request carries; None where nobody signs in."""
+def get_user_id() -> str | None:
+    """Returns the user of the request's token, or None without sign-in."""
     token = get_access_token()
     return token.subject if token else None
 
 
-def read_label(meta: Mapping[str, Any], name: str, *, longest: int) -> str | None:
-    """A text of one line of a call's metadata, None where there is none; raises `MetaInvalid`."""
+def read_meta_text(meta: Mapping[str, Any], name: str, *, longest: int) -> str | None:
+    """Returns a one-line text of a call's metadata, or None if it is missing; raises `MetaInvalid`."""
     value = meta.get(name)
     if value is None:
         return None

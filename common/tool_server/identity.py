@@ -1,4 +1,4 @@
-"""Whose request it is: a bearer token, and what is answered without one that holds."""
+"""Bearer tokens, and the response to a request without a valid one."""
 
 import logging
 from collections.abc import Callable
@@ -11,26 +11,24 @@ from pydantic import AnyHttpUrl
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from common.tokens import Tokens
-from common.tool_server.refusals import shown
+from common.tokens import AccessTokenVerifier
+from common.tool_server.errors import to_printable
 
 log = logging.getLogger(__name__)
 
-_REFUSAL = {"error": "invalid_token", "error_description": "This MCP server needs a valid bearer token."}
+_RESPONSE = {"error": "invalid_token", "error_description": "This MCP server needs a valid bearer token."}
 
 
-class Verifier(TokenVerifier):
-    """FastMCP's view of the tokens that a server accepts."""
-
-    def __init__(self, tokens: Tokens) -> None:
+class BearerTokenVerifier(TokenVerifier):
+    def __init__(self, tokens: AccessTokenVerifier) -> None:
         super().__init__()
         self._tokens = tokens
 
     async def verify_token(self, token: str) -> AccessToken | None:
         try:
-            claims = await self._tokens.claims(token)
+            claims = await self._tokens.verify(token)
         except jwt.PyJWTError as error:
-            log.info("rejected a token: %s", shown(str(error) or type(error).__name__, longest=120))
+            log.info("rejected a token: %s", to_printable(str(error) or type(error).__name__, longest=120))
             return None
         return AccessToken(
             token=token,
@@ -43,7 +41,10 @@ class Verifier(TokenVerifier):
 
 
 class RequireToken:
-    """Answers all on guarded paths without a valid token with one 401; FastMCP's own differ by method and reason."""
+    """Answers requests on guarded paths without a valid token with 401; FastMCP's own responses differ by method.
+
+    With `optional`, requests without any token pass.
+    """
 
     def __init__(
         self,
@@ -53,7 +54,6 @@ class RequireToken:
         metadata_of: str | None = None,
         optional: bool = False,
     ) -> None:
-        """With `optional`, what carries no token at all passes."""
         self._app = app
         self._guards = guards
         self._optional = optional
@@ -65,11 +65,10 @@ class RequireToken:
         guarded = scope["type"] == "http" and self._guards(scope["path"])
         if not guarded or isinstance(scope.get("user"), AuthenticatedUser):
             return await self._app(scope, receive, send)
-        sent = any(name == b"authorization" for name, _ in scope["headers"])
-        if self._optional and not sent:
+        has_token = any(name == b"authorization" for name, _ in scope["headers"])
+        if self._optional and not has_token:
             return await self._app(scope, receive, send)
-        # RFC 6750, section 3.1: who has sent no token is told of no error.
-        error = 'error="invalid_token"' if sent else ""
+        error = 'error="invalid_token"' if has_token else ""  # RFC 6750, section 3.1
         challenge = f"Bearer {', '.join(filter(None, (error, self._metadata)))}".strip()
-        refusal = JSONResponse(_REFUSAL, status_code=401, headers={"www-authenticate": challenge})
-        return await refusal(scope, receive, send)
+        response = JSONResponse(_RESPONSE, status_code=401, headers={"www-authenticate": challenge})
+        return await response(scope, receive, send)

@@ -1,4 +1,4 @@
-"""What the MCP SDK leaves open of JSON-RPC: invalid ids, batches, costly bodies, clients that cancel or leave."""
+"""What the MCP SDK does not handle of JSON-RPC: invalid ids, batches, costly bodies, clients that cancel or leave."""
 
 import asyncio
 import json
@@ -12,10 +12,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common import json_body
 from common.rate_limit import RateLimit
-from common.tool_server.calls import ToolCall, ToolCalls, calls_of_request, name_call, user_of_request
+from common.tool_server.calls import RunningCall, ToolCalls, calls_of_request, get_user_id, name_call
 
 _LARGEST_BODY = 4 * 1024 * 1024  # bytes; the SDK rejects what is larger
-_WATCHED_AFTER = 0.05  # seconds: most calls have ended by then, and cost no asyncio task of their own
+_WATCH_AFTER_SECONDS = 0.05  # most calls have ended by then, and need no asyncio task
 _BATCH = "Batches are not supported. Send one JSON-RPC message in each request."
 _NO_ID = "The id of a request must be text or a whole number. Send it again with such an id."
 _REQUESTS_PER_CALL = 4  # clients without a session initialize and list the tools before they call one
@@ -23,7 +23,11 @@ _INVALID, _SERVER_ERROR = -32600, -32000  # JSON-RPC 2.0, section 5.1
 
 
 class JsonRpc:
-    """Rejects what JSON-RPC forbids with a sentence, and ends the calls of a client that cancels or leaves."""
+    """Rejects invalid JSON-RPC with a sentence, and ends the calls of a client that cancels or leaves.
+
+    `per_minute` is the limit of tool calls; that of a user's requests, and of cancellations sent to other processes,
+    follows from it.
+    """
 
     def __init__(
         self,
@@ -33,7 +37,6 @@ class JsonRpc:
         per_minute: int | None,
         notify_others: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """`per_minute` tool calls of one user limit their requests, and the cancellations sent to other processes."""
         self._app = app
         self._requests = RateLimit(per_minute and per_minute * _REQUESTS_PER_CALL)
         self._notifications = RateLimit(per_minute)
@@ -43,16 +46,16 @@ class JsonRpc:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
             return await self._app(scope, receive, send)
-        received = await _read(receive)
+        received = await _receive_body(receive)
         body = b"".join(message.get("body", b"") for message in received)
-        sentence = json_body.problem(body)
+        sentence = json_body.find_problem(body)
         message = None if sentence else _parse(body)
         if sentence := sentence or _find_problem(message):
             return await _reject(400, _INVALID, sentence)(scope, receive, send)
-        if wait := math.ceil(self._requests.wait(user_of_request() or "")):
-            answer_to = message.get("id") if isinstance(message, dict) else None
+        if wait := math.ceil(self._requests.wait(get_user_id() or "")):
+            request_id = message.get("id") if isinstance(message, dict) else None
             sentence = f"Too many requests. Try again in {wait} seconds."
-            return await _reject(429, _SERVER_ERROR, sentence, answer_to, wait)(scope, receive, send)
+            return await _reject(429, _SERVER_ERROR, sentence, request_id, wait)(scope, receive, send)
         if (cancelled := _read_cancellation(message)) is not None:
             await self._cancel(name_call(cancelled.get("requestId")))
         waiting = iter(received)
@@ -60,24 +63,23 @@ class JsonRpc:
         async def replay() -> Message:
             return next(waiting, None) or await receive()
 
-        calls: set[ToolCall] = set()
+        calls: set[RunningCall] = set()
         token = calls_of_request.set(calls)
         try:
-            with _cancel_when_client_leaves(calls, receive) if _is_complete(received[-1]) else nullcontext():
+            with _cancel_when_client_leaves(calls, receive) if _is_body_complete(received[-1]) else nullcontext():
                 await self._app(scope, replay, send)
         finally:
             calls_of_request.reset(token)
 
     async def _cancel(self, name: str) -> None:
-        """Ends the call here, or in the process where it runs."""
         if self._calls.cancel(name) or self._notify_others is None:
             return
-        if not self._notifications.wait(user_of_request() or ""):
+        if not self._notifications.wait(get_user_id() or ""):
             await self._notify_others(name)
 
 
-async def _read(receive: Receive) -> list[Message]:
-    """The messages of the body, up to its end, the client's leaving or the size that the SDK rejects."""
+async def _receive_body(receive: Receive) -> list[Message]:
+    """Returns the messages of the body, at most as many bytes as the SDK accepts."""
     received: list[Message] = []
     size = 0
     while size <= _LARGEST_BODY:
@@ -88,12 +90,12 @@ async def _read(receive: Receive) -> list[Message]:
     return received
 
 
-def _is_complete(last: Message) -> bool:
+def _is_body_complete(last: Message) -> bool:
     return last["type"] == "http.request" and not last.get("more_body", False)
 
 
 def _parse(body: bytes) -> Any:
-    """The JSON of the body; None for what is none, or larger than the SDK reads."""
+    """Returns None for a body that is not JSON or larger than the SDK accepts."""
     try:
         return None if len(body) > _LARGEST_BODY else json.loads(body)
     except (ValueError, RecursionError):
@@ -110,11 +112,11 @@ def _find_problem(message: Any) -> str | None:
 
 
 def _reject(
-    status: int, code: int, sentence: str, answer_to: object = None, retry_seconds: int | None = None
+    status: int, code: int, sentence: str, request_id: object = None, retry_seconds: int | None = None
 ) -> JSONResponse:
     headers = {"Retry-After": str(retry_seconds)} if retry_seconds else {}
     error = {"code": code, "message": sentence}
-    return JSONResponse({"jsonrpc": "2.0", "id": answer_to, "error": error}, status_code=status, headers=headers)
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, status_code=status, headers=headers)
 
 
 def _read_cancellation(message: Any) -> dict[str, Any] | None:
@@ -124,7 +126,7 @@ def _read_cancellation(message: Any) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _cancel_when_client_leaves(calls: set[ToolCall], receive: Receive) -> Iterator[None]:
+def _cancel_when_client_leaves(calls: set[RunningCall], receive: Receive) -> Iterator[None]:
     watch: asyncio.Task[None] | None = None
 
     async def wait_for_disconnect() -> None:
@@ -136,7 +138,7 @@ def _cancel_when_client_leaves(calls: set[ToolCall], receive: Receive) -> Iterat
         nonlocal watch
         watch = asyncio.create_task(wait_for_disconnect())
 
-    timer = asyncio.get_running_loop().call_later(_WATCHED_AFTER, begin)
+    timer = asyncio.get_running_loop().call_later(_WATCH_AFTER_SECONDS, begin)
     try:
         yield
     finally:

@@ -1,13 +1,13 @@
-"""What FastMCP 4.1 and the MCP SDK 2.3 do otherwise than this product needs, each with its reason and its test.
+"""Changes to the behaviour of FastMCP 4.1 and the MCP SDK 2.3, each with its reason and its test.
 
-All else is used as their authors intend. An override goes when its issue is solved.
+Remove an override when its issue is solved.
 """
 
 import logging
 from collections.abc import Sequence
 from typing import Any
 
-import key_value.aio.stores.memory  # noqa: F401 - FastMCP loads it at the first call, which would wait for it
+import key_value.aio.stores.memory  # noqa: F401 - FastMCP would import it during the first call
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool
@@ -23,9 +23,9 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from common.edge import with_headers
+from common.response_headers import add_headers
 from common.telemetry import logs
-from common.tool_server.refusals import shown
+from common.tool_server.errors import to_printable
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ _JSON, _EVENTS = b"application/json", b"text/event-stream"
 QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
 
 
-class Capabilities(Middleware):
-    """Announces tools alone: FastMCP announces log messages, too, which it does not send (PrefectHQ/fastmcp#3446).
+class AnnounceOnlyTools(Middleware):
+    """FastMCP also announces log messages, which it does not send (PrefectHQ/fastmcp#3446).
 
     MCP Inspector then asks for them, and shows an error. tests/mcp/test_wire.py.
     """
@@ -58,30 +58,30 @@ class Capabilities(Middleware):
 
 
 def keep_schemas(server: FastMCP, tools: Sequence[Tool]) -> None:
-    """Without it, the SDK lists all tools at every call of protocol 2026-07-28, to check its Mcp-Param headers.
+    """Spares the SDK from listing all tools at every call of protocol 2026-07-28, to check its Mcp-Param headers.
 
-    `./todo bench`: "tools/call".
+    `./todo bench` measures it as "tools/call".
     """
     server._mcp_server.get_tool_input_schema = {tool.name: tool.parameters for tool in tools}.get
 
 
 def configure_logs(level: str, format: logs.Format) -> None:
-    """Logs of libraries go where ours go, without what quotes users. tests/mcp/test_telemetry.py, test_http.py."""
+    """Formats logs of libraries like ours, and drops those that quote users. tests/mcp/test_telemetry.py."""
     logs.configure(level, format, quiet=QUIET)
-    # FastMCP brings a console of its own.
+    # FastMCP adds a handler of its own.
     logging.getLogger("fastmcp").handlers.clear()
     logging.getLogger("fastmcp").propagate = True
-    # calls.py logs what goes wrong in a tool; FastMCP would add tracebacks that quote what users wrote.
+    # calls.py logs failed tool calls; FastMCP would add tracebacks that quote what users wrote.
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
-    # Forty lines for each client that leaves before its request is complete (modelcontextprotocol/python-sdk#1648).
-    logging.getLogger("mcp.server.streamable_http").addFilter(_is_no_disconnect)
+    # The SDK logs forty lines for each client that disconnects early (modelcontextprotocol/python-sdk#1648).
+    logging.getLogger("mcp.server.streamable_http").addFilter(_is_not_disconnect)
 
 
-def _is_no_disconnect(record: logging.LogRecord) -> bool:
+def _is_not_disconnect(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], ClientDisconnect)
 
 
-class McpEdge:
+class McpHttpMiddleware:
     """Accepts requests as RFC 9110 defines them, adds the usual headers, and logs rejected hosts and origins.
 
     httptools leaves the spaces around a header's value, which are no part of it. FastMCP serves /mcp, but not /mcp/.
@@ -97,26 +97,26 @@ class McpEdge:
             return await self._app(scope, receive, send)
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         path = "/mcp" if scope["path"] == "/mcp/" else scope["path"]
-        sends = send
+        send_response = send
         if path == "/mcp" and scope["method"] == "POST":
             values = b",".join(value for name, value in headers if name == b"accept").split(b",")
             accepted = {value.split(b";")[0].strip().lower() for value in values} - {b""}
-            takes_json = not accepted or accepted & {b"*/*", b"application/*", _JSON}
-            if takes_json or accepted & {b"text/*", _EVENTS}:
+            accepts_json = not accepted or accepted & {b"*/*", b"application/*", _JSON}
+            if accepts_json or accepted & {b"text/*", _EVENTS}:
                 headers = [*(pair for pair in headers if pair[0] != b"accept"), (b"accept", _BOTH)]
-            if not takes_json:
-                sends = _send_events(send)
+            if not accepts_json:
+                send_response = _send_as_event(send)
 
         async def log_rejection(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _log_rejection(message["status"], Headers(raw=headers))
-            await sends(message)
+            await send_response(message)
 
-        return await self._app({**scope, "headers": headers, "path": path}, receive, with_headers(scope, log_rejection))
+        return await self._app({**scope, "headers": headers, "path": path}, receive, add_headers(scope, log_rejection))
 
 
-def _send_events(send: Send) -> Send:
-    """Sends a JSON response as one server-sent event; an HTTP error is sent as it is."""
+def _send_as_event(send: Send) -> Send:
+    """Sends a JSON response as one server-sent event; an HTTP error is not changed."""
     start: Message | None = None
     body = bytearray()
 
@@ -145,5 +145,5 @@ def _send_events(send: Send) -> Send:
 def _log_rejection(status: int, headers: Headers) -> None:
     for rejected, name, setting in ((421, "Host", "ALLOWED_HOSTS"), (403, "Origin", "ALLOWED_ORIGINS")):
         if status == rejected:
-            value = shown(headers.get(name, ""))
+            value = to_printable(headers.get(name, ""))
             log.warning("rejected %s %r: if it is your own, add it to %s", name, value, setting)

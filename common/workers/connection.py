@@ -1,6 +1,6 @@
-"""One HTTP connection: uvicorn's, with limits on what a client may send and on how long it may take.
+"""uvicorn's HTTP connection with limits on what a client may send and how long it may take.
 
-All that is used of uvicorn's internals (0.54) is in this class; tests/api/test_connections.py fails when they change.
+Only this module uses internals of uvicorn (0.54); tests/api/test_connections.py fails when they change.
 """
 
 import asyncio
@@ -15,36 +15,36 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from common.workers.limits import ClientLimits
 
-_PIECE_BYTES = 4_096  # parsed at once: in chunks of one byte, they take less than a millisecond
+_PIECE_BYTES = 4_096  # parsed at once: takes less than a millisecond, even in chunks of one byte
 _Queue = deque["LimitedConnection"]
-_CHECK_SECONDS = 0.5  # between two looks at the time-outs
+_CHECK_SECONDS = 0.5  # between two checks of the time-outs
 _LINGER_SECONDS = 2.0  # after the last bytes of a rejected request: many clients read only when they have sent all
 _DROP_SECONDS = 0.1  # between two reads of what is dropped
-_LOG_SECONDS = 60.0  # between two lines that say the same
+_LOG_SECONDS = 60.0  # between two equal lines
 _last_logged: dict[str, float] = {}
 
 
 class _Rejected(Exception):
-    """Ends the parser: the request gets this response."""
+    """Stops the parser and sends this response."""
 
     def __init__(self, status: int, sentence: str) -> None:
         self.status, self.sentence = status, sentence
 
 
 class LimitedConnection(HttpToolsProtocol):
-    """Counts what arrives while it arrives, so that what is too much is rejected before it is stored."""
+    """Counts bytes while they arrive, so that a request is rejected before it is stored."""
 
     def __init__(self, limits: ClientLimits, queue: _Queue, **options: Any) -> None:
-        """`queue` has the connections of a server that have sent more than a piece."""
+        """`queue` has the connections of the server with more than one piece to parse."""
         super().__init__(**options)
         self._limits, self._queue = limits, queue
-        self._longest_body = limits.limit_request_bytes
+        self._max_body_bytes = limits.limit_request_bytes
         self._part: Literal["head", "body"] | None = None  # of a request that is not complete yet
-        self._bytes = self._body_bytes = 0  # of that part, as it was sent; of the body without its framing
+        self._bytes = self._body_bytes = 0  # of that part with its framing; of the body without
         self._unparsed = b""
         self._ignores_input = False  # what still arrives is dropped
         self._rejected_at: float | None = None
-        self._waits_since = self._read_at = self.loop.time()  # when it began to wait; when the client last read
+        self._waiting_since = self._read_at = self.loop.time()  # when it began to wait; when the client last read
         self._received_at = self._read_at  # when the client last sent something, or could not
         self._unread_bytes = 0
 
@@ -55,12 +55,12 @@ class LimitedConnection(HttpToolsProtocol):
         if len(self.connections) <= most:
             return
         others: Any = self.connections - {self}
-        waiting = [each for each in others if each._waits]
+        waiting = [each for each in others if each._is_waiting]
         if not waiting:
             sentence = f"The service has {most:,} connections open, which is its limit. Try again in a moment."
             self._reject(_Rejected(503, sentence))
             return
-        oldest = min(waiting, key=lambda each: (each._rejected_at is None, each._waits_since))
+        oldest = min(waiting, key=lambda each: (each._rejected_at is None, each._waiting_since))
         _log("LIMIT_CONNECTIONS is reached: the connection that waited longest for a request was closed.")
         self.connections.discard(oldest)
         oldest.transport.abort()
@@ -68,9 +68,9 @@ class LimitedConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._received_at = self.loop.time()
         if self._ignores_input:
-            self._waits_since = self.loop.time()
+            self._waiting_since = self.loop.time()
             self.transport.pause_reading()
-            self.loop.call_later(_DROP_SECONDS, self._read_on)
+            self.loop.call_later(_DROP_SECONDS, self._resume_reading)
             return
         is_queued, self._unparsed = bool(self._unparsed), self._unparsed + data
         if not is_queued and self._bytes + len(data) <= _PIECE_BYTES:
@@ -86,7 +86,7 @@ class LimitedConnection(HttpToolsProtocol):
             self.loop.call_soon(self._parse_next)
 
     def _parse_next(self) -> None:
-        """One piece of all that is queued in each round of the event loop: large requests would hold up small ones."""
+        """Parses one piece in each round of the event loop, so that large requests do not delay small ones."""
         try:
             self._queue[0]._parse_piece()
         finally:
@@ -107,31 +107,31 @@ class LimitedConnection(HttpToolsProtocol):
             if self._part and self._bytes - self._body_bytes > most:
                 raise self._too_large(self._part)
         except httptools.HttpParserUpgrade:
-            self._ignores_input = True  # it is answered as if it had asked for no upgrade; what follows is not HTTP
+            self._ignores_input = True  # the request is answered without an upgrade; what follows is not HTTP
         except (httptools.HttpParserError, _Rejected) as error:
             invalid = _Rejected(400, "This is not a valid HTTP request.")
             self._reject(next((one for one in (error, error.__context__) if isinstance(one, _Rejected)), invalid))
         if self._unparsed and not self._ignores_input:
             self._enqueue()
         elif not self.flow.read_paused:
-            self._read_on()
+            self._resume_reading()
 
-    def _read_on(self) -> None:
+    def _resume_reading(self) -> None:
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
-    # The parser's callbacks: an exception ends it
+    # Callbacks of the parser, which an exception stops
 
     def on_message_begin(self) -> None:
-        if self.pipeline:  # one is being answered and one waits: more would cost memory and the others' time
+        if self.pipeline:  # one is being answered and one waits: more would cost memory
             raise _Rejected(400, "More than two requests were sent without waiting for responses. Wait for them.")
         super().on_message_begin()
         self._part, self._bytes, self._body_bytes = "head", 0, 0
         if not self._is_answering:
-            self._waits_since = self.loop.time()
+            self._waiting_since = self.loop.time()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._part == "body":  # a trailer, which is no part of what the application was given
+        if self._part == "body":  # a trailer, which ASGI does not pass on
             return
         super().on_header(name, value)
         if len(self.headers) > (most := self._limits.limit_headers):
@@ -144,32 +144,32 @@ class LimitedConnection(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > self._limits.limit_header_bytes:
             raise self._too_large("head")
         path = self.url.partition(b"?")[0].decode("latin-1")
-        self._longest_body = self._limits.largest_body(self.parser.get_method().decode(), path)  # pyright: ignore[reportOptionalMemberAccess]
-        if any(name == b"content-length" and int(value) > self._longest_body for name, value in headers):
+        self._max_body_bytes = self._limits.max_body_bytes(self.parser.get_method().decode(), path)  # pyright: ignore[reportOptionalMemberAccess]
+        if any(name == b"content-length" and int(value) > self._max_body_bytes for name, value in headers):
             raise self._too_large("body")
         super().on_headers_complete()
         self._part, self._bytes = "body", 0
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
-        if self._body_bytes > self._longest_body:
+        if self._body_bytes > self._max_body_bytes:
             raise self._too_large("body")
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._part, self._waits_since = None, self.loop.time()
+        self._part, self._waiting_since = None, self.loop.time()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self._is_answering:
-            self._waits_since = self.loop.time()
+            self._waiting_since = self.loop.time()
             if self._ignores_input:
                 self._linger()
 
     def _too_large(self, part: Literal["head", "body"]) -> _Rejected:
         if part == "body":
-            return _Rejected(413, f"The request is larger than {self._longest_body:,} bytes. Send less at once.")
+            return _Rejected(413, f"The request is larger than {self._max_body_bytes:,} bytes. Send less at once.")
         most = self._limits.limit_header_bytes
         return _Rejected(431, f"The request's headers and address are larger than {most:,} bytes. Send less.")
 
@@ -180,8 +180,8 @@ class LimitedConnection(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     @property
-    def _waits(self) -> bool:
-        """Whether it waits for the client to send something."""
+    def _is_waiting(self) -> bool:
+        """Whether the client has to send something next."""
         return not self._is_answering or (self._part == "body" and not self.pipeline)
 
     def _check_times(self) -> None:
@@ -194,9 +194,9 @@ class LimitedConnection(HttpToolsProtocol):
         self._unread_bytes = unread
         if not self.transport.is_reading():
             self._received_at = now
-        waited = now - self._waits_since if self._waits else 0
+        waited = now - self._waiting_since if self._is_waiting else 0
         # A body that may be larger may take longer.
-        read_seconds = limits.read_timeout_seconds * max(1, self._longest_body / limits.limit_request_bytes)
+        read_seconds = limits.read_timeout_seconds * max(1, self._max_body_bytes / limits.limit_request_bytes)
         if self._rejected_at is not None:
             if waited > _LINGER_SECONDS or now - self._rejected_at > max(_LINGER_SECONDS, limits.read_timeout_seconds):
                 self.transport.abort()
@@ -207,13 +207,13 @@ class LimitedConnection(HttpToolsProtocol):
             self.transport.close()
         elif self._part and waited > read_seconds:
             self._reject(_Rejected(408, f"The request was not complete after {read_seconds:g} seconds."))
-        elif self._part and self._waits and now - self._received_at > limits.read_timeout_seconds:
+        elif self._part and self._is_waiting and now - self._received_at > limits.read_timeout_seconds:
             sentence = f"Nothing of the request arrived for {limits.read_timeout_seconds:g} seconds."
             self._reject(_Rejected(408, sentence))
         self.loop.call_later(_CHECK_SECONDS, self._check_times)
 
     def _reject(self, rejected: _Rejected) -> None:
-        """Sends the response and closes; requests that came before it on this connection are answered first."""
+        """Sends the response and closes, after the responses to earlier requests of this connection."""
         if self.transport.is_closing() or self._ignores_input:
             return
         _log(f"{rejected.status} {rejected.sentence}")
@@ -231,8 +231,8 @@ class LimitedConnection(HttpToolsProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """Closes in one direction and drops what still arrives: a full close would discard the response unread."""
-        self._rejected_at = self._waits_since = self.loop.time()
+        """Closes only for writing and drops what still arrives: a full close could discard the unread response."""
+        self._rejected_at = self._waiting_since = self.loop.time()
         if not self.transport.is_closing():
             self.transport.write_eof()
             self.transport.resume_reading()

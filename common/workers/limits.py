@@ -1,4 +1,4 @@
-"""Settings of every service: what clients may cost it, and which proxies are trusted."""
+"""Settings of every service: the limits of clients, and the trusted proxies."""
 
 from ipaddress import ip_network
 from typing import Annotated
@@ -12,24 +12,22 @@ from common.environment import CONFIG, CommaSeparated
 THIS_MACHINE = ("127.0.0.1", "::1")
 
 
-def _addresses(given: tuple[str, ...]) -> tuple[str, ...]:
+def _check_networks(networks: tuple[str, ...]) -> tuple[str, ...]:
     try:
-        for address in given:
-            if address != "*":
-                ip_network(address)
+        for network in networks:
+            if network != "*":
+                ip_network(network)
     except ValueError:
         sentence = "must be addresses or networks, such as 10.0.0.7 or 172.16.0.0/12, separated by commas"
         raise PydanticCustomError("setting", sentence) from None
-    return given
+    return networks
 
 
-Proxies = Annotated[CommaSeparated, AfterValidator(_addresses)]
-"""Addresses and networks; `*` stands for everybody."""
+Proxies = Annotated[CommaSeparated, AfterValidator(_check_networks)]
+"""Addresses and networks; `*` is every address."""
 
 
 class ClientLimits(BaseSettings):
-    """Every field is an environment variable of the same name, for each process of each service."""
-
     model_config = CONFIG
 
     limit_connections: int = Field(default=500, ge=1)
@@ -50,6 +48,6 @@ class ClientLimits(BaseSettings):
     write_timeout_seconds: float = Field(default=30.0, gt=0)
     idle_timeout_seconds: float = Field(default=75.0, gt=0)
 
-    def largest_body(self, method: str, path: str) -> int:
-        """In bytes, of a request for this path as it was sent; services that take files say more for those."""
+    def max_body_bytes(self, method: str, path: str) -> int:
+        """Returns the limit of a request's body in bytes; services override it for paths that take files."""
         return self.limit_request_bytes

@@ -27,25 +27,22 @@ from common.workers.limits import THIS_MACHINE, ClientLimits
 
 logger = logging.getLogger(__name__)
 
-_NOTICED_SECONDS = 3.0  # a load balancer that asks /ready every two seconds has noticed by then
+_NOTICE_SECONDS = 3.0  # enough for a load balancer that asks /ready every two seconds
 _DRAINING = {"status": "not ready", "reason": "The service is shutting down and finishes its running work."}
-# A worker that imports on a busy machine answers its supervisor late; the death of one that has not answered yet is
-# noticed only then (uvicorn 0.54 holds both ends of its pipe).
+# A worker that is still importing on a busy machine answers late. A worker that dies before its first answer is
+# replaced only after this time (uvicorn 0.54 holds both ends of its pipe).
 _HEALTH_CHECK_SECONDS = 60
-_UNREAD_BYTES = 65_536  # the system keeps no more of what a client sends, and we read no more at once
-_COLLECT = (100_000, 0, 0)
-"""How many more objects start a garbage collection; the event loop stands still meanwhile.
-
-With 300 answers at once that took up to a quarter of a second, as nearly all objects came after the last one. What is
-finished is freed by reference counts.
-"""
+_RECEIVE_BUFFER_BYTES = 65_536  # for each connection
+# Garbage collection stops the event loop, by default for up to a quarter of a second with 300 answers at once. Most
+# objects are freed by their reference counts.
+_GC_THRESHOLD = (100_000, 0, 0)
 
 
-class Application:
-    """The application of one process, and how that process ends.
+class ServedApplication:
+    """Wraps the application of one process, and shuts that process down.
 
-    SIGTERM lets it go on for `drain_seconds`, or until it is not `is_busy`; /ready says 503 meanwhile. SIGINT ends it
-    at once. `on_end` is called when it begins to end, in a signal handler.
+    After SIGTERM it goes on for at most `drain_seconds`, until it is not `is_busy`, while /ready returns 503. SIGINT
+    ends it at once. `on_end` is called in a signal handler when the end begins.
     """
 
     def __init__(
@@ -74,16 +71,16 @@ class Application:
 
     async def _send_started(self, send: Send, message: Message) -> None:
         if message["type"] == "lifespan.startup.complete":
-            self._take_signals()
-            # What exists now lives as long as the process: collections need not walk it.
+            self._replace_signal_handlers()
+            # Objects that exist now live as long as the process, so that collections need not look at them.
             gc.collect()
             gc.freeze()
-            gc.set_threshold(*_COLLECT)
+            gc.set_threshold(*_GC_THRESHOLD)
             self._on_ready()
         await send(message)
 
-    def _take_signals(self) -> None:
-        """uvicorn has set its handlers before, and restores those that were there before its own."""
+    def _replace_signal_handlers(self) -> None:
+        """uvicorn has set its own before, and restores the original ones when it ends."""
         loop = asyncio.get_running_loop()
         uvicorn_handlers: dict[int, Any] = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
 
@@ -105,14 +102,14 @@ class Application:
             signal.signal(number, handle)
 
     async def _drain(self, end: Callable[[], None]) -> None:
-        until = asyncio.get_running_loop().time() + self._drain_seconds
-        await asyncio.sleep(min(_NOTICED_SECONDS, self._drain_seconds))
-        while self._is_busy() and asyncio.get_running_loop().time() < until:
+        deadline = asyncio.get_running_loop().time() + self._drain_seconds
+        await asyncio.sleep(min(_NOTICE_SECONDS, self._drain_seconds))
+        while self._is_busy() and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.1)
         end()
 
 
-def configure(
+def create_config(
     create_app: Callable[[], ASGIApp],
     limits: ClientLimits,
     *,
@@ -122,14 +119,14 @@ def configure(
     lifespan: Literal["on", "off"] = "on",
     loop: str = "auto",
 ) -> uvicorn.Config:
-    """`loop` is the event loop, as uvicorn names it."""
+    """`loop` is uvicorn's name of an event loop."""
     protocol: Any = partial(LimitedConnection, limits, deque())
     return uvicorn.Config(
         create_app,
         factory=True,
         workers=workers,
         http=protocol,
-        ws="none",  # nothing here speaks it, and it would take the connection out of our hands
+        ws="none",  # it would bypass LimitedConnection
         log_config=None,
         access_log=False,
         server_header=False,
@@ -153,7 +150,7 @@ def serve(
     announce: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> NoReturn:
-    """Serves until SIGTERM or SIGINT, which end the process with status 0; options are those of `configure`.
+    """Serves until SIGTERM or SIGINT, which end the process with status 0; `options` are those of `create_config`.
 
     `announce` is called once, before the workers start, if the address can be used.
 
@@ -162,7 +159,7 @@ def serve(
     """
     listener = _bind(prefix, host, port)
     announce()
-    config = configure(partial(_create, create_app, _address(listener)), limits, workers=workers, **options)
+    config = create_config(partial(_create_app, create_app, _get_address(listener)), limits, workers=workers, **options)
     if workers == 1:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: sys.exit(0))  # uvicorn raises the signal again when it has ended
@@ -175,10 +172,10 @@ def serve(
     sys.exit(STARTUP_FAILURE if failed else 0)
 
 
-def _create(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:
-    """Runs in each worker. uvicorn starts a worker again for ever unless it ends with `STARTUP_FAILURE`."""
+def _create_app(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:
+    """Runs in each worker, which uvicorn restarts for ever unless it ends with `STARTUP_FAILURE`."""
     if parent := multiprocessing.parent_process():
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
     try:
         return create_app(url)
     except Exception:
@@ -186,19 +183,19 @@ def _create(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:
         sys.exit(STARTUP_FAILURE)
 
 
-def _end_with(parent: Any) -> None:
-    """Ends this worker when its supervisor is gone: uvicorn's would go on and keep the port."""
+def _end_after(parent: Any) -> None:
+    """Ends this worker after its supervisor: uvicorn's worker would keep running and keep the port."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _bind(prefix: str, host: str, port: int) -> socket.socket:
-    """A socket that does not listen yet: connections are refused until a worker is warm.
+    """Returns a socket that does not listen yet, so that connections are refused until a worker is ready.
 
-    Where there can be none, the process ends with a sentence; `prefix` is that of the two settings' names.
+    If the address cannot be used, the process exits with a sentence that names the settings with `prefix`.
     """
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
+        family, kind, protocol, _, address = socket.getaddrinfo(
             host,
             port,
             type=socket.SOCK_STREAM,
@@ -207,8 +204,8 @@ def _bind(prefix: str, host: str, port: int) -> socket.socket:
         )[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UNREAD_BYTES)  # every connection inherits it
-        listener.bind(place)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)  # every connection inherits it
+        listener.bind(address)
     except OSError as error:
         sys.exit(
             f"Cannot listen on {host} port {port} ({error.strerror}): "
@@ -217,6 +214,6 @@ def _bind(prefix: str, host: str, port: int) -> socket.socket:
     return listener
 
 
-def _address(listener: socket.socket) -> str:
+def _get_address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

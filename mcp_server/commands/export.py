@@ -34,9 +34,9 @@ async def _export(database: Database, *, user: str) -> None:
     async with database.transaction(user, snapshot=True) as tx:
         await tx.lift_timeouts()
         for name, query in _QUERIES.items():
-            writer.text(",\n" if counts else "{")
-            writer.text(f'"{name}": ')
-            counts[name] = await writer.array(tx.stream(query, user=user, importer=ACTOR))
-        writer.text("}\n")
+            writer.write_text(",\n" if counts else "{")
+            writer.write_text(f'"{name}": ')
+            counts[name] = await writer.write_array(tx.stream(query, user=user, importer=ACTOR))
+        writer.write_text("}\n")
     if not counts["tasks"] + counts["changes"] + counts["imports"]:
         raise data_commands.NothingStored(user)

@@ -6,9 +6,9 @@ from contextlib import suppress
 from zoneinfo import ZoneInfo
 
 from common import data_commands
-from common.commands import PARTLY
+from common.commands import EXIT_INCOMPLETE
 from common.database import Database
-from common.environment import read
+from common.environment import read_settings
 from common.tokens import is_user_id
 from mcp_server.imports import adding, reading
 from mcp_server.imports.adding import Report
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> None:
         sys.exit("Stopped before the end. Import the file again to add the rest.")
     text = "\n".join(_told(report, given.user))
     sys.stdout.buffer.write(f"{text}\n".encode(sys.stdout.encoding, "replace"))
-    sys.exit(PARTLY if report.unread or report.left else 0)
+    sys.exit(EXIT_INCOMPLETE if report.unread or report.left else 0)
 
 
 def _import(given: argparse.Namespace) -> Report:
@@ -46,13 +46,13 @@ def _import(given: argparse.Namespace) -> Report:
     reports: list[Report] = []
 
     async def work(database: Database) -> None:
-        settings = read(ImportSettings)
+        settings = read_settings(ImportSettings)
         caller = Caller(
             user_id=given.user,
             actor=adding.ACTOR,
             quota=Quota(tasks=settings.limit_tasks),
             usual_zone=ZoneInfo(settings.time_zone),
-            clock=settings.clock(),
+            clock=settings.create_clock(),
         )
         parsed = lambda now: reading.parse(text, format, now)  # noqa: E731
         reports.append(await adding.add_all(database, caller, parsed, progress=_Progress()))

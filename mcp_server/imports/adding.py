@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from common.clock import to_utc
 from common.database import Database, Transaction, advisory_locks
-from common.tool_server.refusals import ArgumentsInvalid, Refusal
+from common.tool_server.errors import ArgumentsInvalid, CallError
 from mcp_server import arguments as given
 from mcp_server.imports.file_tasks import FileTask, Read, Unread
 from mcp_server.tasks import quota, statements, zones
@@ -86,7 +86,7 @@ def _checked(read: Read, now: Now, report: Report) -> Iterator[_New]:
             continue
         try:
             task = _create_task(found, now)
-        except Refusal as error:
+        except CallError as error:
             report.note(Unread(found.place, str(error)))
             continue
         yield _New(_key(found, seen), task, found)
@@ -151,7 +151,7 @@ class _Arguments(BaseModel):
 
 
 def _create_task(found: FileTask, now: Now) -> Task:
-    """The task, still without an id of its own; raises the `Refusal` that `add_task` would answer with."""
+    """The task, still without an id of its own; raises the `CallError` that `add_task` would answer with."""
     checked = _check(found)
     wanted = TaskPatch(
         description=checked.description,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
 
 from common.clock import to_utc
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from mcp_server.arguments import MAX_ID
 from mcp_server.imports.file_tasks import FileTask, FileUnread, PartUnread, Read, Unread
 from mcp_server.tasks import repeats
@@ -105,7 +105,7 @@ def _tasks(tasks: list[Any], user: str) -> Read:
         except ValidationError as error:
             names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "task" for problem in error.errors())
             yield Unread(place, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
-        except (PartUnread, Refusal) as error:
+        except (PartUnread, CallError) as error:
             yield Unread(place, str(error))
 
 

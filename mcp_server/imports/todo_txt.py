@@ -4,7 +4,7 @@ import io
 import re
 from datetime import date, datetime, time
 
-from common.tool_server.refusals import shown
+from common.tool_server.errors import to_printable
 from mcp_server.imports.file_tasks import FileTask, PartUnread, Read, Unread, without_labels
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.zones import Now
@@ -63,7 +63,9 @@ def _rule(text: str) -> str:
     """`rec:1w` counts from completion, `rec:+1w` from the due date."""
     found = _REPEAT.fullmatch(text)
     if found is None or (found["unit"] == "b" and found["interval"] != "1"):
-        raise PartUnread(f"rec:{shown(text)} cannot be read. Write a number and d, w, m or y (rec:2w), or rec:1b.")
+        raise PartUnread(
+            f"rec:{to_printable(text)} cannot be read. Write a number and d, w, m or y (rec:2w), or rec:1b."
+        )
     if found["unit"] == "b":
         return "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"
     return f"FREQ={_UNITS[found['unit']]};INTERVAL={found['interval']}{'' if found['strict'] else ';FROM=DONE'}"

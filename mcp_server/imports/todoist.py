@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 import english
-from common.tool_server.refusals import shown
+from common.tool_server.errors import to_printable
 from mcp_server.errors import LabelInvalid
 from mcp_server.imports.file_tasks import FileTask, FileUnread, PartUnread, Read, Unread, without_labels
 from mcp_server.tasks.fields import label_of
@@ -84,7 +84,7 @@ def _tasks(rows: Iterator[_Row | Unread], now: Now) -> Read:
             case "meta":
                 pass
             case other:
-                yield Unread(row.place, f'TYPE is "{shown(other)}". Write task, section or note.')
+                yield Unread(row.place, f'TYPE is "{to_printable(other)}". Write task, section or note.')
     yield from _with_notes(above, notes)
 
 
@@ -114,7 +114,8 @@ def _rows(text: str, delimiter: str) -> Iterator[_Row | Unread]:
             names = [_OTHER_NAMES.get(name, name) for name in (cell.strip().upper() for cell in row)]
             if unknown := [name for name in names if name and name not in _COLUMNS]:
                 yield Unread(
-                    f"line {first}", f"These columns are not known and were not read: {shown(', '.join(unknown))}."
+                    f"line {first}",
+                    f"These columns are not known and were not read: {to_printable(', '.join(unknown))}.",
                 )
         elif any(cell.strip() for cell in row):
             yield _Row(f"line {first}", dict(zip(names, row, strict=False)))
@@ -136,7 +137,7 @@ def _task_or_why(row: _Row, section: str | None, now: Now) -> FileTask | Unread:
 
 def _task(row: _Row, section: str | None, now: Now) -> FileTask:
     if row["PRIORITY"] not in _PRIORITIES:
-        raise PartUnread(f'PRIORITY is "{shown(row["PRIORITY"])}". Write 1 (the highest) to 4, or nothing.')
+        raise PartUnread(f'PRIORITY is "{to_printable(row["PRIORITY"])}". Write 1 (the highest) to 4, or nothing.')
     title, labels = without_labels(row["CONTENT"].split(" "), "@")
     deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
     due, repeat = _date(row, now)
@@ -155,7 +156,7 @@ def _task(row: _Row, section: str | None, now: Now) -> FileTask:
 def _date(row: _Row, now: Now) -> tuple[str | None, str | None]:
     language = row["DATE_LANG"].lower()
     if not (language in ("", "en") or language.startswith("en_") or _ISO_START.match(row["DATE"]) or not row["DATE"]):
-        raise PartUnread(f"DATE is not in English, but in {shown(language)}. Write it like 2026-11-27.")
+        raise PartUnread(f"DATE is not in English, but in {to_printable(language)}. Write it like 2026-11-27.")
     return _read_date(row["DATE"], now.local)
 
 
@@ -176,6 +177,6 @@ def _read_date(text: str, now: datetime) -> tuple[str | None, str | None]:
     if _ISO_START.match(words):
         return words, None
     raise PartUnread(
-        f'DATE "{shown(text)}" cannot be read. Write a day (2026-11-27), a day and a time (2026-11-27 15:00), or a '
-        "repeat such as every monday at 9:00, every 2 weeks, every 27th, every! 3 months."
+        f'DATE "{to_printable(text)}" cannot be read. Write a day (2026-11-27), a day and a time (2026-11-27 15:00), '
+        "or a repeat such as every monday at 9:00, every 2 weeks, every 27th, every! 3 months."
     )

@@ -13,7 +13,7 @@ from datetime import time as clock_time
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from common.tool_server import refusals
+from common.tool_server.errors import to_printable
 from mcp_server import errors
 
 FIRST_YEAR, LAST_DAY = 1970, date(2999, 12, 31)
@@ -73,7 +73,7 @@ def read_due(
     found = _DUE.fullmatch(words)
     day = _day(found["day"], now.date()) if found else None
     if found is None or day is None or (found["offset"] and found["day"].isalpha()):
-        raise errors.DueUnknown(text=refusals.shown(text))
+        raise errors.DueUnknown(text=to_printable(text))
     if found["clock"] is None:
         return Due(day, current.time if current and not found["all_day"] else None)
     due = Due(day, _time(found["clock"]))
@@ -140,7 +140,7 @@ def _days(text: str, today: date, *, argument: str, words: str = "") -> Range:
     first = _day(start, today)
     last = _day(end, today) if dots else first
     if not (first or last) or (start and not first) or (end and not last):
-        raise errors.RangeUnknown(argument=argument, text=refusals.shown(text), words=words)
+        raise errors.RangeUnknown(argument=argument, text=to_printable(text), words=words)
     if first and last and last < first:
         raise errors.RangeInverted(first=_with_weekday(first), last=_with_weekday(last))
     return Range(first, last)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.database import Transaction
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
 from mcp_server.tasks import changes, quota, statements, zones
 from mcp_server.tasks.changes import Caller, Change
@@ -43,7 +43,7 @@ async def _added_at_once(
     now = await zones.load_now(tx, caller) if dated else Now(caller.clock(), caller.usual_zone)
     try:
         new = with_fields(Task.new(titles[0], now.instant), wanted, now)
-    except Refusal:
+    except CallError:
         return []
     values = changes.call_values(caller, "add", arguments) | far
     made = await statements.add_with_call(tx, caller, values, titles, new)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
-from common.tool_server.refusals import shown
+from common.tool_server.errors import to_printable
 from mcp_server.errors import RepeatInvalid
 from mcp_server.tasks.dates import LAST_DAY, plus_months
 
@@ -127,11 +127,11 @@ def _parts(text: str) -> dict[str, str]:
     for part in text.upper().strip().removeprefix("RRULE:").split(";"):
         name, _, value = (side.strip() for side in part.partition("="))
         if name not in _PARTS:
-            raise RepeatInvalid(problem=f'has the unknown part "{shown(name)}"')
+            raise RepeatInvalid(problem=f'has the unknown part "{to_printable(name)}"')
         if name in parts:
             raise RepeatInvalid(problem=f"has {name} twice")
         if not _PARTS[name].fullmatch(value):
-            raise RepeatInvalid(problem=f'has {name} with the value "{shown(value)}", which cannot be read')
+            raise RepeatInvalid(problem=f'has {name} with the value "{to_printable(value)}", which cannot be read')
         parts[name] = value
     if "FREQ" not in parts:
         raise RepeatInvalid(problem="has no FREQ")

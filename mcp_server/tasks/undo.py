@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from common.database import Transaction, advisory_locks
-from common.tool_server.refusals import shown
+from common.tool_server.errors import to_printable
 from mcp_server.errors import ChangedSince, NextIsChanged, NothingInBatch, NothingToUndo
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CAN_BE_UNDONE, WITHIN, Caller, Change, change_of
@@ -146,7 +146,7 @@ def _undo_each(task: Task | None, rows: Sequence[Row], caller: Caller) -> list[C
 
 
 def _named(tasks: Sequence[Task]) -> str:
-    names = [f"task {task.id} ({shown(task.title)})" for task in tasks[:_NAMED]]
+    names = [f"task {task.id} ({to_printable(task.title)})" for task in tasks[:_NAMED]]
     if more := len(tasks) - len(names):
         names.append(f"{more} more")
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

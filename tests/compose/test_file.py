@@ -125,8 +125,8 @@ def test_domain_needs_sign_in(
     kinds: list[type[ServiceSettings]] = [BackendSettings] if name != "mcp" else []
     kinds += [McpSettings] if name != "backend" else []
     for settings in [kind() for kind in kinds]:  # pyright: ignore[reportCallIssue]
-        assert (settings.problem() or "")[: len(problem or "")] == (problem or "")
-        assert (settings.problem() is None) == (problem is None)
+        assert (settings.find_problem() or "")[: len(problem or "")] == (problem or "")
+        assert (settings.find_problem() is None) == (problem is None)
         assert settings.mcp_url == "https://todo.test/mcp"
         assert "todo.test" in settings.allowed_hosts
 

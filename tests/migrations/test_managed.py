@@ -40,8 +40,8 @@ def administrator(superuser: psycopg.Connection) -> Iterator[str]:
         superuser.execute(f"DROP ROLE IF EXISTS {role}".encode())
 
 
-async def look(url: str) -> schema.Finding:
-    return await schema.look_at(url)
+async def look(url: str) -> schema.DatabaseCheck:
+    return await schema.check_url(url)
 
 
 def migrate(url: str) -> str:
@@ -67,7 +67,7 @@ async def test_logins_of_the_script(administrator: str, migrated: bool) -> None:
             connection.execute((ROOT / "common" / "database" / "roles.sql").read_bytes())
     owner, service = (administrator.replace("//rds@", f"//{role}@") for role in ("todo_owner", "todo_service"))
     migrate(owner)
-    assert await look(service) == schema.Finding()
+    assert await look(service) == schema.DatabaseCheck()
     with psycopg.connect(owner) as connection:
         connection.execute("SET todo.all_people = 'on'")
         connection.execute("INSERT INTO people (user_id, last_task_id) VALUES ('alice', 1)")

@@ -122,7 +122,7 @@ async def wait_until_judged(judge: ProcessConnection, process_id: int) -> float:
     """Looks again and again; returns after how many seconds the process was judged dead."""
     began = time.monotonic()
     async with asyncio.timeout(30):
-        while process_id not in await judge.judge([process_id]):
+        while process_id not in await judge.find_dead([process_id]):
             await asyncio.sleep(0.02)
     return time.monotonic() - began
 
@@ -138,7 +138,7 @@ async def test_a_living_process_is_never_judged_dead(judge: ProcessConnection, s
     killed.kill()
     await until(lambda: killed.poll() is not None)
     await wait_until_judged(judge, dead)
-    assert await judge.judge([living, dead, judge.process_id]) == {dead}
+    assert await judge.find_dead([living, dead, judge.process_id]) == {dead}
     assert await judge.is_process_alive(living)
     assert not await judge.is_process_alive(dead)
 
@@ -157,7 +157,7 @@ async def test_a_frozen_process_is_not_judged_dead(judge: ProcessConnection, sta
     process.send_signal(signal.SIGSTOP)
     killed, dead = start_process()
     killed.kill()
-    while dead not in (judged := await judge.judge([frozen, dead])):
+    while dead not in (judged := await judge.find_dead([frozen, dead])):
         assert frozen not in judged
     assert await judge.is_process_alive(frozen)
 
@@ -191,7 +191,7 @@ async def test_a_process_that_was_cut_off_itself_judges_nobody_for_as_long(
         await wait_until_judged(judge, process_id)
         await proxy.cut()
         await until(lambda: not judge.is_connected)
-        assert await judge.judge([process_id]) == set()
+        assert await judge.find_dead([process_id]) == set()
         await proxy.restore()
         await judge.wait_until_connected()
         assert await wait_until_judged(judge, process_id) >= SECONDS
@@ -223,7 +223,7 @@ async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
         await wait_until_judged(judge, NO_PROCESS)
         proxy.hides_end = True
         administrator(url).execute(TERMINATE_LOCK_HOLDERS.replace("(pid)", "(pid, 10000)"))
-        assert await judge.judge([NO_PROCESS]) == set()
+        assert await judge.find_dead([NO_PROCESS]) == set()
         assert judge.is_connected  # as far as it knows
 
 
@@ -259,7 +259,7 @@ async def test_a_process_starts_while_its_database_is_away(database: Database, p
     await proxy.cut()
     async with connect(proxy.url, database) as process:
         assert not process.is_connected
-        assert await process.judge([NO_PROCESS]) == set()
+        assert await process.find_dead([NO_PROCESS]) == set()
         await proxy.restore()
         await process.wait_until_connected()
 

@@ -35,9 +35,9 @@ WORDS = {
 
 @pytest.mark.parametrize("rule", WORDS)
 def test_rule(rule: str) -> None:
-    assert repeats.in_words(str(read(rule, DUE))) == WORDS[rule]
+    assert repeats.describe_repeat(str(read(rule, DUE))) == WORDS[rule]
 
 
 @pytest.mark.parametrize("rule", ["", "FREQ=HOURLY", "FREQ", "FREQ=WEEKLY;BYDAY=XX", "FREQ=DAILY;COUNT=many", "a=b=c"])
 def test_unknown_rule(rule: str) -> None:
-    assert repeats.in_words(rule) == "repeats"
+    assert repeats.describe_repeat(rule) == "repeats"

@@ -37,7 +37,7 @@ def create(address):
     async def app(scope, receive, send):
         await (start if scope["type"] == "lifespan" else respond)(scope, receive, send)
 
-    return workers.Application(app, drain_seconds=float(sys.argv[4]))
+    return workers.ServedApplication(app, drain_seconds=float(sys.argv[4]))
 
 
 if __name__ == "__main__":

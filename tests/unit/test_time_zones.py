@@ -53,4 +53,4 @@ def test_unknown_zone(name: str) -> None:
     ],
 )
 def test_wall_clock(instant: str, zone: str, shown: str) -> None:
-    assert clock.wall_clock(datetime.fromisoformat(instant), zone) == shown
+    assert clock.render_wall_clock(datetime.fromisoformat(instant), zone) == shown

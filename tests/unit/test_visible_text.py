@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.text import can_be_seen, is_single_line_text, without_heaps, without_unseen
+from common.text import is_single_line_text, is_visible, remove_invisible, remove_stacked_marks
 
 KEPT = [
     "milk & bread, 3 < 4",
@@ -31,28 +31,28 @@ TAKEN_OUT = {
 
 @pytest.mark.parametrize("text", KEPT)
 def test_kept_characters(text: str) -> None:
-    assert without_unseen(text) == text
-    assert can_be_seen(text)
+    assert remove_invisible(text) == text
+    assert is_visible(text)
 
 
 @pytest.mark.parametrize("text", [*KEPT, "Mu\u0308ller", "\u05e9\u05c1\u05bc\u05b8", "a" + "\u0301" * 30], ids=ascii)
 def test_kept_marks(text: str) -> None:
-    assert without_heaps(text) == text
+    assert remove_stacked_marks(text) == text
 
 
 def test_many_marks_on_a_letter() -> None:
     heap = "\u0344\u05b0" * 20
-    assert without_heaps(f"a{heap}b{heap}\n{heap}") == f"a{heap[:30]}b{heap[:30]}\n{heap[:30]}"
+    assert remove_stacked_marks(f"a{heap}b{heap}\n{heap}") == f"a{heap[:30]}b{heap[:30]}\n{heap[:30]}"
 
 
 @pytest.mark.parametrize("text", TAKEN_OUT, ids=ascii)
 def test_invisible_characters(text: str) -> None:
-    assert without_unseen(text) == TAKEN_OUT[text]
+    assert remove_invisible(text) == TAKEN_OUT[text]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\u3164", "\u2800 \u115f", "\u200b", "\u0301", "\u00a0\u3000"], ids=ascii)
 def test_blank_text(text: str) -> None:
-    assert not can_be_seen(text)
+    assert not is_visible(text)
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "a\x1b", "\ud800", "x" * 201, "\u3164"], ids=ascii)

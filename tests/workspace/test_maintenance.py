@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.commands import NOTHING
+from common.commands import EXIT_NOTHING_STORED
 from tests.conftest import ROOT
 from tests.workspace.running import ACCOUNT, directory
 from workspace.files import writing
@@ -84,7 +84,7 @@ def test_a_person_who_is_forgotten_has_no_files_and_others_have_theirs(root: Pat
     assert run(root, "forget", "--user=alice").stdout == b"Deleted for good: folders 2.\n"
     for command in ("forget", "export"):
         done = run(root, command, "--user=alice")
-        assert (done.returncode, done.stdout) == (NOTHING, b"")
+        assert (done.returncode, done.stdout) == (EXIT_NOTHING_STORED, b"")
         assert done.stderr == b"There is no data of alice. Check the name.\n"
     assert len(list(root.glob("[0-9a-f]*"))) == 1
     assert run(root, "export", "--user=bob").returncode == 0
@@ -93,5 +93,5 @@ def test_a_person_who_is_forgotten_has_no_files_and_others_have_theirs(root: Pat
 def test_what_cannot_be_is_one_sentence(root: Path) -> None:
     done = run(Path("here"), "export", "--user=alice")
     assert done.stderr == b"WORKSPACE_DIR must be the full path of a directory, such as /var/lib/workspace.\n"
-    assert run(root / "none", "export", "--user=alice").returncode == NOTHING
+    assert run(root / "none", "export", "--user=alice").returncode == EXIT_NOTHING_STORED
     assert b"workspace has no command unknown. Use check, export, forget" in run(root, "unknown").stderr

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from workspace.errors import FolderBusy, UserBusy, WorkspaceBusy
 
 _AT_ONCE = 16
@@ -34,7 +34,7 @@ class ConcurrencyLimits:
         of_folder = self._folders.setdefault(folder, asyncio.Semaphore(1))
         of_user = self._users.setdefault(user, asyncio.Semaphore(self._of_user))
         deadline = asyncio.get_running_loop().time() + self._wait_seconds
-        waits: list[tuple[asyncio.Semaphore, Refusal]] = [
+        waits: list[tuple[asyncio.Semaphore, CallError]] = [
             (of_folder, FolderBusy(seconds=f"{self._wait_seconds:.0f}")),
             (of_user, UserBusy(most=self._of_user)),
             (self._all, WorkspaceBusy(most=self._of_all)),

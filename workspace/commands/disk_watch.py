@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from workspace.confinement.launcher import descendants
 from workspace.errors import DiskNearlyFull
 from workspace.files import quota as quotas
@@ -41,7 +41,7 @@ class DiskWatch:
         self._check_disk()
         try:
             self._left = await asyncio.to_thread(self._quota.check, self._folder)
-        except Refusal as full:
+        except CallError as full:
             held = await asyncio.to_thread(quotas.measure, self._folder)
             self._most = _at_least(held.plus(*_TO_REMOVE), _capped(held.plus(*_TO_TIDY), self._quota.of_folder))
             return str(full)
@@ -51,7 +51,7 @@ class DiskWatch:
         """Why the folder holds too much."""
         try:
             await asyncio.to_thread(self._quota.check, self._folder)
-        except Refusal as full:
+        except CallError as full:
             return str(full)
         return None
 
@@ -63,7 +63,7 @@ class DiskWatch:
             await asyncio.sleep(_PAUSE_SECONDS)
             try:
                 now = self._check_disk()
-            except Refusal as full:
+            except CallError as full:
                 return str(full)
             taken = Amount(free.bytes - now.bytes, free.files - now.files)
             is_urgent = taken.exceeded(self._tolerated()) is not None
@@ -98,7 +98,7 @@ class DiskWatch:
                 self._left = self._quota.check(self._folder, more=unlinked)
             elif quotas.measure(self._folder).plus(*unlinked).exceeded(self._most):
                 self._quota.check(self._folder, more=unlinked)
-        except Refusal as full:
+        except CallError as full:
             _signal(descendants(process), signal.SIGKILL)  # and those that began since
             return str(full)
         if is_urgent:

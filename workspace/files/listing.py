@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from common.tool_server.refusals import shown
+from common.tool_server.errors import to_printable
 from workspace.files import opening, walking
 from workspace.files.folder import Folder
 from workspace.results import Result
@@ -37,14 +37,14 @@ def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result
     with opening.directory(folder.descriptor, above) as directory:
         entries = [*islice(_entries(directory, above, depth), MOST_NAMES + 1)]
     entries, more = entries[:MOST_NAMES], len(entries) > MOST_NAMES
-    lines = [shown(entry.name, longest=1_100) for entry in entries] or ["It is empty."]
+    lines = [to_printable(entry.name, longest=1_100) for entry in entries] or ["It is empty."]
     if more:
         lines.append(f"(Only the first {MOST_NAMES} are shown. List a single directory to see more.)")
     return Result("\n".join(lines), {"entries": [_as_json(entry) for entry in entries], "more": more})
 
 
 def list_files(folder: Folder) -> dict[str, Any]:
-    """All regular files, as a user is shown them."""
+    """Lists all regular files for the user."""
     files = [*islice(_files(folder), _MOST_FILES + 1)]
     return {"files": [_as_json(file) for file in files[:_MOST_FILES]], "more": len(files) > _MOST_FILES}
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from common.text import is_storable
-from common.tool_server.refusals import Refusal, shown
+from common.tool_server.errors import CallError, to_printable
 from workspace.errors import (
     BehindLink,
     DiskFull,
@@ -49,7 +49,7 @@ def names(path: str) -> tuple[str, ...]:
     found = tuple(name for name in path.split("/") if name not in ("", "."))
     short = len(path.encode()) <= _LONGEST_PATH and all(len(name.encode()) <= _LONGEST_NAME for name in found)
     if not short or path.startswith("/") or ".." in found or not is_storable(path):
-        raise PathInvalid(path=shown(path))
+        raise PathInvalid(path=to_printable(path))
     return found
 
 
@@ -74,10 +74,10 @@ def directory(folder: int, path: Sequence[str], *, create: bool = False) -> Iter
 
 @contextmanager
 def file(folder: int, path: str) -> Iterator[Opened]:
-    """A regular file of the folder's owner, to read; raises a `Refusal` for everything else."""
+    """A regular file of the folder's owner, to read; raises a `CallError` for everything else."""
     *above, name = names(path) or ("",)
     if not name:
-        raise NoFile(path=shown(path), kind="a directory")
+        raise NoFile(path=to_printable(path), kind="a directory")
     with directory(folder, above) as at:
         try:
             descriptor = os.open(name, FILE, dir_fd=at)
@@ -95,7 +95,7 @@ def file(folder: int, path: str) -> Iterator[Opened]:
         os.close(descriptor)
 
 
-def refusal(error: OSError, at: int, name: str, path: str) -> Refusal:
+def refusal(error: OSError, at: int, name: str, path: str) -> CallError:
     """The sentence for what the system said of a name in a directory; raises the error where there is none."""
     kind = _kind_of(at, name)
     match error.errno:

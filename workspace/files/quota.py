@@ -44,7 +44,7 @@ class Quota:
         return Amount(self.bytes, self.files)
 
     def check(self, folder: Path, *, more: Amount = NOTHING) -> Amount:
-        """How much more the folder may hold; raises a `Refusal` where it has too much, or would with that much more.
+        """How much more the folder may hold; raises a `CallError` where it has too much, or would with that much more.
 
         Who writes then is the only one of their user's that does: else two could take the same space.
         """

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from workspace.files import opening, walking, writing
 from workspace.files.folder import Folder
 
@@ -38,7 +38,7 @@ def record(folder: Folder, path: str, digest: Digest) -> None:
 def copy(folder: Folder, other: Folder) -> list[str]:
     """Copy the uploads that are unchanged into another folder, whose earlier copies are removed.
 
-    Returns their paths; raises a `Refusal` where the other folder is full.
+    Returns their paths; raises a `CallError` where the other folder is full.
     """
     _clear(other)
     copied: list[str] = []
@@ -48,7 +48,7 @@ def copy(folder: Folder, other: Folder) -> list[str]:
                 if _copy(opened.descriptor, descriptor) == digest:
                     writing.put(other, f"{_UPLOADS}/{path}", name, descriptor)
                     copied.append(path)
-        except Refusal as refusal:
+        except CallError as refusal:
             if refusal.kind == "limit":
                 raise
     return sorted(copied)

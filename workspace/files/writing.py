@@ -169,7 +169,7 @@ def read_whole(descriptor: int) -> bytes:
 
 
 def text_of(folder: Folder, path: str) -> str:
-    """A file's text, to be changed; raises a `Refusal` for what is none or too long."""
+    """A file's text, to be changed; raises a `CallError` for what is none or too long."""
     with opening.file(folder.descriptor, path) as opened:
         if opened.size > MOST_BYTES:
             instead = "change it with a command"

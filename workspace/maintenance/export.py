@@ -15,7 +15,7 @@ def run(arguments: Sequence[str]) -> None:
     store, user = stored.open_store(arguments, name="export", description="Writes a user's files as a tar archive.")
     names = store.names(user)
     if not names:
-        commands.nothing_stored(user)
+        commands.exit_nothing_stored(user)
     try:
         with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
             for name in names:

@@ -10,5 +10,5 @@ def run(arguments: Sequence[str]) -> None:
     store, user = stored.open_store(arguments, name="forget", description="Deletes all files of a user.")
     folders = len(store.names(user))
     if not store.remove(user):
-        commands.nothing_stored(user)
+        commands.exit_nothing_stored(user)
     sys.stdout.write(f"Deleted for good: folders {folders}.\n")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from common import commands
-from common.environment import SettingsInvalid, read
+from common.environment import SettingsInvalid, read_settings
 from workspace import account
 from workspace.files.folder import Store
 from workspace.files.quota import Quota
@@ -16,13 +16,13 @@ _ANY = 2**63
 
 def open_store(arguments: Sequence[str], *, name: str, description: str) -> tuple[Store, str]:
     """Returns the store and the user of the command; root becomes the store's owner."""
-    user = commands.person(arguments, name=name, description=description)
+    user = commands.parse_user(arguments, name=name, description=description)
     try:
-        root = read(StoreSettings).workspace_dir
+        root = read_settings(StoreSettings).workspace_dir
     except SettingsInvalid as error:
         sys.exit(str(error))
     if not root.is_dir():
-        commands.nothing_stored(user)
+        commands.exit_nothing_stored(user)
     if os.geteuid() == 0 and (owner := root.stat().st_uid):
         account.become(owner)
     return Store(root, Quota(bytes=_ANY, files=_ANY)), user

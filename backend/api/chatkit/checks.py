@@ -5,7 +5,7 @@ from chatkit import types as ck
 from backend.api.chatkit import requests
 from backend.api.messages import check_content
 from backend.errors import InvalidRequest
-from common.text import is_single_line_text, without_unseen
+from common.text import is_single_line_text, remove_invisible
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
 _MOST_RATED = 100
@@ -48,7 +48,7 @@ def _normalize_title(params: ck.ThreadUpdateParams) -> None:
     """
     if not is_single_line_text(title := params.title.strip(), longest=requests.LONGEST_TITLE):
         raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
-    params.title = without_unseen(title).strip()
+    params.title = remove_invisible(title).strip()
 
 
 def check_message(message: ck.UserMessageInput, longest: int) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from backend.tools.connectors.connector import Connector
-from common.commands import printable
+from common.commands import escape_unprintable
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ def redacted(servers: Sequence[Connector]) -> Iterator[None]:
         text = record.getMessage()
         for server in servers:
             text = server.redacted(text)
-        record.msg, record.args, record.exc_info = printable(text), (), None
+        record.msg, record.args, record.exc_info = escape_unprintable(text), (), None
         return True
 
     for name in _OF_SDK:
@@ -51,4 +51,4 @@ def _log_lines(server: Connector, reading: int) -> None:
     with open(reading, errors="replace") as lines:
         while line := lines.readline(_READ):
             if said := server.redacted(line).rstrip():
-                logger.info("mcp.%s says: %s", server.name, printable(said[:_LONGEST]))
+                logger.info("mcp.%s says: %s", server.name, escape_unprintable(said[:_LONGEST]))

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connectors.names import for_people
 from backend.tools.table import LineValues
-from common.text import without_unseen
+from common.text import remove_invisible
 
 Json = dict[str, Any]
 _LINE = 160  # characters
@@ -61,7 +61,7 @@ def _ran(called: Called) -> str:
 def _link(called: Called, path: str, size: Any) -> str:
     """Renders a link that opens a file, with its size."""
     sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
-    label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(without_unseen(path).split()))
+    label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(remove_invisible(path).split()))
     return f"[Open {label}]({called.folder_url}/{quote(_normalize_path(path))}){sized}"
 
 
@@ -164,7 +164,7 @@ def _unknown(tool: str) -> _StepTexts:
 
 def _line(value: Any) -> str:
     """Writes a value on one line, cut to 160 characters."""
-    text = " ".join(without_unseen(value if isinstance(value, str) else json.dumps(value)).split())
+    text = " ".join(remove_invisible(value if isinstance(value, str) else json.dumps(value)).split())
     return text if len(text) <= _LINE else text[:_LINE] + "…"
 
 

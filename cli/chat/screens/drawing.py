@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from cli.chat.screens.text import Style, cells, one_line, padded, wrapped
-from common.repeats import in_words
+from common.repeats import describe_repeat
 
 Json = Mapping[str, Any]
 WIDE = 60
@@ -202,5 +202,5 @@ def _when(task: Json) -> str:
 
 def _more(task: Json) -> str:
     labels = " ".join(f"#{label}" for label in task.get("labels") or ())
-    repeat = in_words(task["repeat"]) if task.get("repeat") else None
+    repeat = describe_repeat(task["repeat"]) if task.get("repeat") else None
     return " ".join(filter(None, (task.get("priority"), labels, repeat)))

@@ -9,7 +9,7 @@ from cli.data_dir import CHECKOUT
 from cli.database import local_database
 from cli.errors import CliError
 from cli.services import environment, zone
-from common.commands import PARTLY
+from common.commands import EXIT_INCOMPLETE
 
 _GOES_ON = "…"  # ends a line that says how far the work is
 
@@ -26,7 +26,7 @@ def run(*, file: Path, user: str, format: str | None, directory: Path) -> int:
                 command, cwd=CHECKOUT, env=variables, stdin=document, stdout=told, stderr=subprocess.PIPE, text=True
             )
             errors = _followed(process)
-            if process.returncode not in (0, PARTLY):
+            if process.returncode not in (0, EXIT_INCOMPLETE):
                 raise CliError(errors or f"The import failed with exit code {process.returncode}.")
             if errors:
                 terminal.notice(errors)

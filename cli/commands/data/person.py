@@ -16,7 +16,7 @@ from cli.data_dir import CHECKOUT
 from cli.database import local_database
 from cli.errors import CliError
 from cli.services import environment
-from common.commands import NOTHING
+from common.commands import EXIT_NOTHING_STORED
 
 EXPORT_VERSION = 2  # of the shape that docs/data.md describes
 LOCAL = "local"  # who everybody is with AUTH_MODE=none
@@ -121,7 +121,7 @@ def _start(
 def _found(service: subprocess.Popen[str]) -> bool:
     """Wait for a service's command; False when it has nothing of the person."""
     _, errors = service.communicate()
-    if service.returncode not in (0, NOTHING):
+    if service.returncode not in (0, EXIT_NOTHING_STORED):
         raise CliError(errors.strip() or f"A command of a service failed with exit code {service.returncode}.")
     return service.returncode == 0
 

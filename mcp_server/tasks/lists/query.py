@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from common.tool_server.refusals import shown
+from common.tool_server.errors import to_printable
 from mcp_server.arguments import MAX_ID, Order, Status
 from mcp_server.errors import CursorOfOtherList, CursorUnknown
 from mcp_server.tasks.fields import label_of
@@ -37,7 +37,9 @@ class ListQuery(BaseModel):
 
     def in_words(self) -> str:
         given = {name: value for name, value in vars(self).items() if (name, value) != ("order", "created")}
-        return ", ".join(f"{name} {shown(value, longest=100)}" for name, value in given.items() if value is not None)
+        return ", ".join(
+            f"{name} {to_printable(value, longest=100)}" for name, value in given.items() if value is not None
+        )
 
     def in_one_spelling(self) -> "ListQuery":
         """As every spelling of it is written in a cursor."""

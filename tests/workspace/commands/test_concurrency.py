@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from workspace.commands.concurrency import ConcurrencyLimits
 
 
@@ -20,7 +20,7 @@ async def test_the_limit_that_is_reached_is_named(user: str, folder: str, senten
     limits = ConcurrencyLimits(2, of_all=3, wait_seconds=0.05)
     async with limits.acquire("alice", Path("one")), limits.acquire("alice", Path("two")):
         async with limits.acquire("carol", Path("hers")):
-            with pytest.raises(Refusal, match=f"^{sentence}"):
+            with pytest.raises(CallError, match=f"^{sentence}"):
                 async with limits.acquire(user, Path(folder)):
                     pass
         async with limits.acquire("bob", Path("one of his")):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from tests.workspace.kinds import made, usable
 from workspace.commands import disk_watch
 from workspace.commands.tools import Commands
@@ -150,5 +150,5 @@ async def test_where_too_little_of_the_disk_is_free_commands_end(
     ran = await running
     assert time.monotonic() - began < 10
     assert "[ended: The workspace's disk is nearly full, so no command may run." in ran.details["stderr"]
-    with pytest.raises(Refusal, match=r"^The workspace's disk is nearly full"):
+    with pytest.raises(CallError, match=r"^The workspace's disk is nearly full"):
         await commands.run_command("alice", folder, "true")

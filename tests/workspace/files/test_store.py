@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from workspace.files import listing, quota, reading, walking, writing
 from workspace.files.folder import Folder, Store, StoreUnusable
 from workspace.files.quota import Amount, Quota
@@ -20,11 +20,11 @@ def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
     before = sorted(store.root.rglob("*"))
     for use in (store.folder, store.existing):
         with (
-            pytest.raises(Refusal, match=r"^A folder's name must be 1 to 100 letters, digits, dots,"),
+            pytest.raises(CallError, match=r"^A folder's name must be 1 to 100 letters, digits, dots,"),
             use("alice", name),
         ):
             pass
-    with pytest.raises(Refusal):
+    with pytest.raises(CallError):
         store.remove("alice", name)
     assert sorted(store.root.rglob("*")) == before
 
@@ -113,7 +113,7 @@ def test_what_a_mode_hides_is_counted(store: Store) -> None:
         hidden.mkdir()
         (hidden / "large").write_bytes(b"x" * 100_000)
         hidden.chmod(0)
-        with pytest.raises(Refusal, match="100,000 bytes"):
+        with pytest.raises(CallError, match="100,000 bytes"):
             quota.check(folder.path)
 
 
@@ -122,7 +122,7 @@ def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
     with small.folder("alice", "one") as one, small.folder("alice", "two") as two, small.folder("bob", "one") as bobs:
         writing.put_bytes(one, "a", b"x" * 90_000)
         writing.put_bytes(two, "a", b"x" * 50_000)
-        with pytest.raises(Refusal, match=r"^The storage of all your conversations is full: its limit is 150,000 b"):
+        with pytest.raises(CallError, match=r"^The storage of all your conversations is full: its limit is 150,000 b"):
             writing.put_bytes(two, "b", b"x" * 20_000)
         writing.put_bytes(bobs, "a", b"x" * 90_000)
         writing.put_bytes(one, "a", b"x" * 5_000)  # where the older one was counted, too
@@ -131,12 +131,12 @@ def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
         for number in range(8):
             (one.path / f"n{number}").touch()
         small.quota.check(one.path)  # as after each command
-        with pytest.raises(Refusal, match=r"its limit is 15 files"):
+        with pytest.raises(CallError, match=r"its limit is 15 files"):
             for number in range(8):
                 writing.put_bytes(two, f"n{number}", b"")
         assert len(list(two.path.iterdir())) == 5
         small.quota.check(two.path)
-        with pytest.raises(Refusal, match=r"its limit is 15 files"):
+        with pytest.raises(CallError, match=r"its limit is 15 files"):
             small.quota.check(two.path, more=Amount(0, 1))
         store.remove("alice", "one")
         writing.put_bytes(two, "more", b"")
@@ -185,7 +185,7 @@ def test_a_call_that_is_sent_again_is_told_what_it_was_told(folder: Folder) -> N
     assert find_result(folder.results, "key", asked) is None
     store_result(folder.results, "key", asked, Result("Done.", {"created": True}))
     assert find_result(folder.results, "key", asked) == ("Done.", {"created": True})
-    with pytest.raises(Refusal, match=r"^This idempotency key was used by an earlier call with other arguments"):
+    with pytest.raises(CallError, match=r"^This idempotency key was used by an earlier call with other arguments"):
         find_result(folder.results, "key", {**asked, "path": "b"})
     for number in range(250):
         store_result(folder.results, f"key-{number}", asked, Result("Done.", {}))

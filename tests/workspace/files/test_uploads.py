@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from common.tool_server.refusals import Refusal
+from common.tool_server.errors import CallError
 from workspace.files import listing, uploads, walking, writing
 from workspace.files.folder import Folder, Store
 from workspace.files.quota import Quota
@@ -100,6 +100,6 @@ def test_where_there_is_no_room_for_them_it_is_said(store: Store, folder: Folder
     small = Store(store.root, Quota(bytes=50, files=10))
     with (
         small.folder("alice", "other") as other,
-        pytest.raises(Refusal, match=r"^The folder is full: its limit is 50 b"),
+        pytest.raises(CallError, match=r"^The folder is full: its limit is 50 b"),
     ):
         uploads.copy(folder, other)

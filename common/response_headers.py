@@ -1,4 +1,4 @@
-"""The headers that every answer of a service carries."""
+"""The security headers of every response."""
 
 from collections.abc import Mapping
 
@@ -11,18 +11,18 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
 }
-# So that a browser that was here once asks by https only; what else the name serves is not ours to say.
+# Without includeSubDomains: other services of the domain may not support https.
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 
 
-def with_headers(scope: Scope, send: Send, headers: Mapping[str, str] = HEADERS) -> Send:
-    """Sends answers with these headers, where they have none of that name, and by https with HSTS."""
+def add_headers(scope: Scope, send: Send, headers: Mapping[str, str] = HEADERS) -> Send:
+    """Adds the headers that a response does not have yet, and HSTS to a response by https."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            sent = MutableHeaders(scope=message)
+            response_headers = MutableHeaders(scope=message)
             for name, value in {**headers, **(_HSTS if scope["scheme"] == "https" else {})}.items():
-                sent.setdefault(name, value)
+                response_headers.setdefault(name, value)
         await send(message)
 
     return send_with_headers

@@ -1,4 +1,4 @@
-"""Errors of tool calls: each is a sentence for the model, with a kind for programs."""
+"""Errors of tool calls: a sentence for the model, and a kind for programs."""
 
 import logging
 import secrets
@@ -8,52 +8,52 @@ from typing import ClassVar, Literal
 Kind = Literal["invalid", "not_found", "conflict", "limit", "unavailable"]
 
 
-class Refusal(Exception):
-    """What the caller can act on. The docstring of each subclass is its sentence."""
+class CallError(Exception):
+    """An error that the caller can act on. The docstring of each subclass is its sentence."""
 
     kind: ClassVar[Kind] = "invalid"
 
     def __init__(self, **values: object) -> None:
-        sentence = " ".join((self.__doc__ or "").split())  # it may stand on several lines
+        sentence = " ".join((self.__doc__ or "").split())  # it may span several lines
         super().__init__(sentence.format(**values))
 
 
-class MetaInvalid(Refusal):
+class MetaInvalid(CallError):
     """{name} in _meta must be text of 1 to {longest} characters without control characters, or left out."""
 
 
-class CallCancelled(Refusal):
+class CallCancelled(CallError):
     """The call was cancelled before it changed anything. Send it again if you still want it."""
 
     kind = "unavailable"
 
 
-class TooFast(Refusal):
+class TooFast(CallError):
     """Too many calls, so this one was not made. Try again in {seconds} seconds."""
 
     kind = "limit"
 
 
-class ArgumentsInvalid(Refusal):
+class ArgumentsInvalid(CallError):
     """{problems}."""
 
 
-class UnknownTool(Refusal):
+class UnknownTool(CallError):
     """There is no tool {name}. The tools are {known}."""
 
 
-class Unavailable(Refusal):
+class Unavailable(CallError):
     """{sentence}"""
 
     kind = "unavailable"
 
 
-def internal_error(
+def log_internal_error(
     error: Exception, *, service: str, log: logging.Logger, cause: BaseException | None = None
 ) -> Unavailable:
-    """The sentence for what nobody foresaw; the details go to the log, without the error's message, which may quote.
+    """Logs an unexpected error without its message, which may quote users, and returns the sentence about it.
 
-    `cause` is what the error is about, where a library wraps it.
+    `cause` is the original error if a library has wrapped it.
     """
     reference = secrets.token_hex(4)
     kind = f"{type(cause or error).__module__}.{type(cause or error).__qualname__}"
@@ -61,6 +61,6 @@ def internal_error(
     return Unavailable(sentence=f"The {service} had an internal error (reference {reference}). Try again later.")
 
 
-def shown(text: str, longest: int = 60) -> str:
-    """A stranger's text, fit for one line and for any encoding."""
+def to_printable(text: str, longest: int = 60) -> str:
+    """Makes untrusted text fit for one line: shortens it and replaces control characters by `?`."""
     return "".join(c if c.isprintable() else "?" for c in text[:longest])
