@@ -225,6 +225,31 @@ async def test_reader_above_is_not_scrolled_down_and_all_is_printed(open_page: O
     await expect(screen.message_box(page)).to_be_hidden()
 
 
+async def test_what_is_clicked_near_the_end_does_not_move(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(viewport={"width": 800, "height": 500})
+    growing = {**held("more\n\n" * 3, "more\n\n" * 60), "reasoning": "why", "hold_after": 3}
+    await model.script(says("line\n\n" * 60), growing)
+    await screen.say(page, "long")
+    log = screen.log(page)
+    await log.evaluate("log => (log.scrollTop = 0)")
+    await expect(screen.button(page, "Newest messages")).to_be_visible()
+    near_end = await log.evaluate("log => (log.scrollTop = log.scrollHeight - log.clientHeight - 50)")
+    await expect(screen.button(page, "Newest messages")).to_be_hidden()
+    assert await log.evaluate("log => log.scrollTop") == pytest.approx(near_end, abs=1)
+
+    await screen.send(page, "again")
+    await expect(screen.answers(page).last).to_contain_text("more")
+    thought = log.locator(".workflow")
+    await thought.locator("summary").hover()
+    await page.mouse.down()
+    before = await _top(thought)
+    await model.release()
+    await screen.answered(page)
+    assert await _top(thought) == before
+    await page.mouse.up()
+    await expect(thought.get_by_text("why")).to_be_visible()
+
+
 async def test_tasks_are_ticked_while_an_answer_streams(
     open_page: OpenPage, model: ScriptedModel, tasks: TaskApi
 ) -> None:

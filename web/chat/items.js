@@ -135,7 +135,7 @@ function thoughts({ tasks, summary, expanded, type }, ui) {
   if (tasks.length === 0) return html`<p class="workflow" translate="no">${title}</p>`;
   return html`
     <details class="workflow" ?open=${expanded ?? false}>
-      <summary translate="no" @click=${() => ui.unfold()}>${title}</summary>
+      <summary translate="no">${title}</summary>
       <ul class="steps" translate="no">
         ${tasks.map(step)}
       </ul>

@@ -9,6 +9,7 @@ export class Scroll {
   #distance = 0;
   #held = false;
   #top = 0;
+  #height = 0;
   #log;
   #owner;
   #sizes;
@@ -40,6 +41,12 @@ export class Scroll {
     this.#held = true;
   }
 
+  /** The end is wanted from now on, wherever one is. */
+  follow() {
+    this.atEnd = true;
+    this.#height = 0;
+  }
+
   toEnd() {
     this.#log.scrollTop = this.#log.scrollHeight;
   }
@@ -51,11 +58,14 @@ export class Scroll {
 
   /** @param {string | undefined} first the oldest item that is shown */
   drawn(first) {
-    if (this.#held) this.scrolled();
-    else if (this.atEnd) this.toEnd();
+    const { scrollHeight } = this.#log;
+    // What is pressed does not move, nor does anything if there is nothing new: a click on it would be lost.
+    if (this.#held || this.#log.matches(":active")) this.scrolled();
+    else if (this.atEnd) scrollHeight === this.#height || this.toEnd();
     else if (first !== this.#first) this.#log.scrollTop = this.#log.scrollHeight - this.#distance; // older ones came
     this.#held = false;
     this.#first = first;
+    this.#height = scrollHeight;
     this.#top = this.#log.scrollTop;
   }
 }

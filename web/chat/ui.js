@@ -235,8 +235,9 @@ export class Ui {
     setTimeout(() => this.copied === id && this.#copied(null), COPIED);
   }
 
-  /** @param {Event} event a click anywhere in the log */
-  async copyCode(event) {
+  /** @param {Event} event anywhere in the log */
+  async clicked(event) {
+    if (/** @type {Element} */ (event.target).closest("summary")) this.unfold();
     const asked = codeToCopy(event);
     if (!asked || !(await this.#toClipboard(asked.code))) return;
     asked.button.toggleAttribute("data-copied", true);
@@ -383,7 +384,7 @@ export class Ui {
   }
 
   #followEnd() {
-    if (this.scroll) this.scroll.atEnd = true;
+    this.scroll?.follow();
   }
 
   /** @param {string} selector */

@@ -10,10 +10,11 @@ import { textOf } from "./tags.js";
 /** Below a message of one's own: its other versions, and the way to a new one. @param {Item} item @param {Ui} ui */
 export function versionsView(item, ui) {
   const { conversation, options } = ui;
-  const editable = options.threadItemActions?.retry && item.thread_id; // one on its way has none
-  if (conversation.streaming || !(editable || item.versions)) return nothing;
+  const editable = options.threadItemActions?.retry;
+  if (!editable && !item.versions) return nothing;
+  const busy = conversation.streaming || !item.thread_id; // one on its way has none
   return html`
-    <div class="controls asked" data-of=${item.id}>
+    <div class="controls asked ${busy ? "busy" : ""}" data-of=${item.id}>
       ${item.versions ? pager(item, ui) : nothing}
       ${editable ? editButton(item, ui) : nothing}
     </div>

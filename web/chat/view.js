@@ -30,7 +30,7 @@ export function chatView(ui) {
         aria-live="off"
         tabindex="0"
         @scroll=${() => scroll?.scrolled()}
-        @click=${(/** @type {Event} */ event) => void ui.copyCode(event)}
+        @click=${(/** @type {Event} */ event) => void ui.clicked(event)}
       >
         ${log(ui)}
       </div>

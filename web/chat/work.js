@@ -26,7 +26,7 @@ export function workView(item, ui) {
   const title = open ? TEXTS.work.works(who) : summary?.title ?? TEXTS.work.interrupted(who);
   return html`
     <details class="workflow work" translate="no" ?open=${open || expanded}>
-      <summary dir="auto" @click=${() => ui.unfold()}>${title}</summary>
+      <summary dir="auto">${title}</summary>
       ${asked?.title ? html`<p dir="auto">${asked.title}</p>` : nothing}
       <ol class="steps">
         ${steps.map((task, index) => stepView(task, index + 1, item, ui))}
