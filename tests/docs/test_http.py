@@ -1,0 +1,147 @@
+"""The requests of the documents, as curl sends them; each operation has one."""
+
+import asyncio
+import json
+import os
+import re
+
+import httpx2
+import pytest
+
+from tests.conftest import ROOT
+from tests.docs.documents import COMMANDS, HTTP_DOCUMENTS, Command, check_answer
+from tests.runs_client import SHAPES, id_of
+from tests.scripted_model import ScriptedModel
+from tests.support.ai_sdk import FRONTENDS, VERSIONS
+from tests.support.answers import start_run
+from tests.support.script import SLOW, add_task, delete_tasks, says, start_coder
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.waiting import until
+
+pytestmark = pytest.mark.long(seconds=15)
+
+REQUESTS = [one for one in COMMANDS if one.document in HTTP_DOCUMENTS and one.text.startswith("curl ")]
+UNPUBLISHED = {
+    ("post", "/chatkit"),
+    ("get", "/tasks"),
+    ("get", "/tasks/preview"),
+    ("post", "/tasks"),
+    ("patch", "/tasks/{task_id}"),
+    ("post", "/tasks/undo"),
+    ("get", "/memory"),
+    ("put", "/memory"),
+}
+"""Operations with a command that the published schema leaves out."""
+ADDRESS = "localhost:8000"
+STREAMS = ("/interactions", "/events", "/edit")
+
+
+@pytest.fixture
+def stack_name() -> str:
+    return "approvals"
+
+
+def operation(command: Command) -> tuple[str, str]:
+    """The method and the path of the schema that a command asks for."""
+    [path] = re.findall(rf"{ADDRESS}([^ '?]*)", command.text)
+    [method] = re.findall(r"-sX ([A-Z]+)", command.text) or ["POST" if " -d " in command.text else "GET"]
+    for value, name in (
+        ("groceries", "{chat_id}"),
+        ("$RUN", "{interaction_id}"),
+        ("$INPUT", "{input_id}"),
+        ("$TASK", "{task_id}"),
+    ):
+        path = path.replace(value, name)
+    return method.lower(), path
+
+
+def name_of(command: Command) -> str:
+    return " ".join(operation(command))
+
+
+async def prepare(command: Command, user: User, model: ScriptedModel, stored: Stored) -> dict[str, str]:
+    """Does what the document did before this command; returns the variables that it uses."""
+    await model.script(add_task("milk"), says("Added “milk”."))
+    known = {"RUN": id_of(await user.runs.say("groceries", "add milk"))}
+    if "$APPROVAL" in command.text:
+        await model.script(delete_tasks(1), says("Done."))
+        known["RUN"] = await start_run(user, "groceries", "go on", until="approval_required")
+        await until(lambda: stored.run_statuses(user.name)[-1] == "waiting")
+        [approval] = (await user.runs.get_interaction("groceries", known["RUN"]))["approvals"]
+        known["APPROVAL"] = approval["approval_id"]
+    elif "/cancel" in command.text or "/messages" in command.text:
+        await model.script(SLOW, says("Hello."))
+        known["RUN"] = await start_run(user, "groceries", "go on", until="turn_start")
+        if "$INPUT" in command.text:
+            queued = await user.runs.send("groceries", known["RUN"], "and then?", mode="follow_up")
+            known["INPUT"] = queued["input_id"]
+    elif "$TASK" in command.text or "$BATCH" in command.text:
+        added = (await user.page.http.post("/tasks", json={"title": "bread"})).json()
+        known |= {"TASK": str(added["tasks"][0]["id"]), "BATCH": added["batch"]}
+    elif "/compact" in command.text:
+        for text in ("add eggs", "add bread", "add tea", "add jam"):
+            await model.script(says("Done."))
+            await user.runs.say("groceries", text)
+        await model.script(says("You added milk, eggs and bread."))
+    elif "/steps" in command.text:
+        await model.script(start_coder("Write a poem."), says("Here it is."), says("Done."))
+        known["RUN"] = await start_run(user, "groceries", "write a poem", until="approval_required")
+        await until(lambda: stored.run_statuses(user.name)[-1] == "waiting")
+        [approval] = (await user.runs.get_interaction("groceries", known["RUN"]))["approvals"]
+        await user.runs.approve("groceries", known["RUN"], approval["approval_id"])
+        await user.runs.read("groceries", known["RUN"])
+    else:
+        await model.script(add_task("milk"), says("Added “milk”."))
+    return known
+
+
+async def run(command: Command, user: User, known: dict[str, str]) -> str:
+    """What the command prints, in a shell that knows these variables."""
+    text = f"{command.text.replace(ADDRESS, user.url)} -H 'Authorization: Bearer {user.token}' --fail-with-body"
+    pipe = asyncio.subprocess.PIPE
+    environment = {**os.environ, **known, "no_proxy": "*"}
+    process = await asyncio.create_subprocess_shell(text, stdout=pipe, env=environment)
+    printed, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0, printed
+    return printed.decode().replace(user.name, "local")
+
+
+@pytest.mark.parametrize("command", REQUESTS, ids=name_of)
+async def test_request(command: Command, user: User, model: ScriptedModel, stored: Stored) -> None:
+    known = await prepare(command, user, model, stored)
+    printed = await run(command, user, known)
+    check_answer(command, printed)
+    match operation(command)[1]:
+        case "/chat/stream":
+            assert printed.rstrip().endswith("data: [DONE]")
+        case "/chat/stream/{chat_id}/stream":
+            assert "204 No Content" in printed
+        case path if path.endswith(STREAMS):
+            assert printed.rstrip().splitlines()[-2] == "event: interaction_complete"
+            assert '"status": "COMPLETED"' in printed
+        case path if path.endswith("/log"):
+            assert "user_message" in [json.loads(line)["event"] for line in printed.splitlines()]
+        case _:
+            pass
+    await until(lambda: not {"running", "waiting"} & {*stored.run_statuses(user.name)})
+
+
+def test_each_operation_has_a_command(user: User) -> None:
+    paths = httpx2.get(f"{user.url}/chats/openapi.json", trust_env=False).json()["paths"]
+    published = {(method, path) for path, methods in paths.items() for method in methods}
+    assert {operation(command) for command in REQUESTS} == {*published, *UNPUBLISHED}
+
+
+def test_each_event_is_documented() -> None:
+    lines = (ROOT / "docs/api.md").read_text().splitlines()
+    rows = "\n".join(line.split("|")[1] for line in lines if line.startswith("| `"))
+    assert [name for name in SHAPES if f"`{name}`" not in rows] == []
+
+
+def test_tested_versions_are_documented() -> None:
+    locked = json.loads((FRONTENDS / "package.json").read_text())["dependencies"]
+    majors = [locked[name].rpartition("@")[2].partition(".")[0] for name in VERSIONS.values()]
+    assert majors == [str(version) for version in VERSIONS]
+    document = (ROOT / "docs/frontends.md").read_text()
+    assert f"`assistant-stream` {locked['assistant-stream'].rpartition('.')[0]}" in document
