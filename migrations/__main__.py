@@ -15,9 +15,9 @@ from common.environment import mounted_secrets
 VERSIONS = Path(__file__).parent / "versions"
 
 FOR_AN_ADMINISTRATOR = """\
-This user may not do what the migration needs ({}). Where it is the services' login, set MIGRATION_DATABASE_URL to the
-address of the tables' owner. Where nobody made logins yet, an administrator of the database runs
-common/database/roles.sql in it, or, where there can be one login only:
+This login may not do what the migration needs ({}). If it is the services' login, set MIGRATION_DATABASE_URL to the
+address of the tables' owner. If there are no logins yet, let an administrator of the database run
+common/database/roles.sql in it, or, if you can have one login only:
     CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
     GRANT todo_app TO the user of DATABASE_URL;
 Then run ./todo migrate again."""
@@ -26,10 +26,10 @@ IN_USE = (
     "migration again. Nothing was changed."
 )
 LEFT = """\
-What is left: the user of DATABASE_URL owns the tables, and the services should not log in as their owner. Let an
-administrator of the database run common/database/roles.sql in it, as docs/data.md says; then give the services the
-login todo_service as DATABASE_URL, and todo_owner as MIGRATION_DATABASE_URL. Until then they work with a warning, and
-where the user is a superuser or bypasses row-level security they refuse to start.
+One step is left: the login of DATABASE_URL owns the tables, and the services should not log in as their owner. Let an
+administrator of the database run common/database/roles.sql in it, as docs/data.md says. Then set DATABASE_URL to the
+login todo_service, and MIGRATION_DATABASE_URL to todo_owner. Until then the services work with a warning; if the login
+is a superuser or bypasses row-level security, they do not start.
 """
 OWNS = "SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_regclass('alembic_version')"
 

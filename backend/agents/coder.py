@@ -27,8 +27,8 @@ something was done that no tool result shows.
 """
 _CONFINED = "Programs have no internet and a time limit."
 _UNCONFINED = (
-    "Programs have a time limit. Nothing confines them, and the person is asked about each before it is run: reach for "
-    "nothing outside of the folder, nor the internet, unless the work is just that."
+    "Programs have a time limit. They run without a sandbox, and the person approves each one first: use nothing "
+    "outside of the folder, and no internet, unless that is the work."
 )
 
 

@@ -14,11 +14,11 @@ from common import VERSION
 _REASONS = {
     400: "It is not valid.",
     401: "Nobody is signed in.",
-    404: "There is no such chat, interaction or approval of this user's.",
+    404: "This user has no such chat, interaction or approval.",
     409: "It cannot be done now.",
     413: "It is too large.",
     429: "A limit is reached.",
-    503: "What it needs cannot be reached, or there is no room for one more answer.",
+    503: "What it needs cannot be reached, or the server is too busy.",
 }
 _OF_EVERY_ROUTE = (400, 401, 413, 429)
 

@@ -116,7 +116,7 @@ async def _load_tools(server: Connector) -> _ServerTools:
         except (Unreachable, Unanswered) as error:
             return _ServerTools(server, problem=str(error))
         except MCPError:
-            return _ServerTools(server, problem="refuses to list its tools")
+            return _ServerTools(server, problem="rejected the request to list its tools")
         except Exception as error:  # noqa: BLE001 - what it answers may be anything; the other servers are shown
             return _ServerTools(server, problem=f"cannot be used ({type(error).__name__})")
         finally:

@@ -16,18 +16,18 @@ _BY_REASON = {
     "other_message": "This call was not made. The person wrote something else instead.",
     "stopped": "This call was not made. The person stopped this answer.",
     "left_path": "This call was not made. The person went to another version of the conversation.",
-    "reach_changed": "This call was not made. What it may reach is another now than what the person was asked about. "
-    "Make it again if it is still needed: they are asked anew.",
-    "not_shown": "This call was not made: the person is asked about it first, and it cannot be shown to them whole. "
-    "They are shown at most 200 lines and 20,000 characters, and none that is invisible. Make it shorter, or in "
-    "several calls, and write what is invisible as escapes.",
+    "reach_changed": "This call was not made. What it can reach has changed since the person was asked. Make it again "
+    "if it is still needed: they are asked again.",
+    "not_shown": "This call was not made: the person must approve it first, and it is too long to be shown to them, or "
+    "has invisible characters. At most 200 lines and 20,000 characters are shown. Make it shorter, or make several "
+    "calls, and write invisible characters as escapes.",
 }
 _NOT_MADE = "This call was not made: the answer was ended before its turn came."
 _NOT_MADE_BY_REASON = {
     **_BY_REASON,
     "stopped": _NOT_MADE,
     "other_message": _NOT_MADE,
-    "too_many": "This call was not made: of one response at most 6 calls are made. Make it again if it is still "
+    "too_many": "This call was not made: at most 6 calls of one response are made. Make it again if it is still "
     "needed.",
     "over_limit": "This call was cut off at the output limit of {max_tokens:,} tokens: nothing was done. Write it in "
     "parts: make several calls, each with less in it.",

@@ -52,10 +52,10 @@ FAILURES: dict[str, Failure] = {
         "The model is busy right now. Try again in a moment.", is_passing=True, outcome="rate_limited"
     ),
     "model_failed": Failure("The model's service failed. Try again in a moment.", is_passing=True),
-    "model_key_rejected": _setup("its key was refused"),
+    "model_key_rejected": _setup("its key was rejected"),
     "model_not_found": _setup("the model's name or address is unknown"),
     "model_no_credit": _setup("the account has no credit"),
-    "model_request_rejected": _setup("it refused the request"),
+    "model_request_rejected": _setup("it rejected the request"),
     "model_context_exceeded": Failure(
         "This conversation is too long for the model. Start a new one, or ask the person who runs this server to "
         "lower HISTORY_TOKENS.",

@@ -35,7 +35,7 @@ _FOLLOWED_SECONDS = 0.1  # how often those are stored that somebody in another p
 _TOLD_ERRORS = ("empty_answer", "model_refused", "too_many_model_turns")
 """Of a sub-agent, what its parent's run does not end with: the assistant reads it."""
 _OVER_LIMIT = (
-    "The call was not made: this person has started agents {most} times in a day, which is the most. Tell them, and do "
+    "The call was not made: this person has started {most} agents within a day, which is the limit. Say so, and do "
     "what you can without one."
 )
 

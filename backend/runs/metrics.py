@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 RUNS = Counter("todo_turns", "Turns that ended, by the outcome written to the database", ["outcome"])
 RUN_SECONDS = Histogram("todo_turn_seconds", "From a turn's start to its outcome", ["outcome"], buckets=metrics.SECONDS)
 FIRST_EVENT = Histogram("todo_turn_first_event_seconds", "To a turn's first event", buckets=metrics.SECONDS)
-WAITS = Counter("todo_turn_waits", "Times that a turn asked its person before it went on")
+WAITS = Counter("todo_turn_waits", "Times that a turn waited for its user's approval")
 RUNNING = Gauge("todo_turns_running", "Turns that run now", multiprocess_mode="livesum")
 TASKS = Gauge("todo_backend_tasks", "Tasks of the event loop when it was asked", multiprocess_mode="livesum")
 CONNECTIONS = Gauge(

@@ -15,7 +15,7 @@ _LONGEST_RESULT = 8_192  # bytes
 _LONGEST_OUTPUT = 200  # characters of what a call returned
 _STOPPED_BECAUSE = {
     "other_message": "The person wrote something else instead. ",
-    "reach_changed": "What it may reach is another now than what the person was asked about. ",
+    "reach_changed": "What it can reach has changed since the person was asked. ",
 }
 _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 

@@ -52,7 +52,7 @@ def migrate(url: str) -> str:
 
 
 async def test_one_login(administrator: str) -> None:
-    assert "What is left: the user of DATABASE_URL owns the tables" in migrate(administrator)
+    assert "the login of DATABASE_URL owns the tables" in migrate(administrator)
     finding = await look(administrator)
     assert finding.problem is None
     assert "as the owner of the tables" in (finding.warning or "")

@@ -249,7 +249,7 @@ class LogLine(BaseModel):
 class ChatHead(BaseModel):
     id: str = Field(description="As the request names the chat; in a list, its own id.")
     chat_id: str = Field(description="The same.")
-    name: str | None = Field(description="The name that its user chose: it stands for the id everywhere.")
+    name: str | None = Field(description="The name that its user chose, which can be used in place of the id.")
     title: str | None
     created_at: datetime
     leaf: str | None = Field(description="The last interaction of the path that is shown.")
@@ -264,7 +264,7 @@ class UnreadMessage(BaseModel):
     text: str
     parts: list[MessagePart] = Field(description="The same; each task that it names is a part.")
     mode: Mode
-    is_queued: bool = Field(description="false: its interaction has ended, and nobody will read it.")
+    is_queued: bool = Field(description="false: its interaction has ended, and no model will read it.")
     created_at: datetime
 
 
