@@ -86,7 +86,7 @@ PollingUser = Annotated[AuthenticatedUser, Depends(get_polling_user)]
 async def get_idempotency_key(
     key: Annotated[
         str | None,
-        Header(alias=IDEMPOTENCY_KEY, description="The same request under the same key is done once in 24 h."),
+        Header(alias=IDEMPOTENCY_KEY, description="The same request with the same key is done once in 24 hours."),
     ] = None,
 ) -> str | None:
     """Returns the idempotency key in the header. Raises `InvalidRequest` for an invalid one."""
@@ -111,7 +111,7 @@ KeyedRequest = Annotated[idempotency.IdempotencyKey | None, Depends(get_keyed_re
 
 async def get_last_event_id(
     sent: Annotated[
-        str | None, Header(alias=LAST_EVENT_ID, description="The `id` of the last event that was read.")
+        str | None, Header(alias=LAST_EVENT_ID, description="The `id` of the last event that you read.")
     ] = None,
 ) -> int:
     """Returns the number of the event after which the reader goes on; 0 for all events. Raises `InvalidRequest`."""

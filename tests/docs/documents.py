@@ -27,7 +27,7 @@ EXCEPTIONS = {
 _BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```sh\n.*?^ *```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"([A-Z_]+=\S+ )*(\./todo|curl|echo|docker|npx|ollama|psql|pg_\w+|kubectl|\.venv/)|PGOPTIONS=")
 _ANSWER = re.compile(r"\{|data: |id: ")
-_NEITHER = re.compile(r"([A-Z_]+=.*\n?)+$|ALTER ROLE |remind me |const |new |\w+Message\w*[:(]")
+_NEITHER = re.compile(r"([A-Z_]+=.*\n?)+$|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
 """Settings, SQL, a message to write, and JavaScript."""
 
 

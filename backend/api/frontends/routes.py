@@ -54,8 +54,8 @@ class ConversationRoute(UserRoute):
 
 router = APIRouter(route_class=ConversationRoute)
 _ERRORS = errors(404, 409, 503)
-_FAILED = {502: {"model": schemas.Failed, "description": "It was started, and failed."}}
-_NOTHING = {204: {"description": "No answer is being written there, and none waits."}}
+_FAILED = {502: {"model": schemas.Failed, "description": "The answer failed after it had started."}}
+_NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
 _CHUNKS = stream_of(schemas.Chunk)
 
 

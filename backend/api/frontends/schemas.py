@@ -29,16 +29,16 @@ class ApprovalDecision(BaseModel):
 class NewChat(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    messages: list[Message] = Field(description="Those of the assistant never become history.")
+    messages: list[Message] = Field(description="Only the messages of the user are read; the server has the history.")
     thread_id: StrictStr | None = Field(
         default=None, alias="threadId", description="A chat's id, or a name that its user chose."
     )
     id: StrictStr | None = Field(
-        default=None, description="The same, as `useChat` names it: where there is no threadId."
+        default=None, description="The name that `useChat` has for threadId, used if that is missing."
     )
     trigger: StrictStr | None = Field(default=None, description="`regenerate-message`: answer the message again.")
     approvals: list[ApprovalDecision] = Field(
-        default=[], description="Decisions about calls that wait: then nothing is read of the messages."
+        default=[], description="Decisions about waiting calls. No message is read then."
     )
 
 
@@ -55,7 +55,7 @@ class StepEvent(BaseModel):
 
 class Question(BaseModel):
     approval_id: str
-    agent: str | None = Field(description="Which wants to make the call; null: the assistant.")
+    agent: str | None = Field(description="The agent that makes the call; null: the assistant.")
     tool_name: str
     tool_input: str
     text: str
@@ -67,8 +67,8 @@ class Answered(BaseModel):
     thread_id: str = Field(alias="threadId")
     interaction_id: str = Field(alias="interactionId")
     status: Status
-    reason: str | None = Field(description="Why it ended before it was complete.")
-    approvals: list[Question] = Field(description="What is to be decided before it continues.")
+    reason: str | None = Field(description="Why it did not complete.")
+    approvals: list[Question] = Field(description="The calls to decide before it continues.")
 
 
 class Failed(Answered):

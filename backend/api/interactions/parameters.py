@@ -12,22 +12,22 @@ _MOST = 100
 ChatId = Annotated[
     str,
     Path(
-        description="Its id, or the name that its user chose; the first message to a new name makes the chat.",
+        description="The chat's id, or a name that the user chose. The first message to a new name creates the chat.",
         json_schema_extra={"pattern": _PATTERN},
     ),
 ]
 InteractionId = Annotated[
-    str, Path(description="As `interaction_started` names it.", json_schema_extra={"pattern": _PATTERN})
+    str, Path(description="The `interaction_id` of `interaction_started`.", json_schema_extra={"pattern": _PATTERN})
 ]
 InputId = Annotated[
-    str, Path(description="As the response to the message names it.", json_schema_extra={"pattern": _PATTERN})
+    str, Path(description="The `input_id` of the response to the message.", json_schema_extra={"pattern": _PATTERN})
 ]
-Limit = Annotated[int, Query(ge=1, le=_MOST, description="How many there are on a page at most.")]
-Brief = Annotated[bool, Query(description="Leave `agent_events` empty, and out what the model is sent after it.")]
-FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="How many interactions there are on a page at most.")]
-After = Annotated[str | None, Query(description="`after` of the page before.", pattern=_PATTERN)]
+Limit = Annotated[int, Query(ge=1, le=_MOST, description="The most entries of a page.")]
+Brief = Annotated[bool, Query(description="Leave `agent_events` empty and `final_agent_state` null.")]
+FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="The most interactions of a page.")]
+After = Annotated[str | None, Query(description="`after` of the previous page.", pattern=_PATTERN)]
 Titled = Annotated[
-    str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only chats with these letters in their title.")
+    str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only chats whose title contains this text.")
 ]
 Before = Annotated[str | None, Query(description="`before` of the newer page.", pattern=_PATTERN)]
-AfterStep = Annotated[int, Query(ge=0, lt=2**63, description="`after` of the page before.")]
+AfterStep = Annotated[int, Query(ge=0, lt=2**63, description="`after` of the previous page.")]

@@ -42,7 +42,7 @@ class TaskPart(_RequestBody):
 
     type: Literal["task"]
     task_id: StrictInt = Field(ge=1, lt=2**63)
-    title: StrictStr | None = Field(default=None, description="In a response; in a request it is ignored.")
+    title: StrictStr | None = Field(default=None, description="Only in responses; ignored in requests.")
 
 
 MessagePart = Annotated[TextPart | TaskPart, Field(discriminator="type")]
@@ -54,34 +54,37 @@ UserMessage = Annotated[
 
 
 class _MessageBody(_RequestBody):
-    model: StrictStr | None = Field(default=None, description="One of `LLM_MODELS`; null: the one that is set.")
+    model: StrictStr | None = Field(default=None, description="One of `LLM_MODELS`; null: `LLM_MODEL`.")
     metadata: dict[str, Any] = Field(default={}, description="`temperature`: a number from 0 to 2.")
 
 
 class NewInteraction(_MessageBody):
-    user_message: UserMessage = Field(description="What the user says, a text or its parts.")
+    user_message: UserMessage = Field(description="The message: a text, or a list of parts.")
 
 
 class Edit(_MessageBody):
-    new_user_message: UserMessage = Field(description="What the user says instead, a text or its parts.")
+    new_user_message: UserMessage = Field(description="The new message: a text, or a list of parts.")
 
 
 class Decision(_RequestBody):
     approval_id: Text
     approved: StrictBool
     reason: StrictStr | None = Field(default=None, description="The user's words, which the model reads.")
-    always: StrictBool = Field(default=False, description="Approved for all of this chat, where that may be: agents.")
+    always: StrictBool = Field(
+        default=False,
+        description="Also allow further calls of this kind in this chat; for agents and tools of other MCP servers.",
+    )
 
 
 class NewMessage(_RequestBody):
-    text: UserMessage = Field(description="What the user says, a text or its parts.")
+    text: UserMessage = Field(description="The message: a text, or a list of parts.")
     mode: Mode = Field(
-        description="`steer`: read before the model is asked again. `follow_up`: answered by the next interaction."
+        description="`steer`: the model reads it in its next request. `follow_up`: the next interaction answers it."
     )
 
 
 class Branch(_RequestBody):
-    interaction_id: StrictStr | None = Field(description="The last one to be shown; null: the one before the first.")
+    interaction_id: StrictStr | None = Field(description="The last interaction to show; null: none.")
 
 
 class Decided(BaseModel):
@@ -98,7 +101,7 @@ class Cancelling(BaseModel):
 
 class Queued(BaseModel):
     input_id: str
-    dropped: list[str] = Field(default=[], description="The follow-ups that waited, and that a `steer` replaces.")
+    dropped: list[str] = Field(default=[], description="The ids of waiting follow-ups that this `steer` replaced.")
 
 
 class Steering(BaseModel):
@@ -118,7 +121,7 @@ class Branched(BaseModel):
 
 class Compacted(BaseModel):
     status: Literal["compacted", "nothing to compact"]
-    messages: int = Field(description="How many messages are summarised that were not before.")
+    messages: int = Field(description="How many further messages are summarised.")
 
 
 class ToolCallEvent(BaseModel):
@@ -130,7 +133,7 @@ class ToolCallEvent(BaseModel):
 
 class ToolResultEvent(BaseModel):
     type: Literal["TOOL_RESULT"]
-    id: str = Field(description="That of the call.")
+    id: str = Field(description="The id of the call.")
     tool_name: str
     tool_output: str
     is_error: bool = False
@@ -168,7 +171,7 @@ class AgentState(BaseModel):
 
 class Approval(BaseModel):
     approval_id: str
-    agent: str | None = Field(description="Of the agent that wants to make the call; null: the assistant does.")
+    agent: str | None = Field(description="The agent that makes the call; null: the assistant.")
     tool_name: str
     tool_input: str
     text: str
@@ -179,17 +182,17 @@ class Approval(BaseModel):
 class Interaction(BaseModel):
     id: str
     status: Status
-    reason: str | None = Field(description="Why it did not come to its end.")
-    user_message: str = Field(description="Empty where the message is not known any more.")
+    reason: str | None = Field(description="Why it did not complete.")
+    user_message: str = Field(description="Empty if the message is no longer stored.")
     created_at: datetime
     completed_at: datetime | None
     usage: dict[str, Any] | None = Field(
-        description="`model`, `requests`, `input_tokens`, `output_tokens`, of which `reasoning_tokens` were thought; "
-        "`temperature` if one was asked for; `by_agent` what agents have used of it."
+        description="`model`, `requests`, `input_tokens`, `output_tokens`, `reasoning_tokens` (part of the output); "
+        "`temperature` if it was set; `by_agent`: the part of agents."
     )
-    agent_events: list[AgentEvent] = Field(description="Its calls, their results, its thoughts and its answers.")
+    agent_events: list[AgentEvent] = Field(description="Its calls, results, reasoning and answers.")
     approvals: list[Approval]
-    siblings: list[str] = Field(description="All versions of it, itself among them, the oldest first.")
+    siblings: list[str] = Field(description="The ids of its alternatives and its own, the oldest first.")
     final_agent_state: AgentState | None = Field(description="null until it has ended.")
 
 
@@ -207,7 +210,7 @@ class Step(BaseModel):
 
 class Steps(BaseModel):
     steps: list[Step]
-    after: int | None = Field(description="Where the next page begins; null where there is none.")
+    after: int | None = Field(description="Send it as `after` to get the next page; null: there is none.")
 
 
 class LogLine(BaseModel):
@@ -227,11 +230,11 @@ class LogLine(BaseModel):
         "error",
     ]
     session_id: str = Field(description="The chat's id.")
-    turn: int | None = Field(description="From 1, on each path.")
+    turn: int | None = Field(description="The number of the message on its branch, from 1.")
     actor: Literal["user", "assistant", "tool", "system"] | None
     model: str | None
-    input: str | None = Field(description="What the user said, or a call's arguments as JSON.")
-    output: str | None = Field(description="What the assistant said, or what a call returned.")
+    input: str | None = Field(description="The user's message, or a call's arguments as JSON.")
+    output: str | None = Field(description="The assistant's text, or the result of a call.")
     tool_name: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -240,19 +243,19 @@ class LogLine(BaseModel):
     error: str | None
     id: str
     parent_id: str | None = Field(
-        description="The line that it goes on from, or of a chat's first, the chat it replaced."
+        description="The line that it follows; of a chat's first line, the chat that it replaced."
     )
     run_id: str | None
     agent: str | None
 
 
 class ChatHead(BaseModel):
-    id: str = Field(description="As the request names the chat; in a list, its own id.")
+    id: str = Field(description="The chat as the request names it; in a list, its id.")
     chat_id: str = Field(description="The same.")
     name: str | None = Field(description="The name that its user chose, which can be used in place of the id.")
     title: str | None
     created_at: datetime
-    leaf: str | None = Field(description="The last interaction of the path that is shown.")
+    leaf: str | None = Field(description="The last interaction of the shown branch.")
     answering: str | None = Field(default=None, description="The interaction that is running.")
 
 
@@ -262,22 +265,22 @@ class UnreadMessage(BaseModel):
     input_id: str
     interaction_id: str
     text: str
-    parts: list[MessagePart] = Field(description="The same; each task that it names is a part.")
+    parts: list[MessagePart] = Field(description="The message as parts: each task that it names is one.")
     mode: Mode
     is_queued: bool = Field(description="false: its interaction has ended, and no model will read it.")
     created_at: datetime
 
 
 class Chat(ChatHead):
-    interactions: list[Interaction] = Field(description="The newest of the path that is shown, in the order of time.")
+    interactions: list[Interaction] = Field(description="The newest of the shown branch, the oldest first.")
     has_more: bool = Field(description="Whether there are older ones.")
-    before: str | None = Field(description="Where the page with the next older ones ends; null where there is none.")
+    before: str | None = Field(description="Send it as `before` to get the older ones; null: there are none.")
     unread: list[UnreadMessage] = Field(
-        default=[], description="Messages to interactions of the shown path that no model has read."
+        default=[], description="Messages to interactions of the shown branch that no model has read."
     )
 
 
 class Chats(BaseModel):
     chats: list[ChatHead] = Field(description="The newest first.")
     has_more: bool
-    after: str | None = Field(description="Where the next page begins.")
+    after: str | None = Field(description="Send it as `after` to get the next page.")
