@@ -89,7 +89,7 @@ async def prepare(command: Command, user: User, model: ScriptedModel, stored: St
         known["RUN"] = await start_run(user, "groceries", "write a poem", until="approval_required")
         await until(lambda: stored.run_statuses(user.name)[-1] == "waiting")
         [approval] = (await user.runs.get_interaction("groceries", known["RUN"]))["approvals"]
-        await user.runs.approve("groceries", known["RUN"], approval["approval_id"])
+        await user.runs.approve("groceries", known["RUN"], approval["approval_id"], approved=True)
         await user.runs.read("groceries", known["RUN"])
     else:
         await model.script(add_task("milk"), says("Added “milk”."))

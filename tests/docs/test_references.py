@@ -1,0 +1,49 @@
+"""What the documents refer to is there, and what the program refers to is documented."""
+
+import json
+import re
+
+import pytest
+
+from backend.model.errors import FAILURES
+from tests.conftest import ROOT
+from tests.docs.documents import DOCUMENTS
+
+OTHER_SETTINGS = {
+    "BACKUP_DIR",
+    "COMPOSE_FILE",
+    "DOMAIN",
+    "DUMP_MADE",
+    "GATEWAY_MODE",
+    "OLLAMA_CONTEXT_LENGTH",
+    "OLLAMA_HOST",
+}
+"""Read by migrations, Docker or Ollama."""
+
+
+def anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md", "workspace/README.md"])
+def test_links(document: str) -> None:
+    path = ROOT / document
+    for target in re.findall(r"\]\((?!http)([^)\s]+)\)", path.read_text()):
+        name, _, anchor = target.partition("#")
+        linked = (path.parent / name).resolve() if name else path
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked.read_text()), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_settings(document: str) -> None:
+    services = json.loads((ROOT / "common/setting_names.json").read_text())
+    known = OTHER_SETTINGS.union(*services.values())
+    text = (ROOT / document).read_text()
+    assert {*re.findall(r"(?:^    |`)([A-Z]+_[A-Z_]+)=", text, re.MULTILINE)} <= known
+
+
+def test_each_error_code_is_explained() -> None:
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    assert [code for code in FAILURES if f"`{code}`" not in text] == []
