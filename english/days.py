@@ -40,20 +40,23 @@ from english.words import MONTHS, WEEKDAYS
 
 _YEAR = r"(?:(?: ,)? (?P<year>(?:19|20)\d\d))?"
 _NUMBER = rf"(?P<day>\d\d?)(?: ?{TH})?(?: of)?"
-_WORD_NUMBERS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
-_DAY_MONTH = rf"(?:the )?(?:{_NUMBER}|(?P<word>{'|'.join(_WORD_NUMBERS)}) of) (?P<month>{MONTH})(?: \.)?{_YEAR}"
-_MONTH_DAY = (
-    rf"(?P<month>{MONTH})(?: \.)? (?:the )?(?:(?P<day>\d\d?)(?: ?{TH})?|(?P<word>{'|'.join(_WORD_NUMBERS)})){_YEAR}"
+_WORD_NUMBERS = (
+    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
+    *("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth"),
+    *("nineteenth", "twentieth"),
 )
+_ORDINAL = rf"(?:(?:20|30) (?:- )?(?:{'|'.join(_WORD_NUMBERS[:9])})|{'|'.join(_WORD_NUMBERS)}|thirtieth)"
+_DAY_MONTH = rf"(?:the )?(?:{_NUMBER}|(?P<word>{_ORDINAL}) of) (?P<month>{MONTH})(?: \.)?{_YEAR}"
+_MONTH_DAY = rf"(?P<month>{MONTH})(?: \.)? (?:the )?(?:(?P<day>\d\d?)(?: ?{TH})?|(?P<word>{_ORDINAL})){_YEAR}"
 _NUMERIC = r"\d{4}([-/.])\d\d?\1\d\d?(?:t\d\d:\d\d)?|\d\d?([/.-])\d\d?\2\d{2,4}|\d\d?/\d\d?|\d\d?\.\d\d?\."
 _ISO = re.compile(r"(\d{4})([-/.])(\d\d?)\2(\d\d?)(?:t(\d\d:\d\d))?")
 _WITH_YEAR = re.compile(r"(\d\d?)([/.-])(\d\d?)\2(\d{4}|\d\d)")
 _SHORT = re.compile(r"(\d\d?)/(\d\d?)|(\d\d?)\.(\d\d?)\.")
 _FRACTIONS = frozenset(["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "1/8", "24/7", "7/11", "9/11", "50/50"])
-_END_OF_DAY = "(?:(?:the )?end of (?:the )?day|eod|cob|close of business)"
+_END_OF_DAY = "(?:(?:the )?end of (?:the )?day|eod|cob|(?:close|end) of business)"
 _TO = "(?:-|to|until)"
 _SOON = r"\d{1,3}(?:\.\d)?|half an|an?"
-_END = "(?:the )?end of (?:the |this )?"
+_END = "(?:the )?(?:end|last day) of (?:the |this )?"
 _HOLIDAYS = {
     "christmas eve": (12, 24),
     "christmas day": (12, 25),
@@ -99,11 +102,17 @@ def _week_later(clock: Clock, match: re.Match[str]) -> Meaning:
 def _dated(clock: Clock, match: re.Match[str]) -> date | None:
     """Returns the day of a date; None if the calendar does not have it, or if it has passed."""
     month = month_of(match["month"])
-    day = int(match["day"]) if match["day"] else _WORD_NUMBERS.index(match["word"]) + 1
+    day = int(match["day"]) if match["day"] else _ordinal(match["word"])
     if match["year"]:
         return _not_passed(clock, make_day(int(match["year"]), month, day))
     this_year = make_day(clock.today.year, month, day) if clock.is_record else None
     return this_year or next_day_of_year(clock.today, month, day)
+
+
+def _ordinal(word: str) -> int:
+    """Returns 21 for "20 - first", which is how "twenty-first" is spelt in the rules."""
+    *tens, last = word.replace("-", "").split()
+    return sum(map(int, tens)) + (30 if last == "thirtieth" else _WORD_NUMBERS.index(last) + 1)
 
 
 def _not_passed(clock: Clock, day: date | None) -> date | None:
@@ -237,6 +246,7 @@ DAYS: tuple[Rule, ...] = (
     rule(rf"(?P<count>{COUNT}) week (?:on|from|after)(?: next| this)? (?P<weekday>{WEEKDAY})", _weeks_from_weekday),
     rule(_DAY_MONTH, _date),
     rule(_MONTH_DAY, _date),
+    rule(rf"(?P<day>\d\d?) - (?P<month>{MONTH}) - (?P<year>(?:19|20)\d\d)", _date),
     rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_DAY_MONTH}", _weekday_and_date),
     rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_MONTH_DAY}", _weekday_and_date),
     rule(rf"{_DAY_MONTH} (?:\( )?(?P<weekday>{WEEKDAY})(?: \))?", _weekday_and_date),
@@ -265,14 +275,15 @@ DAYS: tuple[Rule, ...] = (
         _soon,
     ),
     rule(rf"(?P<count>{_SOON}) (?P<unit>hour|minute)(?P<half>) from now", _soon),
-    rule("(?:(?:the )?(?:start|beginning) of )?next (?P<unit>week|month|year)", _next_unit),
+    rule("(?:(?:the )?(?:start|beginning|first day|first) of )?next (?P<unit>week|month|year)", _next_unit),
     rule("(?:this|this coming) weekend", lambda clock, _: _weekend(clock)),
     rule("the weekend", lambda clock, _: replace(_weekend(clock), is_sure=False)),
     rule("next weekend", lambda clock, _: _weekend(clock, 1)),
+    rule("(?:the )?first(?: day)? of the month", lambda clock, _: _sure(next_day_of_month(clock.today, 1))),
     rule(f"{_END}week|eow", lambda clock, _: _sure(plus_days(monday(clock.today, 1), -1))),
     rule(f"{_END}next week", lambda clock, _: _sure(plus_days(monday(clock.today, 2), -1))),
     rule(
-        f"{_END}month|eom|(?:the )?last day of (?:the|this) month|month end",
+        f"{_END}month|eom|month end",
         lambda clock, _: _sure(end_of_month(clock.today)),
     ),
     rule(f"{_END}next month", lambda clock, _: _sure(end_of_month(clock.today, 1))),
@@ -282,6 +293,10 @@ DAYS: tuple[Rule, ...] = (
             end_of_month(next_day_of_year(first_of_month(clock.today), month_of(match["month"]), 1) or clock.today)
         ),
     ),
+    rule(
+        rf"(?:the )?first day of (?P<month>{MONTH})",
+        lambda clock, match: _sure(next_day_of_year(clock.today, month_of(match["month"]), 1)),
+    ),
     rule(f"{_END}year|eoy", lambda clock, _: _sure(make_day(clock.today.year, 12, 31))),
     rule(rf"(?P<holiday>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})", _holiday),
 )
@@ -289,6 +304,10 @@ _FULL = "|".join(WEEKDAYS)
 _NAMED = f"{WEEKDAY}|today|tomorrow"
 _PARTS = "morning|afternoon|evening|night"
 _VAGUE = "early|mid|late|middle of|sometime|some time|beginning of|start of"
+_MOVABLE_HOLIDAYS = (
+    r"(?:easter(?: sunday| monday)?|good friday|thanksgiving|(?:mother|father)'?s'? day|labou?r day|memorial day"
+    r"|passover|ramadan|eid|diwali|hanukkah|new year(?:'s)?(?! eve| day))"
+)
 _QUIET, _LOOSE = Unread(is_quiet=True), Unread(is_quiet=True, is_loose=True)
 NOT_DAYS: tuple[Rule, ...] = tuple(
     rule(pattern, lambda clock, match, meaning=meaning: meaning)
@@ -305,6 +324,15 @@ NOT_DAYS: tuple[Rule, ...] = tuple(
         (rf"(?:in|by|during|around|before|until) (?:{MONTH})(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?", Unread()),
         (rf"(?:{MONTH})(?<!may)(?<!march)(?: 20\d\d)?", _LOOSE),
         (rf"in (?:a few|few|several|some|\d+ - \d+|\d+ or \d+) (?:{UNIT}|hour|minute)", Unread()),
+        (
+            r"(?:with)?in (?:the next )?\d+ (?:(?:business|working|work) day|workdays?|weekdays?)"
+            r"|\d+ (?:(?:business|working|work) day|workdays?|weekdays?) from \w+",
+            Unread(),
+        ),
+        (r"or (?:on )?(?:the )?(?:(?:day|week|month|weekend) after|(?:next|following) (?:day|week))(?! \w)", Unread()),
+        (rf"in \d+ (?:{_FULL})s|\d+ (?:{_FULL})s (?:from now|ago)", Unread()),
+        (rf"(?:on|by|before|until|over|after) {_MOVABLE_HOLIDAYS}", Unread()),
+        (rf"(?:on|by|before|until) the (?!first of ){_ORDINAL}(?: of the month)?(?=$| (?:at|[,.;)!?])(?: |$))", _QUIET),
         (rf"(?:in )?\d+ (?:{UNIT}|hour|minute) (?:before|after|ago|prior)", Unread()),
         (rf"fortnight (?:on )?(?:{_NAMED})", Unread()),
         (rf"(?:the )?\d\d? ?{TH}", _QUIET),

@@ -39,13 +39,15 @@ _POLITE = word_set("please pls plz thanks thank you thx ty asap")
 _UNFINISHED = word_set(
     "about after at before from in into near of over since to than versus vs with without like called named a an the "
     "my our your his her their this that these those last next black good every each no not happy bloody super cyber "
-    "ash palm easter some more enough but except between"
+    "ash palm easter blue ruby fat shrove some more enough but except between"
 )
 _MONEY_WORDS = word_set(
     "pay owe owes cost costs transfer spend price charge refund lend donate invoice \u20ac $ \u00a3 eur usd gbp"
 )
 _AMOUNT_VERBS = word_set("reduce increase cut lower raise grow improve beat multiply divide shorten extend boost")
 _NOT_SUN = word_set("up any much less morning evening afternoon against avoid direct full hot and he she it they cat")
+# Words after which a date tells why a task is to be done, or what it is to find out.
+_CLAUSE_WORDS = word_set("because whether")
 # Words before which "tomorrow" or "friday" at the start of a text belongs to a title.
 _OF_TITLE = word_set(
     "never is isn't are was were will would can may might must people land show belongs comes came knows times roast "
@@ -84,7 +86,9 @@ class Group:
     def is_sure(self) -> bool:
         """Whether it is a date wherever it stands."""
         return any(
-            (isinstance(meaning, Day) and meaning.is_sure) or (isinstance(meaning, Time) and meaning.is_exact)
+            (isinstance(meaning, Day) and meaning.is_sure)
+            or (isinstance(meaning, Time) and meaning.is_exact)
+            or isinstance(meaning, Moment)
             for meaning in (atom.meaning for atom in self.atoms)
         )
 
@@ -199,6 +203,8 @@ def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
     is_number = words.key(group.first) == "by" and any(isinstance(one, Time) and one.is_bare for one in meanings)
     if is_number and any(word.key in _AMOUNT_VERBS for word in words.words):
         return False  # "reduce it by 5"
+    day = next((atom.meaning for atom in group.atoms if isinstance(atom.meaning, Day)), None)
+    is_short = day is not None and day.is_short and len(group.atoms) == 1 and not group.is_prepositional
     if (
         before in _UNFINISHED
         or after.startswith("'")
@@ -206,20 +212,27 @@ def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
             after == "-"
             and words.raw(group.end + 1).isalpha()
             and not _is_edge(words, atoms, group.end, 1)
-            and group.first > 0
+            and (group.first > 0 or is_short)
             and words.words[group.end].start == words.words[group.end - 1].end
         )
     ):
         return False
-    day = next((atom.meaning for atom in group.atoms if isinstance(atom.meaning, Day)), None)
-    is_short = day is not None and day.is_short and len(group.atoms) == 1 and not group.is_prepositional
+    if _is_in_clause(words, group.first):
+        return False
     if _is_edge(words, atoms, group.end, 1):
         return not (is_short and (before in _NOT_SUN or (words.raw(group.first).istitle() and before in VERBS)))
     if _is_edge(words, atoms, group.first - 1, -1):
         return _may_begin(group, after)
-    if after in PREPOSITIONS or after in _SEPARATORS:
+    if after in PREPOSITIONS or after in _SEPARATORS or after in _POLITE:
         return not is_short
     return group.is_sure or (group.is_prepositional and after in VERBS)
+
+
+def _is_in_clause(words: Words, at: int) -> bool:
+    """Whether a word of _CLAUSE_WORDS stands before another in the same part of a sentence."""
+    keys = [words.key(before) for before in range(at)]
+    end = max((before + 1 for before, key in enumerate(keys) if key in _SEPARATORS), default=0)
+    return not _CLAUSE_WORDS.isdisjoint(keys[end:])
 
 
 def _may_begin(group: Group, after: str) -> bool:

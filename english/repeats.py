@@ -185,7 +185,7 @@ REPEATS: tuple[Rule, ...] = (
     rule(rf"(?:on )?(?:the )?(?P<numbers>{_NUMBER}(?:{_AND}(?:the )?{_NUMBER})+) of the month", _month_days),
     rule(rf"{_EVERY} (?P<numbers>{_NUMBERS}){_OF_MONTH}?", _month_days),
     rule(
-        rf"(?:on )?the first(?: day)? of (?:each|every) month|{_EVERY} month on the first|{_EVERY} first of the month",
+        rf"(?:on )?(?:the )?first(?: day)? of {_EVERY} month|{_EVERY} month on the first|{_EVERY} first of the month",
         lambda clock, match: Repeat(_rule("MONTHLY"), lambda start: next_day_of_month(start, 1)),
     ),
     rule(rf"(?:{_EVERY} year|yearly|annually)(?: on)? {_DATE}", _year_day),

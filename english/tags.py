@@ -45,6 +45,7 @@ TAGS: tuple[Rule, ...] = (
     rule(f"(?P<mark>{'|'.join(map(re.escape, _MARKS))})", lambda clock, match: Priority(_MARKS[match["mark"]])),
     rule(rf"(?:(?:with|as|at|and) )?(?:an? )?(?P<level>{_LEVEL}) (?:priority|prio)", _priority),
     rule(rf"(?:priority|prio)(?: :| is| =)? (?P<level>{_LEVEL})", _priority),
+    rule(r"urgent(?= :)|(?<=[,(] )urgent", lambda clock, match: Priority("high")),
     rule(r"[#@](?P<label>[^\W\d_][\w-]{0,39})", _label),
     rule(
         r"(?:with )?(?:the )?(?:label|labelled|labeled|tagged|tag)(?: :| as| with)? #?(?P<label>[^\W\d_][\w-]{0,39})",

@@ -10,6 +10,7 @@ PARTS = {"morning": "09:00", "afternoon": "15:00", "evening": "19:00", "night": 
 _ABOUT = "(?:(?:at|by|from|around|about|approx|approximately|before|for|starting at) ){0,2}"
 _CLOCK = r"(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d))?"
 _NO_DATE = rf"(?! (?:of )?(?:{MONTH}|{UNIT}|minute|hour|- \d|to \d|or \d)\b)"
+_OCLOCK = "o'? ?clock"
 _ZONES = r"(?:utc|gmt|[ecmp][sd]t|ces?t|bst|ist|jst|et|pt|(?:[a-z]+ ){1,2}time)"
 
 
@@ -70,12 +71,12 @@ def _range(clock: Clock, match: re.Match[str]) -> Meaning:
 
 TIMES: tuple[Rule, ...] = (
     rule(rf"{_ABOUT}(?:@ ?)?{_CLOCK} ?(?P<half>am|pm)(?: sharp)?", _exact),
-    rule(rf"{_ABOUT}(?:@ ?)?(?P<hour>\d\d?):(?P<minute>\d\d)(?: hour| o'clock| sharp)?", _digital),
+    rule(rf"{_ABOUT}(?:@ ?)?(?P<hour>\d\d?):(?P<minute>\d\d)(?: hour| {_OCLOCK}| sharp)?", _digital),
     rule(r"(?:at |by |@ ?)(?P<hour>\d\d?)\.(?P<minute>\d\d)(?: hour)?", _digital),
     rule(r"(?P<hour>\d\d?)\.(?P<minute>\d\d)", lambda clock, match: _beside_day(_digital(clock, match))),
     rule(rf"{_ABOUT}(?P<hour>\d\d?)h(?P<minute>\d\d)", _digital),
-    rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: o'clock| sharp| hour)?{_NO_DATE}", _hour),
-    rule(r"(?P<hour>\d\d?) o'clock", _hour),
+    rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: {_OCLOCK}| sharp| hour)?{_NO_DATE}", _hour),
+    rule(rf"(?P<hour>\d\d?) {_OCLOCK}", _hour),
     rule(r"(?:at |by |around |about )(?P<hour>\d\d?) (?P<minute>15|30|45)", _digital),
     rule(r"(?P<digits>0\d[0-5]\d)", lambda clock, match: _beside_day(_military(clock, match) or Unread())),
     rule(rf"{_ABOUT}(?P<minutes>half|quarter|a quarter|\d\d?(?: minute)?) (?P<side>past) (?P<hour>\d\d?)", _spoken),
@@ -111,6 +112,7 @@ NOT_TIMES: tuple[Rule, ...] = tuple(
         r"(?:after|past|since|until) \d\d?(?:[:.]\d\d)? ?(?:am|pm)|(?:after|past|since|until) \d\d?:\d\d|after noon",
         r"(?:at )?\d\d?(?:[:.]\d\d)? ?(?:am|pm)? or \d\d?(?:[:.]\d\d)? ?(?:am|pm)",
         r"(?:at )?\d{1,3}:\d\d",
+        r"\d\d? in the (?:morning|afternoon|evening)",  # an hour, or how many
         r"within the hour|(?:by|before|after) lunch|end of play",
         r"first thing in the morning|(?:at |around |about )?\d\d?ish",
     )

@@ -63,6 +63,7 @@ _TOKEN = re.compile(
     + _SUFFIX
     + r")|\d[^\W_]*"
     r"|(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)(?=\d\d?(?!\w))|[ap]\.m\.?(?!\w)|every!|'til(?!\w)|[#@+][^\W\d_][\w-]*|![\w!]*"
+    r"|[^\W\d_]+-(?:about|after|around|at|by|for|in|on|over|to)(?![\w-])"  # "check-in tomorrow" is no "in tomorrow"
     r"|[^\W\d_][^\W_]*(?:['\u2019][^\W_]+)*|\S)",
     re.IGNORECASE,
 )
