@@ -29,6 +29,11 @@ def notice(text: str) -> None:
     _write(sys.stderr, clean(text))
 
 
+def notice_rendered(line: str) -> None:
+    """Writes a line with colours, which contains nothing else that a terminal would obey."""
+    _write(sys.stderr, line)
+
+
 def heading(text: str) -> None:
     _write(sys.stdout, _styled(sys.stdout, BOLD, text))
 
@@ -93,10 +98,12 @@ class Progress:
         _write(sys.stderr, f"\r{line}\x1b[K" if self._overwrites else line, end="" if self._overwrites else "\n")
 
 
+def has_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in ("", "dumb")
+
+
 def _styled(stream: TextIO, code: str, text: str) -> str:
-    if os.environ.get("NO_COLOR") or not stream.isatty():
-        return text
-    return f"\x1b[{code}m{text}\x1b[0m"
+    return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream) else text
 
 
 def _write(stream: TextIO, text: str, *, end: str = "\n") -> None:

@@ -1,228 +1,259 @@
-"""An answer as it comes, on the screen."""
+"""Follows an answer and shows its events."""
 
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
+from rich.console import RenderableType
+
+from cli.chat import rendering
+from cli.chat.approvals import Approvals
 from cli.chat.connection import Connection, Reading
-from cli.chat.screens import drawing
-from cli.chat.screens.markdown import Growing
-from cli.chat.screens.screen import Screen
-from cli.chat.screens.text import one_line
+from cli.chat.markdown import ChatMarkdown, split_finished
+from cli.chat.screen import Screen, TerminalScreen
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.runs import Event
 
-FRAME_SECONDS = 0.1  # at least, between two drawings of the block that is open
-OF_AGENTS = ("answer", "thinking", "tool_call", "tool_result")
-"""Events that an agent has, too, with its name."""
-STEP_SECONDS = 1.0  # between two looks at what agents did
-_DRAWING_SHARE = 4  # so many times as long as drawing took, other things have the processor
+FRAME_SECONDS = 0.1  # between two drawings, at least
+_DRAWING_SHARE = 4  # a drawing takes at most a fifth of the time
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_AGENT_EVENTS = ("answer", "thinking", "tool_call", "tool_result")
 
 
 class Answer:
-    """`asks` is told of each call that waits for consent, and `decided` how that was decided."""
+    """Shows an answer to its end. Subclasses show its text, and ask about the calls that wait for approval."""
 
-    def __init__(
-        self,
-        screen: Screen,
-        connection: Connection,
-        reading: Reading,
-        *,
-        asks: Callable[[dict[str, Any]], Awaitable[None]],
-        decided: Callable[[str, str], Awaitable[None]],
-        debug: bool = False,
-    ) -> None:
+    def __init__(self, screen: Screen, connection: Connection, reading: Reading, *, debug: bool = False) -> None:
         self.reading = reading
         self.status = ""
         """How it ended, as the run API names that."""
-        self.begun = asyncio.Event()
-        """Whether it is known which it is, or that it never will be."""
+        self.may_retry = False
+        self.listed = "", ""
+        """Arguments and output of the last call, if it returned a list of tasks."""
         self._screen = screen
-        self._style = screen.style
         self._connection = connection
-        self._asks = asks
-        self._decided = decided
         self._debug = debug
-        self._text = Growing()
-        self._in_one_answer = ""
-        self._failed = False  # and why was told
-        self._doing = "thinking"
+        self._activity = "thinking"
         self._began = time.monotonic()
         self._calls: dict[str, tuple[str, str]] = {}
-        self._list: str | None = None
+        self._text = ""
+        """What has come of the message that is being written."""
         self._last_call = ""
-        """The line of the call that returned last, which is not repeated."""
-        self._steps = 0
-        self._looking = asyncio.Lock()
+        self._has_failed = False
 
     async def follow(self) -> None:
-        """To its end; raises `ApiError` where it cannot begin, and `ConnectionLost` beyond all patience."""
-        over = asyncio.Event()
-        drawing_it = asyncio.create_task(self._draw(over))
-        try:
-            async with aclosing(self._connection.events(self.reading)) as events:
-                async for event in events:
-                    self.begun.set()
-                    await self._tell(event)
-        finally:
-            over.set()
-            await drawing_it
-            self._screen.status = ""
-            await self._show()
-        await self._tell_end()
+        """Raises `ApiError` if it cannot begin, and `ConnectionLost` when the server is away for too long."""
+        async with aclosing(self._connection.events(self.reading)) as events:
+            async for event in events:
+                await self.handle(event)
+                if self.status:
+                    break
+        if self.status and self.reading.run_id is not None:
+            with suppress(ApiError, ConnectionLost):
+                chat_id, run_id = self.reading.chat_id, self.reading.run_id
+                run = await self._connection.runs.get_interaction(chat_id, run_id, brief=True)
+                await self.note(rendering.describe_usage(run["usage"], time.monotonic() - self._began))
 
-    async def _tell(self, event: Event) -> None:
+    async def add_text(self, piece: str) -> None:
+        raise NotImplementedError
+
+    async def end_text(self) -> None:
+        raise NotImplementedError
+
+    async def ask(self, call: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    async def decided(self, approval_id: str, decision: str) -> None:
+        await self.note(decision)
+
+    async def report(self, *renderables: RenderableType) -> None:
+        await self._screen.report(*renderables)
+
+    async def note(self, text: str) -> None:
+        await self._screen.note(text)
+
+    async def fail(self, text: str) -> None:
+        await self._screen.fail(text)
+
+    async def handle(self, event: Event) -> None:
         if self._debug:
             line = f"{event.number} {event.name} {json.dumps(event.data)}"
-            await self._screen.show(self._style.dim(one_line(line, self._width)), block=self._open())
-        if event.name in OF_AGENTS and event.data.get("agent"):
-            return  # they are shown from its steps
-        if event.name.endswith("_delta"):
-            was_open = self._text.is_open
-            self._grow(event)
-            if self._text.is_open and not was_open:
-                await self._draw_now()  # the first word
+            await self._screen.report(rendering.one_line((line, "dim")))
+        if event.name in _AGENT_EVENTS and event.data.get("agent"):
+            await self._show_agent(event.name, event.data)
             return
-        if event.name == "answer":
-            if event.data["content"].startswith(self._in_one_answer):
-                self._say(event.data["content"][len(self._in_one_answer) :])
-            self._in_one_answer = ""
-        await self._tell_whole(event.name, event.data)
-
-    def _grow(self, event: Event) -> None:
-        if event.name == "answer_delta":
-            self._say(event.data["content"])
-            self._doing = "answering"
-        else:
-            self._doing = f"thinking: {event.data['content']}"
-
-    def _say(self, piece: str) -> None:
-        self._in_one_answer += piece
-        self._text.add(piece)
-
-    async def _tell_whole(self, name: str, data: dict[str, Any]) -> None:
-        match name:
+        match event.name:
             case "turn_start":
-                self._doing = "thinking"
+                self._activity = "thinking"
+            case "thinking_delta":
+                self._activity = f"thinking: {event.data['content']}"
+            case "answer_delta":
+                self._activity = "answering"
+                await self._add(event.data["content"])
             case "answer":
+                # To a reader who came late, nothing of it was sent before.
+                if event.data["content"].startswith(self._text):
+                    await self._add(event.data["content"][len(self._text) :])
                 self._last_call = ""
-                await self._end_text()
+                await self.end_text()
+                self._text = ""
             case "tool_call":
-                tool, given = self._calls[data["id"]] = data["tool_name"], data["tool_input"]
-                self._doing = drawing.calling(tool, given)
-                if drawing.is_agent(tool):
-                    await self._show(drawing.begun_line(self._style, tool, given, self._width))
+                await self._show_call(event.data)
             case "tool_result":
-                await self._returned(data)
-            case "approval_required":
-                await self._show()
-                if data["agent"]:
-                    await self._look_at_steps()
-                self._doing = "waiting for your decision"
-                await self._asks(data)
-            case "approved" | "rejected":
-                why = f": {data['reason']}" if data.get("reason") else ""
-                await self._show()
-                await self._decided(data["approval_id"], f"{'Approved' if name == 'approved' else 'Rejected'}{why}")
+                await self._show_result(event.data)
             case _:
-                await self._tell_state(name, data)
+                await self._show_state(event.name, event.data)
 
-    async def _tell_state(self, name: str, data: dict[str, Any]) -> None:
+    async def _add(self, piece: str) -> None:
+        self._text += piece
+        await self.add_text(piece)
+
+    async def _show_call(self, data: dict[str, Any]) -> None:
+        tool, arguments = self._calls[data["id"]] = data["tool_name"], data["tool_input"]
+        self._activity = rendering.describe_call(tool, arguments)
+        if rendering.agent_of(tool):
+            await self.report(rendering.render_agent_start(tool, arguments))
+
+    async def _show_result(self, data: dict[str, Any]) -> None:
+        tool, arguments = self._calls.pop(data["id"], (data["tool_name"], ""))
+        output = data["tool_output"]
+        self.listed = (arguments, output) if rendering.tasks_of(output) else ("", "")
+        self._activity = "thinking"
+        if agent := rendering.agent_of(tool):
+            end = rendering.render_agent_line(agent, "failed" if data["is_error"] else "completed")
+            await self.report(end, rendering.render_output(output))
+            return
+        line = f"{tool} {arguments} {output}"
+        if line != self._last_call:
+            await self.report(rendering.render_call(tool, arguments, output))
+        self._last_call = line
+
+    async def _show_agent(self, name: str, data: dict[str, Any]) -> None:
+        if name == "tool_call":
+            call = rendering.describe_call(data["tool_name"], data["tool_input"])
+            await self.report(rendering.render_agent_line(data["agent"], call))
+        elif name == "tool_result":
+            output, details = data["tool_output"], data["details"]
+            await self.report(rendering.render_agent_output(output, details, is_error=data["is_error"]))
+
+    async def _show_state(self, name: str, data: dict[str, Any]) -> None:
         match name:
+            case "approval_required":
+                self._activity = "waiting for your decision"
+                await self.ask(data)
+            case "approved" | "rejected":
+                reason = f": {data['reason']}" if data.get("reason") else ""
+                await self.decided(data["approval_id"], f"{name.capitalize()}{reason}")
             case "error":
-                self._failed = True
-                again = " (/retry)" if data["allow_retry"] else ""
-                await self._show()
-                await self._screen.fail(f"{data['error']}{again}")
+                self._has_failed, self.may_retry = True, data["allow_retry"]
+                await self.fail(data["error"])
             case "cancelled":
-                await self._note("Stopped.")
+                await self.note("Stopped.")
             case "compaction":
-                await self._note(f"{data['messages']} earlier messages were summarised.")
+                await self.note(f"{data['messages']} earlier messages were summarised.")
             case "interaction_complete":
                 self.status = data["status"]
-                if "reason" in data and not self._failed:
-                    await self._note(data["reason"])
+                if "reason" in data and not self._has_failed:
+                    await self.note(data["reason"])
             case _:
                 pass
 
-    async def _note(self, text: str) -> None:
+
+class LiveAnswer(Answer):
+    """Shows an answer in a terminal, its text while it grows."""
+
+    def __init__(
+        self,
+        screen: TerminalScreen,
+        connection: Connection,
+        reading: Reading,
+        *,
+        approvals: Approvals,
+        debug: bool = False,
+    ) -> None:
+        super().__init__(screen, connection, reading, debug=debug)
+        self.has_begun = asyncio.Event()
+        """Set once its run is known, or never will be."""
+        self._terminal = screen
+        self._approvals = approvals
+        self._open = ""  # text that may still be drawn in another way
+        self._has_shown = False
+        self._cost = 0.0  # seconds of the last drawing
+
+    async def follow(self) -> None:
+        over = asyncio.Event()
+        drawing = asyncio.create_task(self._draw_until(over))
+        try:
+            await super().follow()
+        finally:
+            over.set()
+            await drawing
+            self._screen.status = ""
+            await self._show()
+
+    async def handle(self, event: Event) -> None:
+        self.has_begun.set()
+        await super().handle(event)
+
+    async def add_text(self, piece: str) -> None:
+        was_empty = not self._open.strip()
+        self._open += piece
+        if was_empty and self._open.strip():
+            await self._draw()
+
+    async def end_text(self) -> None:
+        (_, output), self.listed = self.listed, ("", "")
+        tasks = rendering.tasks_of(output)
+        await self._show(*(["", rendering.render_tasks(tasks, self._screen.width)] if tasks else []))
+
+    async def ask(self, call: dict[str, Any]) -> None:
         await self._show()
-        await self._screen.note(text)
+        await self._approvals.add(call)
 
-    async def _end_text(self) -> None:
-        """A message is complete, and the list that it is about stands below it."""
-        tasks = drawing.listed(self._list) if self._list is not None else None
-        self._list = None
-        await self._show(*(["", *drawing.task_lines(self._style, tasks, self._width)] if tasks else []))
+    async def decided(self, approval_id: str, decision: str) -> None:
+        await super().decided(approval_id, decision)
+        await self._approvals.remove(approval_id)
 
-    async def _returned(self, data: dict[str, Any]) -> None:
-        tool, given = self._calls.pop(data["id"], (data["tool_name"], ""))
-        self._list = data["tool_output"] if drawing.listed(data["tool_output"]) is not None else None
-        if drawing.is_agent(tool):
-            await self._look_at_steps()
-            await self._show(drawing.output_line(self._style, data["tool_output"], self._width))
-        else:
-            line = drawing.call_line(self._style, tool, given, data["tool_output"], self._width)
-            await self._show(*([] if line == self._last_call else [line]))
-            self._last_call = line
-        self._doing = "thinking"
+    async def report(self, *renderables: RenderableType) -> None:
+        await self._show(*renderables)
 
-    async def _draw(self, over: asyncio.Event) -> None:
-        """Again and again, but never so often that there is no time for anything else."""
-        looked = time.monotonic()
-        while True:
+    async def note(self, text: str) -> None:
+        await self._show()
+        await super().note(text)
+
+    async def fail(self, text: str) -> None:
+        await self._show()
+        await super().fail(f"{text} (/retry)" if self.may_retry else text)
+
+    async def _draw_until(self, over: asyncio.Event) -> None:
+        while not over.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), max(FRAME_SECONDS, _DRAWING_SHARE * self._text.cost))
-                return
-            await self._draw_now()
-            works = any(drawing.is_agent(tool) for tool, _ in self._calls.values())
-            if works and time.monotonic() - looked > STEP_SECONDS:
-                looked = time.monotonic()
-                await self._look_at_steps()
+                await asyncio.wait_for(over.wait(), max(FRAME_SECONDS, _DRAWING_SHARE * self._cost))
+            await self._draw()
 
-    async def _draw_now(self) -> None:
-        self._screen.status = self._status()
-        finished = self._text.finished(width=self._width, colour=self._style.colour)
-        await self._screen.show(*finished, block=self._open())
+    async def _draw(self) -> None:
+        began = time.perf_counter()
+        self._screen.status = self._describe_status()
+        finished, self._open = split_finished(self._open)
+        above = self._render(finished)
+        self._has_shown = self._has_shown or bool(above)
+        await self._terminal.show_live(*above, live=self._render(self._open))
+        self._cost = time.perf_counter() - began
 
-    async def _look_at_steps(self) -> None:
-        """What agents have done since the last look."""
-        chat_id, run_id = self.reading.chat_id, self.reading.run_id
-        if run_id is None:
-            return
-        async with self._looking:
-            with suppress(ApiError, ConnectionLost):
-                async for step in self._connection.steps(chat_id, run_id, after=self._steps):
-                    self._steps = step["number"]
-                    await self._screen.show(*drawing.step_lines(self._style, step, self._width), block=self._open())
+    async def _show(self, *renderables: RenderableType) -> None:
+        """Shows something below the text so far, all of which is printed now."""
+        text, self._open = self._render(self._open), ""
+        self._has_shown = self._has_shown or bool(text or renderables)
+        await self._terminal.show_live(*text, *renderables, live=())
 
-    async def _tell_end(self) -> None:
-        reading, seconds = self.reading, time.monotonic() - self._began
-        if not self.status or reading.run_id is None:
-            return
-        with suppress(ApiError, ConnectionLost):
-            told = await self._connection.runs.get_interaction(reading.chat_id, reading.run_id, brief=True)
-            await self._note(drawing.usage_line(told["usage"], seconds))
+    def _render(self, text: str) -> list[RenderableType]:
+        """Renders Markdown, with an empty line above it unless the answer begins with it."""
+        above = [""] if self._has_shown else []
+        return [*above, ChatMarkdown(text)] if text.strip() else []
 
-    async def _show(self, *lines: str) -> None:
-        """Below all that was said so far, and an empty line above what is said next."""
-        await self._screen.show(*self._text.rest(width=self._width, colour=self._style.colour), *lines, block=())
-        if lines:
-            self._text.set_apart()
-
-    @property
-    def _width(self) -> int:
-        return self._screen.size[0]
-
-    def _open(self) -> list[str]:
-        return self._text.open_lines(width=self._width, colour=self._style.colour)
-
-    def _status(self) -> str:
+    def _describe_status(self) -> str:
         seconds = time.monotonic() - self._began
         frame = _SPINNER[int(seconds / FRAME_SECONDS) % len(_SPINNER)]
-        ends = f" · {seconds:.0f} s · Ctrl-C stops"
-        return f"{frame} {one_line(self._doing, self._width - len(ends) - 2)}{ends}"
+        return f"{frame} {seconds:.0f} s · Ctrl-C stops · {self._activity}"

@@ -27,9 +27,5 @@ class Options:
     token: str | None = None
 
 
-def wants_colour(*, terminal: bool) -> bool:
-    return terminal and not os.environ.get("NO_COLOR") and not is_dumb()
-
-
 def is_dumb() -> bool:
     return os.environ.get("TERM", "dumb") in ("", "dumb")

@@ -1,64 +1,132 @@
-"""The conversations of the page, and this one as a whole."""
+"""Commands about conversations and their messages."""
 
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from cli.chat.screens import drawing
-from cli.chat.screens.text import clean
+from rich.text import Text
+
+from cli.chat import rendering
+from cli.terminal import clean
 
 if TYPE_CHECKING:
-    from cli.chat.talk import Talk
+    from cli.chat.terminal_chat import TerminalChat
+
+Handler = Callable[["TerminalChat", str], Awaitable[None]]
 
 
-async def show_all(talk: "Talk", _: str) -> None:
-    threads = await talk.learned.list_threads()
-    style, width = talk.screen.style, talk.screen.size[0]
-    current = await talk.connection.thread(talk.chat_id) if talk.chat_id and talk.last_run else talk.chat_id
-    lines = [
-        drawing.thread_line(style, number, one, width, current=one["id"] == current)
-        for number, one in enumerate(threads, 1)
-    ]
-    await talk.screen.show(*(lines or [style.dim("There are no conversations yet.")]))
+def between_answers(handler: Handler) -> Handler:
+    """Rejects a command while an answer runs."""
+
+    @wraps(handler)
+    async def checked(chat: "TerminalChat", argument: str) -> None:
+        if chat.answer is not None:
+            await chat.screen.fail("The assistant is still answering. Wait, or stop it with /stop or Ctrl-C.")
+        else:
+            await handler(chat, argument)
+
+    return checked
 
 
-async def open(talk: "Talk", which: str) -> None:
-    if talk.answer is not None:
-        await talk.screen.fail("The assistant is still answering. Wait, or stop it with /stop.")
+async def list_threads(chat: "TerminalChat", _: str) -> None:
+    threads = await chat.list_threads()
+    if not threads:
+        await chat.screen.note("There are no conversations yet.")
         return
-    threads = talk.learned.threads or await talk.learned.list_threads()
-    chat_id = _find(threads, which)
+    current = await chat.connection.thread(chat.chat_id) if chat.chat_id and chat.last_run else chat.chat_id
+    await chat.screen.show(rendering.render_threads(threads, current))
+
+
+@between_answers
+async def open_thread(chat: "TerminalChat", which: str) -> None:
+    chat_id = _find(chat.threads or await chat.list_threads(), which)
     if chat_id is None:
-        await talk.screen.fail(f"There is no conversation {which}. See /threads.")
+        await chat.screen.fail(f"There is no conversation {which}. See /threads.")
+    else:
+        await chat.open(chat_id)
+
+
+@between_answers
+async def clear(chat: "TerminalChat", _: str) -> None:
+    chat.clear()
+    await chat.screen.note("Your next message starts a new conversation.")
+
+
+async def show_log(chat: "TerminalChat", _: str) -> None:
+    if chat.chat_id is None:
+        await chat.screen.fail("This conversation is empty.")
         return
-    await talk.open(chat_id)
-
-
-async def clear(talk: "Talk", _: str) -> None:
-    if talk.answer is not None:
-        await talk.screen.fail("The assistant is still answering. Stop it first with /stop or Ctrl-C.")
-        return
-    talk.clear()
-    await talk.screen.note("Your next message starts a new conversation.")
-
-
-async def log(talk: "Talk", _: str) -> None:
-    if talk.chat_id is None:
-        await talk.screen.fail("This conversation is empty.")
-        return
-    async with talk.connection.page.log(talk.chat_id) as lines:
+    async with chat.connection.page.log(chat.chat_id) as lines:
         async for line in lines:
-            await talk.screen.show(clean(line))
+            await chat.screen.show(Text(line, no_wrap=True, overflow="ignore"))
 
 
-async def compact(talk: "Talk", _: str) -> None:
-    if talk.chat_id is None:
-        await talk.screen.fail("There is nothing to compact in this conversation yet.")
+async def compact(chat: "TerminalChat", _: str) -> None:
+    if chat.chat_id is None:
+        await chat.screen.fail("There is nothing to compact in this conversation yet.")
         return
-    done = await talk.connection.runs.compact(talk.chat_id)
-    await talk.screen.note(f"{done['status'].capitalize()}: {done['messages']} messages.")
+    done = await chat.connection.runs.compact(chat.chat_id)
+    await chat.screen.note(f"{done['status'].capitalize()}: {done['messages']} messages.")
+
+
+async def stop(chat: "TerminalChat", _: str) -> None:
+    await chat.stop()
+
+
+@between_answers
+async def retry(chat: "TerminalChat", _: str) -> None:
+    if chat.chat_id is None or chat.last_run is None:
+        await chat.screen.fail("There is no message to answer again.")
+    else:
+        chat.follow(await chat.connection.retry(chat.chat_id))
+
+
+@between_answers
+async def edit(chat: "TerminalChat", text: str) -> None:
+    last = await chat.connection.last(chat.chat_id) if chat.chat_id is not None else None
+    if last is None:
+        await chat.screen.fail("There is no message to edit.")
+        return
+    chat.edit(last["id"], "" if text else clean(last["user_message"] or ""))
+    if text:
+        await chat.say(text)
+
+
+@between_answers
+async def show_version(chat: "TerminalChat", number: str) -> None:
+    chat_id = chat.chat_id
+    last = await chat.connection.last(chat_id) if chat_id is not None else None
+    versions = last["siblings"] if last is not None else []
+    if chat_id is None or not (number.isascii() and number.isdigit() and 0 < int(number) <= len(versions)):
+        problem = f"Choose a version from 1 to {len(versions)}." if versions else "There is no message yet."
+        await chat.screen.fail(problem)
+        return
+    await chat.connection.runs.branch(chat_id, versions[int(number) - 1])
+    await chat.open(chat_id)
+
+
+async def choose_model(chat: "TerminalChat", name: str) -> None:
+    connection = chat.connection
+    models = list((await connection.page.ready())["model"]["models"])
+    if name and name not in models:
+        await chat.screen.fail(f"There is no model {name}. Choose one of these: {', '.join(models)}.")
+        return
+    connection.model = name or connection.model
+    chosen = connection.model or models[0]
+    await chat.screen.show(*(f"{'●' if one == chosen else ' '} {one}" for one in models))
+
+
+async def show_agents(chat: "TerminalChat", _: str) -> None:
+    run = chat.answer.reading.run_id if chat.answer is not None else chat.last_run
+    steps = [step async for step in chat.connection.steps(chat.chat_id, run)] if chat.chat_id and run else []
+    if steps:
+        await chat.screen.show(*map(rendering.render_step, steps))
+    else:
+        await chat.screen.note("No agent worked on the last message.")
 
 
 def _find(threads: list[dict[str, Any]], which: str) -> str | None:
-    """Returns the conversation of a listed number, title or id, else an id or name that is not listed; a number that is
+    """Returns the conversation of a listed number, title or id, or an id or name that is not listed. A number that is
     not listed is none.
     """
     is_number = which.isascii() and which.isdigit()

@@ -1,56 +1,102 @@
-"""The conversation's folder."""
+"""Commands about the conversation's files and the user's memory."""
 
 import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.chat.screens.text import one_line
+from cli.chat.rendering import one_line
+from todo_client.connection import ApiError
+from todo_client.page import Memory, Page
 
 if TYPE_CHECKING:
-    from cli.chat.talk import Talk
+    from cli.chat.terminal_chat import TerminalChat
+
+_CHANGED, _TRIES = 412, 5
 
 
-async def show(talk: "Talk", _: str) -> None:
-    found = await talk.connection.page.files(talk.chat_id) if talk.chat_id else {"files": []}
-    width, style = talk.screen.size[0], talk.screen.style
-    lines = [one_line(f"{one['path']} · {one['size']:,} bytes", width) for one in found["files"]]
-    lines += [style.dim("and more")] if found.get("more") else []
-    await talk.screen.show(*(lines or [style.dim("There are no files in this conversation.")]))
+async def list_files(chat: "TerminalChat", _: str) -> None:
+    page = await chat.connection.page.files(chat.chat_id) if chat.chat_id else {"files": []}
+    if not page["files"]:
+        await chat.screen.note("There are no files in this conversation.")
+        return
+    await chat.screen.show(*(one_line(f"{one['path']} · {one['size']:,} bytes") for one in page["files"]))
+    if page.get("more"):
+        await chat.screen.note("and more")
 
 
-async def put(talk: "Talk", name: str) -> None:
+async def put(chat: "TerminalChat", name: str) -> None:
     try:
-        path, content = await asyncio.to_thread(read, name)
+        path, content = await asyncio.to_thread(_read, name)
     except OSError as error:
-        await talk.screen.fail(f"{name} cannot be read: {error.strerror}.")
+        await chat.screen.fail(f"{name} cannot be read: {error.strerror}.")
         return
-    if talk.chat_id is None:
-        talk.chat_id, talk.left = await talk.connection.begin(path.name, left=talk.left), None
-    await talk.connection.page.put_file(talk.chat_id, path.name, content)
-    await talk.screen.note(f"Added {path.name} to the conversation's files.")
+    if chat.chat_id is None:
+        chat.chat_id, chat.left = await chat.connection.begin(path.name, left=chat.left), None
+    await chat.connection.page.put_file(chat.chat_id, path.name, content)
+    await chat.screen.note(f"Added {path.name} to the conversation's files.")
 
 
-async def get(talk: "Talk", path: str) -> None:
+async def get(chat: "TerminalChat", path: str) -> None:
     """Writes a file of the conversation into the current directory; never over one that exists."""
-    if talk.chat_id is None:
-        await talk.screen.fail("There are no files in this conversation.")
+    if chat.chat_id is None:
+        await chat.screen.fail("There are no files in this conversation.")
         return
-    content, target = await talk.connection.page.get_file(talk.chat_id, path), Path(Path(path).name)
+    content, target = await chat.connection.page.get_file(chat.chat_id, path), Path(Path(path).name)
     try:
         await asyncio.to_thread(_create, target, content)
     except FileExistsError:
-        await talk.screen.fail(f"{target} exists here already. Move it away first, or go to another directory.")
+        await chat.screen.fail(f"{target} exists here already. Move it away first, or go to another directory.")
     except OSError as error:
-        await talk.screen.fail(f"{target} cannot be written: {error.strerror}.")
+        await chat.screen.fail(f"{target} cannot be written: {error.strerror}.")
     else:
-        await talk.screen.note(f"Wrote {target} to the current directory: {len(content):,} bytes.")
+        await chat.screen.note(f"Wrote {target} to the current directory: {len(content):,} bytes.")
 
 
-async def commit(talk: "Talk", message: str) -> None:
-    if talk.chat_id is None:
-        await talk.screen.fail("There is nothing to commit in this conversation yet.")
+async def commit(chat: "TerminalChat", message: str) -> None:
+    if chat.chat_id is None:
+        await chat.screen.fail("There is nothing to commit in this conversation yet.")
         return
-    await talk.screen.note((await talk.connection.page.commit(talk.chat_id, message))["message"])
+    await chat.screen.note((await chat.connection.page.commit(chat.chat_id, message))["message"])
+
+
+async def memory(chat: "TerminalChat", text: str) -> None:
+    if not text:
+        memory = await chat.connection.page.memory()
+        if stored := memory.text.strip():
+            await chat.screen.show(stored)
+        if memory.unread or not stored:
+            await chat.screen.note(_describe(memory))
+        return
+    word, _, file = text.partition(" ")
+    added = f"* {text}"
+    if word == "import" and file.strip():
+        try:
+            added = (await asyncio.to_thread(_read, file.strip()))[1].decode()
+        except (OSError, UnicodeDecodeError):
+            await chat.screen.fail(f"{file.strip()} cannot be read as text.")
+            return
+    await chat.screen.note(_describe(await _append(chat.connection.page, added)))
+
+
+async def _append(page: Page, added: str) -> Memory:
+    """Appends to the memory, also if another client changes it at the same time."""
+    for _ in range(_TRIES):
+        memory = await page.memory()
+        text = f"{memory.text.rstrip()}\n{added}".lstrip("\n")
+        try:
+            return await page.remember(text, memory.version)
+        except ApiError as error:
+            if error.status != _CHANGED:
+                raise
+    raise ApiError(_CHANGED, "The memory keeps changing elsewhere. Try again in a moment.")
+
+
+def _describe(memory: Memory) -> str:
+    if not memory.text.strip():
+        return "The memory is empty. Add a line with /memory TEXT."
+    if memory.unread:
+        return f"Too long: the assistant does not read the last {memory.unread} lines."
+    return "Saved to the memory."
 
 
 def _create(target: Path, content: bytes) -> None:
@@ -58,7 +104,6 @@ def _create(target: Path, content: bytes) -> None:
         file.write(content)
 
 
-def read(name: str) -> tuple[Path, bytes]:
-    """A file of this machine; raises `OSError`."""
+def _read(name: str) -> tuple[Path, bytes]:
     path = Path(name).expanduser()
     return path, path.read_bytes()

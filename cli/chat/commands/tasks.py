@@ -1,65 +1,63 @@
-"""The list of tasks, and taking back what was done to it."""
+"""Commands about the list of tasks."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cli.chat.screens import drawing
+from cli.chat.rendering import render_copied_task, render_tasks
 from todo_client.connection import ApiError
 
 if TYPE_CHECKING:
-    from cli.chat.talk import Talk
+    from cli.chat.terminal_chat import TerminalChat
 
 VIEWS = ("today", "upcoming", "all", "done", "deleted")
-_NOT_NOW = 409
+_CONFLICT = 409
 
 
-async def show(talk: "Talk", view: str) -> None:
+async def show(chat: "TerminalChat", view: str) -> None:
     view = view or "all"
     if view not in VIEWS:
-        await talk.screen.fail(f"There is no view {view}. Choose one of these: {', '.join(VIEWS)}.")
+        await chat.screen.fail(f"There is no view {view}. Choose one of these: {', '.join(VIEWS)}.")
         return
-    page = await talk.connection.page.tasks(view)
-    style = talk.screen.style
-    lines = drawing.task_lines(style, page["tasks"], talk.screen.size[0])
+    page = await chat.connection.page.tasks(view)
+    if not page["tasks"]:
+        await chat.screen.show("No tasks.")
+        return
     more = page["total"] - len(page["tasks"])
-    lines += [style.dim(f"and {more:,} more")] if more > 0 else []
-    await talk.screen.show(*(lines or [style.dim("No tasks.")]))
+    table = render_tasks(page["tasks"], chat.screen.width)
+    await chat.screen.show(table, *([f"and {more:,} more"] if more > 0 else []))
 
 
-async def undo(talk: "Talk", _: str) -> None:
-    """As the newest button of the page's does it: all cards say so then, and the assistant is told."""
-    connection, chat_id = talk.connection, talk.chat_id
-    thread = await connection.thread(chat_id) if chat_id and talk.last_run else None
-    shown = (await connection.chatkit.list_items(thread, limit=100)).data if thread else []
-    offers = [(item, action) for item in shown for action in _undoing(item.get("widget"))]
-    if thread is None or not offers:
-        await talk.screen.fail("There is nothing to undo in this conversation.")
+async def undo(chat: "TerminalChat", _: str) -> None:
+    """Presses the newest Undo button, as on the page: all cards then say so, and the assistant learns of it."""
+    connection, chat_id = chat.connection, chat.chat_id
+    thread = await connection.thread(chat_id) if chat_id and chat.last_run else None
+    items = (await connection.chatkit.list_items(thread, limit=100)).data if thread else []
+    buttons = [(item, action) for item in items for action in _undo_actions(item.get("widget"))]
+    if thread is None or not buttons:
+        await chat.screen.fail("There is nothing to undo in this conversation.")
         return
-    pressed, action = offers[0]
-    cards = {item["id"] for item, other in offers if other == action}
+    pressed, action = buttons[0]
+    cards = {item["id"] for item, other in buttons if other == action}
     tasks: dict[str, None] = {}
     async with connection.chatkit.custom_action(thread, pressed["id"], action) as events:
         async for event in events:
             match event:
                 case {"type": "error", "message": message}:
-                    raise ApiError(_NOT_NOW, message)
+                    raise ApiError(_CONFLICT, message)
                 case {"type": "thread.item.replaced", "item": item} if item["id"] in cards:
                     tasks |= dict.fromkeys(item["copy_text"].splitlines())
                 case _:
                     pass
-    style, width = talk.screen.style, talk.screen.size[0]
-    await talk.screen.show(
-        style.dim("Undone. The tasks are now:"), *(drawing.copied_line(style, task, width) for task in tasks)
-    )
+    await chat.screen.show("Undone. The tasks are now:", *map(render_copied_task, tasks))
 
 
-def _undoing(component: Any) -> Iterator[dict[str, Any]]:
-    """The actions of the buttons below a component that take something back."""
+def _undo_actions(component: Any) -> Iterator[dict[str, Any]]:
+    """Yields the actions of the Undo buttons below a component."""
     match component:
         case {"type": "Button", "onClickAction": {"type": "undo"} as action}:
             yield action
         case {"children": [*children]}:
             for child in children:
-                yield from _undoing(child)
+                yield from _undo_actions(child)
         case _:
             pass

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cli.chat.screens.text import clean
 from cli.commands.development import report
+from cli.terminal import clean
 
 HEADINGS = (
     *("", "cases", "pass@1", "95 %", "pass^3", "95 %", "asked", "declined", "wrong", "false", "error", "calls"),

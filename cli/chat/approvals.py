@@ -1,0 +1,63 @@
+from typing import Any
+
+from cli.chat.connection import Connection, Reading
+from cli.chat.rendering import render_question
+from cli.chat.screen import PROMPT, Screen
+
+APPROVAL_PROMPT = "Approve? y, or n and a reason [y/N] "
+
+
+class Approvals:
+    """The calls that wait for approval: the user is asked about the first, about the next once that is decided."""
+
+    def __init__(self, screen: Screen, connection: Connection) -> None:
+        self._screen = screen
+        self._connection = connection
+        self._calls: list[dict[str, Any]] = []
+        self._is_sent = False  # the decision about the first
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    async def add(self, call: dict[str, Any]) -> None:
+        self._calls.append(call)
+        if len(self._calls) == 1:
+            await self._ask()
+
+    async def remove(self, approval_id: str) -> None:
+        first, self._calls = self._calls[:1], [one for one in self._calls if one["approval_id"] != approval_id]
+        if not self._calls:
+            self.clear()
+        elif self._calls[:1] != first:
+            await self._ask()
+
+    def clear(self) -> None:
+        self._calls.clear()
+        self._screen.prompt = PROMPT
+        self._screen.redraw()
+
+    async def decide(self, reading: Reading, text: str) -> None:
+        """Approves by y alone; anything else rejects, and what is more than n is the reason."""
+        if reading.run_id is None:
+            return
+        if self._is_sent:  # the user has not seen the next question
+            await self._screen.fail("You have already decided that. Read the next question first.")
+            return
+        word, _, rest = text.partition(" ")
+        approved = text.lower() in ("y", "yes")
+        if not approved and word.lower() in ("y", "yes"):
+            await self._screen.note("Type y to approve, or n and a reason to reject.")
+            self._screen.wait_for_input()
+            return
+        reason = rest.strip() if word.lower() in ("n", "no") else text
+        decision = {"approved": approved, "reason": None if approved else reason or None}
+        approval_id = self._calls[0]["approval_id"]
+        await self._connection.runs.approve(reading.chat_id, reading.run_id, approval_id, **decision)
+        self._is_sent = bool(self._calls) and self._calls[0]["approval_id"] == approval_id
+
+    async def _ask(self) -> None:
+        self._is_sent = False
+        self._screen.prompt = APPROVAL_PROMPT
+        await self._screen.show(render_question(self._calls[0]["text"]))
+        self._screen.redraw()
+        self._screen.wait_for_input()

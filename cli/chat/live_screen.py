@@ -1,0 +1,213 @@
+"""A terminal with lines that stay, live lines below them, and the line that is typed.
+
+One application of prompt_toolkit runs from beginning to end, so that a message can be typed while an answer comes.
+"""
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import is_searching
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import ColorDepth
+from rich.console import RenderableType
+
+from cli.chat.rendering import one_line
+from cli.chat.screen import AGAIN_LEAVES, TWICE_SECONDS, KeyListener, TerminalScreen, render_lines
+
+_SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"  # draw all of it at once; other terminals ignore them
+_OTHER_ROWS = 6  # of the terminal, for what is around the live lines
+_COMPLETED = {"/open": "threads", "/model": "models", "/tasks": "views"}
+_FEWEST = 2  # letters of a title
+
+
+class ChatCompleter(Completer):
+    """Completes commands and their arguments, and titles of tasks anywhere."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[str]] = {}
+        """What can be completed: commands, threads, models, views, tasks."""
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        text = document.text_before_cursor
+        if text.startswith("/") and not text.startswith("//") and "\n" not in text:
+            command, space, rest = text.partition(" ")
+            names = self.names.get(_COMPLETED.get(command, "") if space else "commands", ())
+            typed = rest if space else command
+            matches = (name for name in names if (typed.lower() in name.lower() if space else name.startswith(typed)))
+            yield from (Completion(name, -len(typed)) for name in matches)
+        elif complete_event.completion_requested:
+            for begin in (found.start() for found in re.finditer(r"\S+", text)):
+                words = text[begin:]
+                for title in self.names.get("tasks", ()) if len(words) >= _FEWEST else ():
+                    if title.lower().startswith(words.lower()) and title != words:
+                        yield Completion(title, -len(words))
+
+
+class LiveScreen(TerminalScreen):
+    def __init__(self, history: Path, *, colour: bool) -> None:
+        super().__init__(colour=colour)
+        self.completer = ChatCompleter()
+        self._live_lines: Sequence[str] = ()
+        self._printing = asyncio.Lock()
+        self._interrupted_at = -TWICE_SECONDS
+        self._hint = ""
+        self._listener: KeyListener | None = None
+        self._session: PromptSession[None] = PromptSession(
+            self._message,
+            multiline=True,
+            prompt_continuation="  ",
+            key_bindings=self._bind_keys(),
+            completer=self.completer,
+            complete_while_typing=True,
+            history=_open_history(history),
+            editing_mode=EditingMode.EMACS,
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            reserve_space_for_menu=4,
+            erase_when_done=True,
+        )
+        self._app = self._session.app
+
+    @property
+    def size(self) -> tuple[int, int]:
+        size = self._app.output.get_size()
+        return size.columns, size.rows
+
+    async def run(self, listener: KeyListener) -> None:
+        self._listener = listener
+        await self._session.prompt_async()
+
+    async def show_live(self, *renderables: RenderableType, live: Sequence[RenderableType]) -> None:
+        lines = render_lines(*renderables, width=self.width, colour=self.colour)
+        await self.print_lines(lines, live=render_lines(*live, width=self.width, colour=self.colour))
+
+    async def print_lines(self, lines: Sequence[str], live: Sequence[str] | None = None) -> None:
+        async with self._printing:
+            if lines and self._app.is_running and self._app.output.responds_to_cpr:
+                await self._app.renderer.wait_for_cpr_responses()
+            self._live_lines = self._live_lines if live is None else live  # with its lines, as it is drawn at any time
+            if lines:
+                self._print("".join(f"{line}\n" for line in lines))
+            else:
+                self.redraw()
+
+    def _print(self, text: str) -> None:
+        """Prints above the prompt as `in_terminal` of prompt_toolkit 3.0 does.
+
+        That one lets the terminal read lines meanwhile, with another Enter and another Ctrl-C.
+        """
+        app, output = self._app, self._app.output
+        if app.is_running:
+            output.write_raw(_SYNC_BEGIN)
+            app.renderer.erase()
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        if not app.is_running:
+            return
+        app.renderer.reset()
+        if not app.key_processor.input_queue:
+            app.renderer.request_absolute_cursor_position()
+        app.render_counter += 1  # else what was drawn before is taken for what is to be drawn
+        if app.context is not None:
+            app.context.copy().run(app.renderer.render, app, app.layout)
+        output.write_raw(_SYNC_END)
+        output.flush()
+
+    def redraw(self) -> None:
+        self._app.invalidate()
+
+    def fill(self, text: str) -> None:
+        self._session.default_buffer.text = text
+        self._session.default_buffer.cursor_position = len(text)
+
+    def leave(self) -> None:
+        if self._app.is_running and not self._app.is_done:
+            self._app.exit()
+
+    def _message(self) -> StyleAndTextTuples:
+        live = self._live_lines[-max(self.size[1] - _OTHER_ROWS, 3) :]
+        below = [one_line((text, "dim")) for text in [self._hint or self.status] if text]
+        lines = [*live, *render_lines(*below, width=self.width, colour=self.colour)]
+        above = to_formatted_text(ANSI("".join(f"{line}\n" for line in lines)))
+        return [*above, ("bold" if self.colour else "", self.prompt)]
+
+    def _bind_keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        for key, handler in (
+            (("enter",), self._enter),
+            (("escape", "enter"), _insert_line),
+            (("c-j",), _insert_line),
+            (("tab",), self._complete),
+            (("c-c",), self._interrupt),
+            (("c-d",), _delete_or_leave),
+        ):
+            keys.add(*key, filter=~is_searching)(handler)
+        return keys
+
+    def _enter(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state and buffer.complete_state.current_completion:
+            buffer.complete_state = None
+            return
+        if buffer.text.endswith("\\") and buffer.cursor_position == len(buffer.text):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+            return
+        text = buffer.text
+        buffer.reset(append_to_history=bool(text.strip()))
+        self._hint = ""
+        if self._listener is not None:
+            self._listener.entered(text)
+
+    def _complete(self, event: KeyPressEvent) -> None:
+        """Completes at once if there is one way, else what all ways have in common, then one after the other."""
+        buffer = event.current_buffer
+        found = [*self.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True))]
+        if len(found) == 1:
+            buffer.cancel_completion()
+            buffer.apply_completion(found[0])
+        elif buffer.complete_state:
+            buffer.complete_next()
+        else:
+            buffer.start_completion(insert_common_part=True)
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        hint, self._hint = self._hint, ""
+        if self._listener is not None and self._listener.interrupted():
+            return
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        elif hint and time.monotonic() - self._interrupted_at < TWICE_SECONDS:
+            event.app.exit()
+        else:
+            self._interrupted_at, self._hint = time.monotonic(), AGAIN_LEAVES
+
+
+def _insert_line(event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text("\n")
+
+
+def _delete_or_leave(event: KeyPressEvent) -> None:
+    if event.current_buffer.text:
+        event.current_buffer.delete()
+    else:
+        event.app.exit()
+
+
+def _open_history(path: Path) -> History:
+    """Returns what was typed before, which only its owner can read; if it cannot be stored, an empty history."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)

@@ -1,0 +1,66 @@
+"""Messages that are typed while an answer runs: it is followed by an answer to them, or reads them itself."""
+
+import asyncio
+from contextlib import suppress
+
+from cli.chat.answer import LiveAnswer
+from cli.chat.connection import Connection
+from todo_client.connection import ApiError, ConnectionLost
+
+QueuedMessage = tuple[str, str]
+"""The id of a message, and its text."""
+_CONFLICT = 409
+
+
+class MessageQueue:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._follow_ups: list[QueuedMessage] = []
+        self._steering: list[QueuedMessage] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._follow_ups)
+
+    async def add(self, answer: LiveAnswer, following: "asyncio.Future[None]", text: str) -> bool:
+        """Sends a follow-up; if the answer has just ended, returns False once all of it is shown."""
+        await answer.has_begun.wait()
+        if answer.reading.run_id is not None and not answer.status:
+            try:
+                await self.send(answer.reading.chat_id, answer.reading.run_id, text)
+            except ApiError as error:
+                if error.status != _CONFLICT:
+                    raise
+            else:
+                return True
+        await asyncio.wait({following})
+        return False
+
+    async def send(self, chat_id: str, run_id: str, text: str) -> None:
+        sent = await self._connection.runs.send(chat_id, run_id, text, mode="follow_up")
+        self._follow_ups.append((sent["input_id"], text))
+
+    async def steer(self, chat_id: str, run_id: str) -> None:
+        """Makes the assistant read the follow-ups before its next request to the model."""
+        while self._follow_ups:
+            try:
+                await self._connection.runs.steer(chat_id, run_id, self._follow_ups[0][0])
+            except ApiError as error:  # a message that was read already
+                if error.status != _CONFLICT:
+                    raise
+            self._steering.append(self._follow_ups.pop(0))
+
+    def take(self) -> list[QueuedMessage]:
+        """Empties the queue, and returns the messages that may not have been read."""
+        taken = [*self._follow_ups, *self._steering]
+        self._follow_ups, self._steering = [], []
+        return taken
+
+    async def find_unread(self, chat_id: str, queued: list[QueuedMessage]) -> str:
+        """Returns the texts of those that are not in the conversation, which nobody answers any more."""
+        if not queued:
+            return ""
+        read = set[str]()
+        with suppress(ApiError, ConnectionLost):
+            items = await self._connection.chatkit.list_items(await self._connection.thread(chat_id), limit=100)
+            read = {item["id"] for item in items.data}
+        return "\n".join(text for message_id, text in queued if message_id not in read)

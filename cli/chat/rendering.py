@@ -1,0 +1,227 @@
+"""Renders what the APIs return for a terminal, with rich."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
+
+from cli.terminal import clean
+from common.repeats import describe_repeat
+
+Json = Mapping[str, Any]
+NARROW = 60
+"""On fewer columns, a task takes two lines."""
+_MARKS = {"completed": ("✓", "green"), "deleted": ("✗", "red"), "pending": ("·", "")}
+_DUE = re.compile(r"(?:\w{3} )?(\d{4}-\d\d-\d\d)( \d\d:\d\d)?", re.ASCII)
+_REJECTED = "The person refused this call"  # begins what the model reads in place of the output of a rejected call
+_DUE_CELLS, _MORE_CELLS = 21, 24  # at most
+_PRINTED_LINES = 8  # at most, of what a command has printed
+
+
+def render_marked(mark: str, text: str, *, style: str = "", mark_style: str = "") -> RenderableType:
+    """A text whose lines are all to the right of a mark."""
+    grid = Table.grid()
+    grid.add_row(Text(f"{mark} ", mark_style), Text(text, style))
+    return grid
+
+
+def one_line(*parts: str | tuple[str, str]) -> Text:
+    """Cuts a text at the end of the line; a part is a text, or a text and its style."""
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for part in parts:
+        text, style = part if isinstance(part, tuple) else (part, "")
+        line.append(re.sub(r"[^\S ]+|(?<=\S)\s+", " ", clean(text)), style)
+    return line
+
+
+def render_call(tool: str, arguments: str, output: str) -> RenderableType:
+    """A call that has returned: its tool, its arguments, and its result."""
+    result = _object(output)
+    name = tool.replace("_", " ")
+    if result is not None:
+        return one_line(("✓ ", "green"), (f"{name} {_describe_result(result)}", "dim"))
+    call = one_line(("✗ ", "red"), (describe_call(tool, arguments), "dim"))
+    return Group(call, render_output(output)) if output.strip() else call
+
+
+def render_output(output: str) -> RenderableType:
+    return one_line("  ", (_output_for_user(output), "dim"))
+
+
+def describe_call(tool: str, arguments: str) -> str:
+    values = {name: _short(value) for name, value in (_object(arguments) or {}).items() if value is not None}
+    described = values.values() if len(values) == 1 else (f"{name}: {value}" for name, value in values.items())
+    return f"{tool.replace('_', ' ')} {', '.join(described)}"
+
+
+def agent_of(tool: str) -> str | None:
+    """Returns the agent that a tool starts."""
+    return tool.removeprefix("do_with_") if tool.startswith("do_with_") else None
+
+
+def render_agent_start(tool: str, arguments: str) -> RenderableType:
+    assignment = " ".join(map(_short, (_object(arguments) or {}).values()))
+    return Group(
+        one_line(("● ", "cyan"), (describe_call(tool, arguments), "dim")),
+        render_agent_line(agent_of(tool) or "", assignment),
+    )
+
+
+def render_agent_line(agent: str, text: str) -> RenderableType:
+    return one_line((f"  └ {agent}: {text}", "dim"))
+
+
+def render_agent_output(output: str, details: Json | None, *, is_error: bool) -> RenderableType:
+    """The last lines that an agent's command has printed, or why a call failed; nothing for other tools."""
+    if is_error:
+        return one_line("    ", ("✗ ", "red"), (_output_for_user(output), "dim"))
+    printed = [str((details or {}).get(name) or "") for name in ("stdout", "stderr")]
+    lines = [line for text in printed for line in text.splitlines()]
+    hidden = len(lines) - _PRINTED_LINES
+    above = [f"{hidden:,} more lines above"] if hidden > 0 else []
+    return Group(*(one_line(("    " + line, "dim")) for line in (*above, *lines[-_PRINTED_LINES:])))
+
+
+def render_step(step: Json) -> RenderableType:
+    """A step of an agent's work, as the run API lists it."""
+    agent, content, details = step["agent"], step["content"], step.get("details") or {}
+    match step["kind"]:
+        case "task":
+            return render_agent_line(agent, content.get("task", ""))
+        case "step":
+            calls = (describe_call(call["name"], call["arguments"]) for call in content.get("calls", ()))
+            return Group(*(render_agent_line(agent, call) for call in calls))
+        case "end":
+            return render_agent_line(agent, content.get("outcome", "ended"))
+        case _:
+            return render_agent_output(content.get("output", ""), details, is_error=details.get("ok") is False)
+
+
+def tasks_of(output: str) -> Sequence[Json] | None:
+    """The tasks in a tool's result; None if it is no list of tasks, because an agent may answer anything."""
+    result = _object(output)
+    tasks = result.get("tasks") if result is not None else None
+    return tasks if isinstance(tasks, list) and all(map(_is_task, tasks)) else None
+
+
+def count_more(output: str, arguments: str, *, shown: int) -> int:
+    """How many tasks a list has besides those that are shown; of a later page, how many that page has."""
+    result, given = _object(output) or {}, _object(arguments) or {}
+    total = None if given.get("cursor") else result.get("total")
+    count = len(result.get("tasks", ()))
+    return max(count, total if isinstance(total, int) else 0) - shown
+
+
+def render_tasks(tasks: Sequence[Json], width: int) -> RenderableType:
+    """Tasks as a table; on a narrow terminal the date and the labels are below the title."""
+    cut: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+    columns = [Column(), Column(justify="right", style="dim", no_wrap=True), Column(ratio=1, **cut)]
+    details = [(render_due(task), _describe_more(task)) for task in tasks]
+    if width >= NARROW and any(map(any, details)):
+        columns += [Column(style="dim", min_width=1, max_width=most, **cut) for most in (_DUE_CELLS, _MORE_CELLS)]
+    grid = Table.grid(*columns, padding=(0, 1, 0, 0), expand=True)
+    for task, (due, more) in zip(tasks, details, strict=True):
+        status = "deleted" if task.get("deleted") else str(task.get("status"))
+        mark, title = Text(*_MARKS.get(status, _MARKS["pending"])), one_line(task["title"])
+        if len(columns) > 3:
+            grid.add_row(mark, str(task["id"]), title, one_line(due), one_line(more))
+        else:
+            below = " · ".join(filter(None, (due, more)))
+            grid.add_row(mark, str(task["id"]), Group(title, *([one_line((below, "dim"))] if below else [])))
+    return grid
+
+
+def render_copied_task(line: str) -> RenderableType:
+    """A task as it is copied from a list of the page's."""
+    box, _, title = line.partition("] ")
+    return one_line(_MARKS["completed" if box.endswith("x") else "pending"], f" {title}")
+
+
+def render_question(text: str) -> RenderableType:
+    """What the user is asked to approve, in full."""
+    shown = "\n".join(line for line in clean(text).splitlines() if line.strip())
+    return Group(Text("The assistant asks:", "bold"), Padding(Text(shown), (0, 0, 0, 2)))
+
+
+def render_threads(threads: Sequence[Json], current: str | None) -> RenderableType:
+    grid = Table.grid(
+        Column(style="cyan"),
+        Column(justify="right", style="dim"),
+        Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        Column(style="dim", no_wrap=True),
+        padding=(0, 1, 0, 0),
+        expand=True,
+    )
+    for number, thread in enumerate(threads, 1):
+        title, day = one_line(thread.get("title") or "Untitled"), str(thread.get("created_at", ""))[:10]
+        grid.add_row("●" if thread["id"] == current else " ", f"{number:2}", title, day)
+    return grid
+
+
+def describe_usage(usage: Json | None, seconds: float) -> str:
+    """Tokens in and out, those of thinking, all of them, and how long it took."""
+    used = usage or {}
+    tokens = used.get("input_tokens", 0), used.get("output_tokens", 0)
+    counts = (*zip(tokens, ("in", "out"), strict=True), (used.get("reasoning_tokens", 0), "thinking"))
+    return " · ".join([*(f"{n:,} {name}" for n, name in (*counts, (sum(tokens), "total"))), f"{seconds:.1f} s"])
+
+
+def render_due(task: Json) -> str:
+    """ "Fri 27 Nov 15:00", with the year if it is another one; tools write the day of the week before the date."""
+    due, time = str(task.get("due") or ""), str(task.get("time") or "")
+    with suppress(ValueError):
+        found = _DUE.fullmatch(due)
+        day = date.fromisoformat(found[1] if found else due)
+        year = f" {day.year}" if day.year != date.today().year else ""
+        due = f"{day:%a} {day.day} {day:%b}{year}{(found and found[2]) or ''}"
+    return " ".join(filter(None, (due, time)))
+
+
+def _describe_more(task: Json) -> str:
+    labels = " ".join(f"#{label}" for label in task.get("labels") or ())
+    repeat = describe_repeat(task["repeat"]) if task.get("repeat") else None
+    return " ".join(filter(None, (task.get("priority"), labels, repeat)))
+
+
+def _describe_result(result: Json) -> str:
+    if isinstance(result.get("tasks"), list):
+        return f"{len(result['tasks'])} of {result.get('total', len(result['tasks']))}"
+    if "title" not in result:
+        return ""
+    others = len(also) if isinstance(also := result.get("also"), list) else 0
+    due = f" · {render_due(result)}" if result.get("due") else ""
+    return f"{result.get('id', '')} {result['title']}{due}{f' and {others} more' if others else ''}"
+
+
+def _output_for_user(output: str) -> str:
+    """What a call returned, without the text that a model reads where its call was rejected."""
+    return "Not done." if output.startswith(_REJECTED) else output.strip()
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_task(value: Any) -> bool:
+    if not isinstance(value, dict) or type(value.get("id")) is not int or not isinstance(value.get("title"), str):
+        return False
+    texts = (value.get(name) for name in ("due", "time", "priority", "repeat"))
+    labels = value.get("labels") or []
+    return all(text is None or isinstance(text, str) for text in texts) and (
+        isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    )
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,340 @@
+"""A conversation in a terminal: what is typed is sent, queued, decided or carried out, while answers come."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Any
+
+from cli.chat import server
+from cli.chat.answer import LiveAnswer
+from cli.chat.approvals import Approvals
+from cli.chat.commands import table
+from cli.chat.commands.tasks import VIEWS
+from cli.chat.connection import Connection, Reading, is_own
+from cli.chat.live_screen import LiveScreen
+from cli.chat.markdown import ChatMarkdown
+from cli.chat.message_queue import MessageQueue
+from cli.chat.options import DONE, FAILED, NEWEST, NO_SERVER, Exit, Options
+from cli.chat.screen import PROMPT, Screen, TerminalScreen
+from cli.terminal import clean
+from todo_client.connection import ApiError, ConnectionLost
+
+PATIENCE = 3_600  # seconds without the server in the middle of an answer; until then the user can stop it
+START_SECONDS = 180
+_LOOK_SECONDS = 3.0  # between two looks for what is said in the conversation elsewhere
+_EDIT_PROMPT = "edit> "
+_ACTIVE = ("RUNNING", "WAITING_APPROVAL")
+
+
+class TerminalChat:
+    """`chat_id` is None for a conversation that is to begin; `left` is the one that it takes the place of.
+
+    `answer` is the one that comes now, `last_run` the run of the one that came last.
+    """
+
+    def __init__(self, options: Options, screen: Screen, connection: Connection) -> None:
+        self.screen = screen
+        self.connection = connection
+        self.chat_id: str | None = None
+        self.left: str | None = None
+        self.answer: LiveAnswer | None = None
+        self.last_run: str | None = None
+        self.threads: list[dict[str, Any]] = []
+        """The conversations as `/threads` listed them."""
+        self._options = options
+        self._queue = MessageQueue(connection)
+        self._approvals = Approvals(screen, connection)
+        self._typed: asyncio.Queue[str] = asyncio.Queue()
+        self._editing: str | None = None
+        self._stopping = False
+        self._following: asyncio.Future[None]
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._error: BaseException | None = None
+        self._status: Exit = DONE
+        connection.lost = self._report_connection
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one command is carried out, and nothing follows it."""
+        return not isinstance(self.screen, TerminalScreen)
+
+    async def run(self) -> Exit:
+        """Runs until the user leaves; an answer that is not finished then continues on the server."""
+        assert isinstance(self.screen, TerminalScreen), "only there something is typed"
+        self._start(self._work())
+        await self.screen.run(self)
+        continues = self.answer is not None
+        for task in [*self._tasks]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._error is not None:
+            raise self._error
+        if continues:
+            await self.screen.note(f"See the answer: ./todo chat --thread {self.chat_id}")
+        return self._status
+
+    def entered(self, text: str) -> None:
+        self._typed.put_nowait(text)
+
+    def interrupted(self) -> bool:
+        if self.answer is not None:
+            self._start(self.stop())
+        elif self._editing is not None:
+            self.edit(None, "")
+        else:
+            return False
+        return True
+
+    async def say(self, text: str) -> None:
+        """Sends a message, or queues it behind the answer that runs."""
+        if self.answer is not None and self.answer.status:
+            await asyncio.wait({self._following})
+        await self.screen.echo(text)
+        if self.answer is not None and await self._queue.add(self.answer, self._following, text):
+            await self.screen.note("Your message comes after this answer. Press Enter to send it now.")
+        elif self._editing is not None and self.chat_id is not None:
+            run = self._editing
+            self.edit(None)
+            self.follow(self.connection.edit(self.chat_id, run, text))
+        else:
+            self.follow(await self.connection.say(self.chat_id, text, left=self.left), said=text)
+
+    def follow(self, reading: Reading, *, said: str | None = None) -> None:
+        """Shows an answer; `said` is the message, which the user gets back if it was not sent."""
+        assert isinstance(self.screen, TerminalScreen), "answers of a single message are printed"
+        self.chat_id, self.left = reading.chat_id, None
+        approvals, debug = self._approvals, self._options.debug
+        self.answer = LiveAnswer(self.screen, self.connection, reading, approvals=approvals, debug=debug)
+        self._following = self._start(self._follow(self.answer, said))
+
+    def edit(self, run_id: str | None, text: str | None = None) -> None:
+        """Lets the next message replace that of a run; None: no longer."""
+        self._editing = run_id
+        self.screen.prompt = PROMPT if run_id is None else _EDIT_PROMPT
+        if text is not None:
+            self.screen.fill(text)
+        self.screen.redraw()
+
+    def clear(self) -> None:
+        """Lets the next message begin a conversation in place of this one, if there is one yet."""
+        self.left = self.chat_id if self.last_run or is_own(self.chat_id) else self.left
+        self.chat_id = self.last_run = None
+        self.edit(None)
+
+    async def stop(self) -> None:
+        """Stops the answer; the second time without waiting for its end."""
+        if self.answer is None:
+            await self.screen.note("There is no answer to stop.")
+        elif self._stopping:
+            self._following.cancel()
+        else:
+            self._stopping = True
+            with suppress(ApiError, ConnectionLost):
+                await self.connection.cancel(self.answer.reading)
+
+    async def select(self, chat_id: str) -> dict[str, Any] | None:
+        """Makes a conversation the current one and returns its last interaction."""
+        last = await self.connection.last(chat_id)
+        self.chat_id, self.left = chat_id, None
+        self.edit(None)
+        self.last_run = last["id"] if last else None
+        return last
+
+    async def open(self, chat_id: str) -> None:
+        """Shows the last message of a conversation, and follows the answer that runs in it."""
+        last = await self.select(chat_id)
+        if last is None:
+            return
+        await self.screen.note(f"Conversation {chat_id}:")
+        await self.screen.echo(last["user_message"])
+        if last["status"] in _ACTIVE:
+            self.follow(Reading(chat_id, last["id"]))
+            return
+        answers = [event["content"] for event in last["agent_events"] if event["type"] == "ANSWER"]
+        await self.screen.show(*map(ChatMarkdown, answers))
+        if len(versions := last["siblings"]) > 1:
+            await self.screen.note(
+                f"Version {versions.index(last['id']) + 1} of {len(versions)}. Switch with /version N."
+            )
+
+    async def list_threads(self) -> list[dict[str, Any]]:
+        self.threads = (await self.connection.chatkit.list_threads(limit=20)).data
+        return self.threads
+
+    def _start(self, work: Awaitable[None]) -> "asyncio.Future[None]":
+        """Runs something meanwhile; an unexpected error ends the conversation here."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._note_end)
+        return task
+
+    def _note_end(self, task: "asyncio.Future[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = self._error or error
+            self.screen.leave()
+
+    def _leave(self, status: Exit) -> None:
+        self._status = status
+        self.screen.leave()
+
+    async def _work(self) -> None:
+        """Connects, opens the conversation that was asked for, and handles what is typed."""
+        try:
+            if not await self._connect():
+                self._leave(NO_SERVER)
+                return
+            thread = await self.connection.newest() if self._options.thread == NEWEST else self._options.thread
+            if thread is not None:
+                await self.open(thread)
+        except ApiError as error:
+            await self.screen.fail(str(error))
+            self._leave(FAILED)
+            return
+        except ConnectionLost as error:
+            await self.screen.fail(str(error))
+        self._start(self._watch())
+        self._start(self._learn_names())
+        while True:
+            if self.answer is None:
+                self.screen.wait_for_input()
+            text = await self._typed.get()
+            try:
+                await self._handle(text)
+            except (ApiError, ConnectionLost) as error:
+                await self.screen.fail(str(error))
+                if not text.startswith("/"):
+                    self.screen.fill(text)
+
+    async def _handle(self, text: str) -> None:
+        if text.startswith("/") and not text.startswith("//"):
+            await self.screen.echo(text)
+            await table.run(self, text)
+        elif self._approvals:
+            if self.answer is not None:
+                await self._approvals.decide(self.answer.reading, text.strip())
+        elif text.strip():
+            await self.say(text.removeprefix("/") if text.startswith("//") else text)
+        elif self._queue and self.answer is not None and self.answer.reading.run_id is not None:
+            await self._queue.steer(self.answer.reading.chat_id, self.answer.reading.run_id)
+            await self.screen.note("The assistant reads it before its next step.")
+
+    async def _connect(self) -> bool:
+        """Returns whether a server answers; if none does, it may be started here."""
+        with suppress(ConnectionLost):
+            await self.connection.alive()
+            return True
+        await self.screen.show(f"No server is running at {self.connection.url}.")
+        if self._options.url is not None or not await self._confirm("Start one here in the background? [Y/n] "):
+            return False
+        process = server.start(self._options.directory)
+        self.screen.status = "Starting the server; ./todo down stops it …"
+        self.screen.redraw()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                while process.poll() is None:
+                    with suppress(ConnectionLost):
+                        await self.connection.alive()
+                        self.screen.status = ""
+                        await self.screen.note("The server is running. ./todo down stops it.")
+                        return True
+                    await asyncio.sleep(0.2)
+        await self.screen.show(f"The server did not start. See {server.log_of(self._options.directory)}.")
+        return False
+
+    async def _confirm(self, question: str) -> bool:
+        """Asks, and keeps what was typed before for later."""
+        earlier, self._typed = self._typed, asyncio.Queue()
+        self.screen.prompt = question
+        self.screen.redraw()
+        self.screen.wait_for_input()
+        answer = await self._typed.get()
+        self._typed = earlier
+        self.edit(None)
+        return answer.strip().lower() in ("", "y", "yes")
+
+    async def _follow(self, answer: LiveAnswer, said: str | None) -> None:
+        rejected: ApiError | None = None
+        try:
+            await answer.follow()
+        except ApiError as error:
+            rejected = error
+        except ConnectionLost as error:
+            await self.screen.fail(str(error))
+            self.screen.fill(said or "")
+        except asyncio.CancelledError:
+            self.screen.fill("\n".join(text for _, text in self._queue.take()))
+            raise
+        finally:
+            queued = self._queue.take()
+            answer.has_begun.set()
+            self.last_run = answer.reading.run_id or self.last_run
+            self._approvals.clear()
+            self._stopping = False
+            if self.answer is answer:
+                self.answer = None
+        chat_id = answer.reading.chat_id
+        if answer.status != "COMPLETED" and (unread := await self._queue.find_unread(chat_id, queued)):
+            self.screen.fill(unread)
+        if rejected is not None:
+            await self._queue_rejected(rejected, said)
+        await self._look(chat_id)
+        if self.answer is None:
+            self.screen.wait_for_input()
+        await self._learn_names()
+
+    async def _queue_rejected(self, error: ApiError | ConnectionLost, said: str | None) -> None:
+        """Queues a message that was rejected because another answer runs; else returns it with the reason."""
+        try:
+            if isinstance(error, ApiError) and error.status == 409 and said is not None and self.chat_id is not None:
+                last = await self.connection.last(self.chat_id)
+                if last is not None and last["status"] in _ACTIVE:
+                    await self.screen.note(
+                        "The assistant is still answering here. Your message comes after that answer."
+                    )
+                    self.follow(Reading(self.chat_id, last["id"]))
+                    await self._queue.send(self.chat_id, last["id"], said)
+                    return
+        except (ApiError, ConnectionLost) as other:  # such as: it has ended just now
+            error = other
+        await self.screen.fail(str(error))
+        if said is not None:
+            self.screen.fill(said)
+
+    async def _watch(self) -> None:
+        """Follows what is said in this conversation elsewhere, such as on the page."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if self.chat_id is not None:
+                await self._look(self.chat_id)
+
+    async def _look(self, chat_id: str) -> None:
+        """Follows the newest run of the conversation, unless it was shown."""
+        before = self.last_run
+        if self.answer is not None or before is None or chat_id != self.chat_id:
+            return
+        with suppress(ApiError, ConnectionLost):
+            newest = await self.connection.leaf(chat_id)
+            if newest in (None, before):
+                return
+            run = await self.connection.runs.get_interaction(chat_id, newest, brief=True)
+            if self.answer is None and self.last_run == before and self.chat_id == chat_id:
+                self.last_run = newest
+                await self.screen.echo(run["user_message"])
+                self.follow(Reading(chat_id, newest))
+
+    async def _learn_names(self) -> None:
+        """Reads what can be completed, as far as the server answers."""
+        if not isinstance(self.screen, LiveScreen):
+            return
+        names = self.screen.completer.names
+        names |= {"commands": [f"/{name}" for name in table.COMMANDS], "views": [*VIEWS]}
+        with suppress(ApiError, ConnectionLost):
+            page = self.connection.page
+            names["tasks"] = [clean(task["title"]) for task in (await page.tasks("all"))["tasks"]]
+            threads = (await self.connection.chatkit.list_threads(limit=20)).data
+            names["threads"] = [clean(one["title"]) for one in threads if one.get("title")]
+            names["models"] = list((await page.ready()).get("model", {}).get("models", ()))
+
+    def _report_connection(self, lost: bool) -> None:
+        self._start(self.screen.note("Connection lost. Reconnecting …" if lost else "Connected again."))
