@@ -1,27 +1,24 @@
-"""What `./todo` runs, with any Python: what needs no package is answered at once, for the rest they are installed."""
+"""What `./todo` runs, with any Python: installs the packages that a command needs, and runs it with them."""
 
 import os
 import sys
 from pathlib import Path
 
-from cli import __main__, terminal
-from cli.arguments import asked
+from cli import __main__, packages, terminal
 from cli.errors import CliError
 
 WITHOUT_PACKAGES = ("status", "logs", "down")
 
 
 def main() -> int:
-    given, _ = asked.parse()
-    if given.command not in WITHOUT_PACKAGES:
-        from cli import packages
-
-        wanted = {"test": packages.DEVELOP, "audit": packages.AUDIT}.get(given.command, packages.RUN)
+    command = __main__.parse().command
+    if command not in WITHOUT_PACKAGES:
+        wanted = {"test": packages.DEVELOP, "audit": packages.AUDIT}.get(command, packages.RUN)
         try:
             python = packages.ensure(wanted)
         except CliError as error:
             terminal.error(str(error))
-            return 1
+            return error.status
         except KeyboardInterrupt:
             return 130
         if Path(sys.prefix).resolve() != wanted.directory.resolve():

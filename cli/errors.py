@@ -1,2 +1,4 @@
 class CliError(Exception):
-    """One sentence for the person at the terminal; the command ends with exit code 1."""
+    """One sentence for the user at the terminal, and the exit status of the command."""
+
+    status = 1

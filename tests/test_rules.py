@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cli.arguments import values
+from cli.commands.data import import_
 from common import VERSION
 from mcp_server.imports.reading import FORMATS
 from tests.conftest import ROOT
@@ -35,7 +35,7 @@ def test_one_version() -> None:
 
 
 def test_command_line_names_the_import_formats() -> None:
-    assert values.IMPORTED == FORMATS
+    assert import_.FORMATS == FORMATS
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.lock")))

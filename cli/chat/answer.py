@@ -41,6 +41,7 @@ class Answer:
         self._text = ""
         """What has come of the message that is being written."""
         self._last_call = ""
+        self._agent_approvals: set[str] = set()
         self._has_failed = False
 
     async def follow(self) -> None:
@@ -50,6 +51,8 @@ class Answer:
                 await self.handle(event)
                 if self.status:
                     break
+
+    async def show_usage(self) -> None:
         if self.status and self.reading.run_id is not None:
             with suppress(ApiError, ConnectionLost):
                 chat_id, run_id = self.reading.chat_id, self.reading.run_id
@@ -65,8 +68,8 @@ class Answer:
     async def ask(self, call: dict[str, Any]) -> None:
         raise NotImplementedError
 
-    async def decided(self, approval_id: str, decision: str) -> None:
-        await self.note(decision)
+    async def decided(self, approval_id: str) -> None:
+        """Stops asking about a call."""
 
     async def report(self, *renderables: RenderableType) -> None:
         await self._screen.report(*renderables)
@@ -142,10 +145,14 @@ class Answer:
         match name:
             case "approval_required":
                 self._activity = "waiting for your decision"
+                self._agent_approvals |= {data["approval_id"]} if data["agent"] else set()
                 await self.ask(data)
             case "approved" | "rejected":
                 reason = f": {data['reason']}" if data.get("reason") else ""
-                await self.decided(data["approval_id"], f"{name.capitalize()}{reason}")
+                await self.note(f"{name.capitalize()}{reason}")
+                if name == "rejected" and data["approval_id"] in self._agent_approvals:
+                    await self.report(rendering.render_agent_output("Not done.", None, is_error=True))
+                await self.decided(data["approval_id"])
             case "error":
                 self._has_failed, self.may_retry = True, data["allow_retry"]
                 await self.fail(data["error"])
@@ -192,6 +199,7 @@ class LiveAnswer(Answer):
             await drawing
             self._screen.status = ""
             await self._show()
+        await self.show_usage()
 
     async def handle(self, event: Event) -> None:
         self.has_begun.set()
@@ -212,8 +220,7 @@ class LiveAnswer(Answer):
         await self._show()
         await self._approvals.add(call)
 
-    async def decided(self, approval_id: str, decision: str) -> None:
-        await super().decided(approval_id, decision)
+    async def decided(self, approval_id: str) -> None:
         await self._approvals.remove(approval_id)
 
     async def report(self, *renderables: RenderableType) -> None:

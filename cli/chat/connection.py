@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from cli.chat.open_texts import OpenTexts
 from cli.chat.options import Options
-from cli.services.zone import named_zone
+from cli.services.environment import named_zone
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.page import Page

@@ -21,8 +21,11 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 from rich.console import RenderableType
 
+from cli.chat.commands.tasks import VIEWS
+from cli.chat.connection import Connection
 from cli.chat.rendering import one_line
 from cli.chat.screen import AGAIN_LEAVES, TWICE_SECONDS, KeyListener, TerminalScreen, render_lines
+from cli.terminal import clean
 
 _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"  # draw all of it at once; other terminals ignore them
 _OTHER_ROWS = 6  # of the terminal, for what is around the live lines
@@ -34,8 +37,14 @@ class ChatCompleter(Completer):
     """Completes commands and their arguments, and titles of tasks anywhere."""
 
     def __init__(self) -> None:
-        self.names: dict[str, list[str]] = {}
-        """What can be completed: commands, threads, models, views, tasks."""
+        self.names: dict[str, list[str]] = {"views": [*VIEWS]}
+
+    async def learn(self, connection: Connection) -> None:
+        """Reads the names of tasks, threads and models from the server."""
+        self.names["tasks"] = [clean(task["title"]) for task in (await connection.page.tasks("all"))["tasks"]]
+        threads = (await connection.chatkit.list_threads(limit=20)).data
+        self.names["threads"] = [clean(one["title"]) for one in threads if one.get("title")]
+        self.names["models"] = list((await connection.page.ready()).get("model", {}).get("models", ()))
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         text = document.text_before_cursor

@@ -1,6 +1,5 @@
-"""What `./todo chat` was told."""
+"""The options and exit statuses of `./todo chat`."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -25,7 +24,3 @@ class Options:
     debug: bool = False
     url: str | None = None
     token: str | None = None
-
-
-def is_dumb() -> bool:
-    return os.environ.get("TERM", "dumb") in ("", "dumb")

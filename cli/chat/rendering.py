@@ -67,11 +67,9 @@ def agent_of(tool: str) -> str | None:
 
 
 def render_agent_start(tool: str, arguments: str) -> RenderableType:
-    assignment = " ".join(map(_short, (_object(arguments) or {}).values()))
-    return Group(
-        one_line(("● ", "cyan"), (describe_call(tool, arguments), "dim")),
-        render_agent_line(agent_of(tool) or "", assignment),
-    )
+    assignment = str((_object(arguments) or {}).get("task", ""))
+    started = one_line(("● ", "cyan"), (describe_call(tool, arguments), "dim"))
+    return Group(started, render_agent_line(agent_of(tool) or "", assignment))
 
 
 def render_agent_line(agent: str, text: str) -> RenderableType:

@@ -1,10 +1,13 @@
 """Where the assistant is, and starting it where it is not."""
 
+import asyncio
 import ipaddress
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cli import data_dir
@@ -13,7 +16,11 @@ from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from cli.services import environment, running
 
+if TYPE_CHECKING:
+    from cli.chat.connection import Connection
+
 PORT = 8000
+START_SECONDS = 180
 LOG = "up.log"
 
 
@@ -34,14 +41,28 @@ def check_token(url: str, token: str | None) -> None:
         raise CliError(f"TODO_TOKEN is not sent to {url}, because others could read it on the way. Use https.")
 
 
-def start(directory: Path) -> "subprocess.Popen[bytes]":
-    """`./todo up` in the background, which `./todo down` stops."""
+async def start_and_wait(directory: Path, connection: "Connection") -> bool:
+    """Starts `./todo up` in the background, which `./todo down` stops; returns whether it answers."""
+    from todo_client.connection import ConnectionLost
+
+    process = _start(directory)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(START_SECONDS):
+            while process.poll() is None:
+                with suppress(ConnectionLost):
+                    await connection.alive()
+                    return True
+                await asyncio.sleep(0.2)
+    return False
+
+
+def _start(directory: Path) -> "subprocess.Popen[bytes]":
     data_dir.prepare(directory)
     try:
-        said = log_of(directory).open("ab")
+        output = log_of(directory).open("ab")
     except OSError as error:
         raise data_dir.not_writable(directory, error) from error
-    with said as log:
+    with output as log:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", "up", "--data-dir", str(directory)],
             cwd=CHECKOUT,
@@ -54,7 +75,6 @@ def start(directory: Path) -> "subprocess.Popen[bytes]":
 
 
 def log_of(directory: Path) -> Path:
-    """What it says there."""
     return data_dir.logs(directory) / LOG
 
 

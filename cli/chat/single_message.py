@@ -119,6 +119,7 @@ async def _run(text: str, connection: Connection, options: Options) -> Exit:
     try:
         answer = PrintedAnswer(screen, connection, await asyncio.shield(sending), options)
         await answer.follow()
+        await answer.show_usage()
         return _ENDED.get(answer.status, FAILED)
     except (asyncio.CancelledError, BrokenPipeError):
         with suppress(ApiError, ConnectionLost, TimeoutError):

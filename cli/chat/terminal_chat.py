@@ -9,18 +9,15 @@ from cli.chat import server
 from cli.chat.answer import LiveAnswer
 from cli.chat.approvals import Approvals
 from cli.chat.commands import table
-from cli.chat.commands.tasks import VIEWS
 from cli.chat.connection import Connection, Reading, is_own
 from cli.chat.live_screen import LiveScreen
 from cli.chat.markdown import ChatMarkdown
 from cli.chat.message_queue import MessageQueue
 from cli.chat.options import DONE, FAILED, NEWEST, NO_SERVER, Exit, Options
 from cli.chat.screen import PROMPT, Screen, TerminalScreen
-from cli.terminal import clean
 from todo_client.connection import ApiError, ConnectionLost
 
 PATIENCE = 3_600  # seconds without the server in the middle of an answer; until then the user can stop it
-START_SECONDS = 180
 _LOOK_SECONDS = 3.0  # between two looks for what is said in the conversation elsewhere
 _EDIT_PROMPT = "edit> "
 _ACTIVE = ("RUNNING", "WAITING_APPROVAL")
@@ -87,8 +84,6 @@ class TerminalChat:
 
     async def say(self, text: str) -> None:
         """Sends a message, or queues it behind the answer that runs."""
-        if self.answer is not None and self.answer.status:
-            await asyncio.wait({self._following})
         await self.screen.echo(text)
         if self.answer is not None and await self._queue.add(self.answer, self._following, text):
             await self.screen.note("Your message comes after this answer. Press Enter to send it now.")
@@ -207,6 +202,8 @@ class TerminalChat:
                     self.screen.fill(text)
 
     async def _handle(self, text: str) -> None:
+        if self.answer is not None and self.answer.status:  # it is over, and about to be put away
+            await asyncio.wait({self._following})
         if text.startswith("/") and not text.startswith("//"):
             await self.screen.echo(text)
             await table.run(self, text)
@@ -227,20 +224,15 @@ class TerminalChat:
         await self.screen.show(f"No server is running at {self.connection.url}.")
         if self._options.url is not None or not await self._confirm("Start one here in the background? [Y/n] "):
             return False
-        process = server.start(self._options.directory)
         self.screen.status = "Starting the server; ./todo down stops it …"
         self.screen.redraw()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(START_SECONDS):
-                while process.poll() is None:
-                    with suppress(ConnectionLost):
-                        await self.connection.alive()
-                        self.screen.status = ""
-                        await self.screen.note("The server is running. ./todo down stops it.")
-                        return True
-                    await asyncio.sleep(0.2)
-        await self.screen.show(f"The server did not start. See {server.log_of(self._options.directory)}.")
-        return False
+        started = await server.start_and_wait(self._options.directory, self.connection)
+        self.screen.status = ""
+        if started:
+            await self.screen.note("The server is running. ./todo down stops it.")
+        else:
+            await self.screen.show(f"The server did not start. See {server.log_of(self._options.directory)}.")
+        return started
 
     async def _confirm(self, question: str) -> bool:
         """Asks, and keeps what was typed before for later."""
@@ -281,7 +273,7 @@ class TerminalChat:
         await self._look(chat_id)
         if self.answer is None:
             self.screen.wait_for_input()
-        await self._learn_names()
+        self._start(self._learn_names())
 
     async def _queue_rejected(self, error: ApiError | ConnectionLost, said: str | None) -> None:
         """Queues a message that was rejected because another answer runs; else returns it with the reason."""
@@ -324,17 +316,10 @@ class TerminalChat:
                 self.follow(Reading(chat_id, newest))
 
     async def _learn_names(self) -> None:
-        """Reads what can be completed, as far as the server answers."""
-        if not isinstance(self.screen, LiveScreen):
-            return
-        names = self.screen.completer.names
-        names |= {"commands": [f"/{name}" for name in table.COMMANDS], "views": [*VIEWS]}
-        with suppress(ApiError, ConnectionLost):
-            page = self.connection.page
-            names["tasks"] = [clean(task["title"]) for task in (await page.tasks("all"))["tasks"]]
-            threads = (await self.connection.chatkit.list_threads(limit=20)).data
-            names["threads"] = [clean(one["title"]) for one in threads if one.get("title")]
-            names["models"] = list((await page.ready()).get("model", {}).get("models", ()))
+        if isinstance(self.screen, LiveScreen):
+            self.screen.completer.names["commands"] = [f"/{name}" for name in table.COMMANDS]
+            with suppress(ApiError, ConnectionLost):
+                await self.screen.completer.learn(self.connection)
 
     def _report_connection(self, lost: bool) -> None:
         self._start(self.screen.note("Connection lost. Reconnecting …" if lost else "Connected again."))

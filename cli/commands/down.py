@@ -1,9 +1,10 @@
+import argparse
 import os
 import signal
 import time
-from pathlib import Path
 
 from cli import terminal
+from cli.arguments import Commands, add_command
 from cli.errors import CliError
 from cli.services import running
 
@@ -12,8 +13,18 @@ SECONDS = 60
 _LOOK_SECONDS = 0.1
 
 
-def run(directory: Path, *, seconds: float = SECONDS) -> int:
-    """0 when what ran has ended, 1 when nothing runs."""
+def add(commands: Commands) -> None:
+    add_command(
+        commands,
+        "down",
+        run,
+        "stop ./todo up",
+        "Stops the ./todo up of the data directory and waits until it has stopped. Exit status 1: nothing is running.",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    directory = arguments.data_dir
     state = running.read(directory)
     if state is None:
         terminal.say(f"Nothing is running with the data in {directory}.")
@@ -25,10 +36,10 @@ def run(directory: Path, *, seconds: float = SECONDS) -> int:
         pass
     except PermissionError:
         raise CliError(f"./todo up is process {pid} of another user. Stop it as that user.") from None
-    until = time.monotonic() + seconds
+    until = time.monotonic() + SECONDS
     while (state := running.read(directory)) is not None and state["pid"] == pid:
         if time.monotonic() > until:
-            raise CliError(f"./todo up, process {pid}, did not stop within {seconds:g} seconds. See ./todo logs.")
+            raise CliError(f"./todo up, process {pid}, did not stop within {SECONDS} seconds. See ./todo logs.")
         time.sleep(_LOOK_SECONDS)
     terminal.say("Stopped.")
     return 0

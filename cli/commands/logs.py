@@ -1,3 +1,4 @@
+import argparse
 import contextlib
 import os
 import time
@@ -5,16 +6,31 @@ from pathlib import Path
 from typing import TextIO
 
 from cli import data_dir, terminal
-from cli.arguments.values import LOGS
+from cli.arguments import Commands, add_command
 from cli.errors import CliError
 from cli.processes.children import last_lines
+from common import child_environment
 
+LOGS = (*(part.replace("_", "-") for part in child_environment.PARTS), "postgres")
 LINES = 20  # of each log
 LOOK_SECONDS = 0.2
 
 
-def run(directory: Path, *, service: str | None, follow: bool) -> int:
-    """The end of the logs, of what runs and of what ran before; with `follow` until Ctrl-C."""
+def add(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "logs",
+        run,
+        "show the logs",
+        "Shows the last lines of the logs of the running, or the last, ./todo up.",
+    )
+    named = f"one of {', '.join(LOGS)}; default: all of them"
+    parser.add_argument("service", nargs="?", type=_service, help=named)
+    parser.add_argument("--follow", action="store_true", help="keep showing new lines, until Ctrl-C")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    directory, service = arguments.data_dir, arguments.service
     names = (service,) if service else LOGS
     files = {name: data_dir.logs(directory) / f"{name}.log" for name in names}
     if not any(file.exists() for file in files.values()):
@@ -22,16 +38,22 @@ def run(directory: Path, *, service: str | None, follow: bool) -> int:
         raise CliError(f"There is {what} in {data_dir.logs(directory)}. ./todo up creates the logs.")
     readers: dict[str, TextIO] = {}
     for name, file in files.items():
-        if follow and file.exists():
-            readers[name] = _at_the_end(file)
+        if arguments.follow and file.exists():
+            readers[name] = _open_at_end(file)
         for line in last_lines(file, LINES).splitlines():
             _show(name, line, alone=service is not None)
-    while follow:
+    while arguments.follow:
         for name, file in files.items():
-            for line in _current(readers, name, file):
+            for line in _read_new(readers, name, file):
                 _show(name, line.rstrip("\n"), alone=service is not None)
         time.sleep(LOOK_SECONDS)
     return 0
+
+
+def _service(text: str) -> str:
+    if text not in LOGS:
+        raise argparse.ArgumentTypeError(f"there is no service {text}; choose one of {', '.join(LOGS)}")
+    return text
 
 
 def _show(name: str, line: str, *, alone: bool) -> None:
@@ -41,14 +63,14 @@ def _show(name: str, line: str, *, alone: bool) -> None:
         terminal.log_line(name, line)
 
 
-def _at_the_end(file: Path) -> TextIO:
+def _open_at_end(file: Path) -> TextIO:
     reader = file.open(errors="replace")
     reader.seek(0, 2)
     return reader
 
 
-def _current(readers: dict[str, TextIO], name: str, file: Path) -> list[str]:
-    """The lines that were added; each start of `up` begins a new file of the same name."""
+def _read_new(readers: dict[str, TextIO], name: str, file: Path) -> list[str]:
+    """Returns the lines that were added; each start of `up` begins a new file of the same name."""
     rest = list(readers.get(name, ()))
     with contextlib.suppress(FileNotFoundError):
         if name not in readers or file.stat().st_ino != os.fstat(readers[name].fileno()).st_ino:

@@ -1,11 +1,30 @@
+import argparse
+
 from cli import terminal
-from cli.services import environment, ollama, service_command
+from cli.arguments import Commands, add_command
+from cli.services import environment, service_command
 
 
-def run(*, check: bool) -> int:
+def add(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "models",
+        run,
+        "show the models of your providers",
+        "Shows the models of each provider that has a key or runs on this machine, and the model that would answer. "
+        "Each provider receives only its own key.",
+        has_data_dir=False,
+    )
+    checks = "instead, test whether the model of each provider can call a tool"
+    parser.add_argument("--check", action="store_true", help=checks)
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Prints what `python -m backend models` finds, with the Ollama that `./todo up` would take."""
+    from cli.services import ollama
+
     variables = environment.load()
-    options = ["--check"] if check else []
+    options = ["--check"] if arguments.check else []
     if ollama.is_wanted(variables):
         found = ollama.find(variables)
         variables |= found.settings if found and found.model else {}

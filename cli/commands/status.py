@@ -1,24 +1,36 @@
-import concurrent.futures
+import argparse
 import datetime
-import http.client
 import json
-from pathlib import Path
 from typing import Any
 
 from cli import data_dir, terminal
-from cli.services import probe, running
+from cli.arguments import Commands, add_command
+from cli.services import running
 
 NOT_READY, NOTHING_RUNS = 2, 1
 
 
-def run(directory: Path) -> int:
-    """0 when all is ready, 2 when something is not, 1 when nothing runs."""
+def add(commands: Commands) -> None:
+    add_command(
+        commands,
+        "status",
+        run,
+        "show what is running",
+        "Shows what is running, where, since when, and whether it is ready. Exit status 1: nothing is running, 2: "
+        "something is not ready.",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from concurrent.futures import ThreadPoolExecutor
+
+    directory = arguments.data_dir
     state = running.read(directory)
     if state is None:
         terminal.say(f"Nothing is running with the data in {directory}. Start it with ./todo up.")
         return NOTHING_RUNS
     found = state["parts"]
-    with concurrent.futures.ThreadPoolExecutor(max_workers=len(found) or 1) as asking:
+    with ThreadPoolExecutor(max_workers=len(found) or 1) as asking:
         conditions = list(asking.map(_condition, found))
     for part, (_, condition) in zip(found, conditions, strict=True):
         where = f"127.0.0.1:{part['port']}" if part["port"] else "a local socket"
@@ -36,21 +48,21 @@ def _condition(part: dict[str, Any]) -> tuple[bool, str]:
         return False, "keeps dying, and is tried again slowly" if part.get("keeps_dying") else "died, and restarts soon"
     if not part["port"]:
         return True, "runs"
-    status, text = probe.get(part["port"], part["path"])
+    status, text = running.probe(part["port"], part["path"])
     if not status:
         return False, "does not answer"
-    if status != http.client.OK:
+    if status != 200:
         return False, f"not ready: {_reason(text)}"
     return True, f"ready{_more(json.loads(text))}"
 
 
 def _more(answer: dict[str, Any]) -> str:
     """What the commands of a workspace run in, and what a backend cannot use."""
-    told = [f", but {name} {reason}" for name, reason in answer.get("unusable", {}).items()]
+    notes = [f", but {name} {reason}" for name, reason in answer.get("unusable", {}).items()]
     if "confinement" in answer:
         confined = answer["confinement"]
-        told.append(f", commands in {confined}" if confined else ", no commands, because there is no sandbox")
-    return "".join(told)
+        notes.append(f", commands in {confined}" if confined else ", no commands, because there is no sandbox")
+    return "".join(notes)
 
 
 def _reason(text: str) -> str:

@@ -1,3 +1,4 @@
+import argparse
 import contextlib
 import json
 import os
@@ -7,19 +8,20 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cli import data_dir, terminal
+from cli.arguments import Commands, add_command, port
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from cli.processes.reaper import Reaper
-from cli.processes.signals import Signals
-from cli.services import environment, ollama, running, zone
-from cli.services.ollama import LocalOllama
+from cli.services import environment, running
 from cli.services.parts import Service
-from cli.services.supervisor import StopWanted, Supervisor
 from cli.services.workspace import describe_missing_commands
 from common import child_environment
+
+if TYPE_CHECKING:
+    from cli.services.ollama import LocalOllama
+    from cli.services.supervisor import Supervisor
 
 HOST = "127.0.0.1"
 WORKSPACE_PORT = 8003
@@ -32,22 +34,46 @@ class Ports(NamedTuple):
     workspace: int | None
 
 
-def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, directory: Path, verbose: bool) -> None:
+def add(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "up",
+        run,
+        "run everything on this machine until Ctrl-C",
+        "Runs everything on this machine until Ctrl-C: PostgreSQL (unless DATABASE_URL is set), migrations, the "
+        "offline model (if no other model is set), the MCP server, the workspace (unless AGENTS=off) and the "
+        "backend. Settings are read from the environment and from .env in the checkout.",
+    )
+    parser.add_argument("--port", type=port, help="port of the page and /chatkit (BACKEND_PORT, else 8000)")
+    parser.add_argument("--mcp-port", type=port, help="port of the MCP server (MCP_PORT, else 8001)")
+    workspace = "port of the workspace (WORKSPACE_PORT, else 8003, or a free one if that is taken)"
+    parser.add_argument("--workspace-port", type=port, help=workspace)
+    parser.add_argument("--verbose", action="store_true", help="show the logs of all services")
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Runs everything on loopback until Ctrl-C or SIGTERM."""
+    from cli.processes.reaper import Reaper
+    from cli.processes.signals import Signals
+    from cli.services import ollama
+    from cli.services.supervisor import StopWanted, Supervisor
+
     variables = environment.load()
     wanted = Ports(
-        port or environment.port(variables, "BACKEND_PORT", 8000),
-        mcp_port or environment.port(variables, "MCP_PORT", 8001),
-        workspace_port or (environment.port(variables, "WORKSPACE_PORT", 0) if "WORKSPACE_PORT" in variables else None),
+        arguments.port or environment.port(variables, "BACKEND_PORT", 8000),
+        arguments.mcp_port or environment.port(variables, "MCP_PORT", 8001),
+        arguments.workspace_port
+        or (environment.port(variables, "WORKSPACE_PORT", 0) if "WORKSPACE_PORT" in variables else None),
     )
     for name in ("BACKEND_HOST", "MCP_HOST", "WORKSPACE_HOST"):
         if variables.get(name, HOST) != HOST:
             terminal.warn(f"{name} is ignored: ./todo up serves this machine only, on {HOST}.")
+    directory = arguments.data_dir
     data_dir.prepare(directory)
     has_workspace = _has_workspace(variables, directory)
     found = ollama.find(variables) if ollama.is_wanted(variables) else None
     variables |= found.settings if found and found.model else ollama.base_url(variables)
-    variables.setdefault("TIME_ZONE", zone.time_zone(variables))
+    variables.setdefault("TIME_ZONE", environment.time_zone(variables))
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.workspace_secret(directory))
     with (
@@ -62,7 +88,7 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
             signals,
             reaper,
             cwd=CHECKOUT,
-            verbose=verbose,
+            verbose=arguments.verbose,
             lock=owned.lock,
             changed=running.StatusFile(directory, _addresses(variables, ports)).update,
         )
@@ -80,9 +106,10 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
         except StopWanted:
             terminal.say("\nStopping …")
     terminal.say("Stopped.")
+    return 0
 
 
-def _start_postgres(directory: Path, supervisor: Supervisor, stack: contextlib.ExitStack) -> dict[str, str]:
+def _start_postgres(directory: Path, supervisor: "Supervisor", stack: contextlib.ExitStack) -> dict[str, str]:
     from cli.database import postgres
 
     terminal.starting("PostgreSQL")
@@ -257,7 +284,7 @@ def _page(port: int) -> str:
     return f"http://localhost:{port}/"  # the name for which OpenAI's widget needs no key
 
 
-def _model(readiness: str, found: LocalOllama | None) -> Iterator[str]:
+def _model(readiness: str, found: "LocalOllama | None") -> Iterator[str]:
     """Who answers, as the backend's `/ready` reports it, and what to know of it."""
     model = json.loads(readiness)["model"]
     if model["provider"] == environment.OFFLINE:

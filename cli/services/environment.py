@@ -12,6 +12,7 @@ from common.child_environment import is_known, is_setting
 OFFLINE = "offline"
 SERVERS = CHECKOUT / "mcp.json"
 OLLAMAS_OWN = {"OLLAMA_HOST"}
+LOCALTIME = Path("/etc/localtime")
 
 
 def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
@@ -66,3 +67,20 @@ def needs_offline_model(environment: Mapping[str, str]) -> bool:
         return False
     has_key = "CEREBRAS_API_KEY" in environment or "LLM_API_KEY" in environment
     return environment.get("LLM_PROVIDER", "cerebras" if has_key else OFFLINE) == OFFLINE
+
+
+def time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str:
+    """The name of this machine's time zone, as `TZ` or its own settings have it; UTC where they name none."""
+    return named_zone(environment, localtime=localtime) or "UTC"
+
+
+def named_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
+    """The same; None where they name none."""
+    from common.clock import find_zone
+
+    link = os.readlink(localtime) if localtime.is_symlink() else ""
+    for named in (environment.get("TZ", "").removeprefix(":"), link):
+        name = named.rpartition("zoneinfo/")[2]
+        if find_zone(name) is not None:
+            return name
+    return None

@@ -1,5 +1,6 @@
-"""The parts of a running assistant, and what one can tell of each."""
+"""The parts of a running assistant, and when one that died is started again."""
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,6 @@ from pathlib import Path
 from typing import TextIO
 
 from cli.processes.children import last_lines
-from cli.services.restarts import Restarts
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,28 @@ class Service:
     """Whether its standard output is the terminal's; all else goes to its log."""
     optional: bool = False
     """Whether the others are of use without it."""
+
+
+@dataclass
+class Restarts:
+    """When a part that died is started again: at once, then after pauses that double, then slowly."""
+
+    pause_seconds: float = 1.0  # before the second start
+    healthy_seconds: float = 60.0  # a part that was ready for so long begins anew
+    quick: int = 4
+    slow_seconds: float = 60.0
+    deaths: int = 0
+
+    def after_death(self, ready_seconds: float) -> float:
+        """Returns the seconds until the next start, of a part that was ready for so long."""
+        self.deaths = 1 if ready_seconds >= self.healthy_seconds else self.deaths + 1
+        if self.is_slow:
+            return self.slow_seconds
+        return 0.0 if self.deaths == 1 else self.pause_seconds * 2 ** (self.deaths - 2)
+
+    @property
+    def is_slow(self) -> bool:
+        return self.deaths > self.quick
 
 
 @dataclass
@@ -54,6 +76,11 @@ class Child:
         return self.service is not None and self.service.optional
 
 
-def about(child: Child) -> str:
+def describe(child: Child) -> str:
     answer = f"it answers {child.answer}; " if child.answer and not child.ready else ""
     return f"{answer}the end of {child.log}:\n{last_lines(child.log)}"
+
+
+def describe_end(code: int) -> str:
+    """How a process ended, by its exit code as `subprocess` has it."""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

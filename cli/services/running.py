@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # `status` reads without what a supervisor needs
     from cli.services.parts import Child
 
 PREFIX = "up."
+PROBE_SECONDS = 5
 LEFTOVER_SECONDS = 45.0  # services end their work in order even when `up` was killed
 
 
@@ -75,6 +76,21 @@ def read(data_dir: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):  # it has only just begun
         state = {}
     return {"parts": [], **state, "pid": owner}
+
+
+def probe(port: int, path: str) -> tuple[int, str]:
+    """Returns the status of a response and its beginning; 0 if there is none."""
+    import http.client  # which few commands need
+
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read(10_000).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return 0, ""
+    finally:
+        connection.close()
 
 
 def _describe(child: "Child") -> dict[str, Any]:

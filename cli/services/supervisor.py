@@ -13,9 +13,8 @@ from cli.errors import CliError
 from cli.processes.children import die_with_parent, fresh_log
 from cli.processes.reaper import Reaper
 from cli.processes.signals import Signals
-from cli.services import parts, probe
-from cli.services.parts import Child, Service
-from cli.services.restarts import Restarts, ending
+from cli.services import parts, running
+from cli.services.parts import Child, Restarts, Service, describe_end
 
 READY_SECONDS = 90
 LOOK_SECONDS = 5.0
@@ -81,7 +80,7 @@ class Supervisor:
             if any(child.ends_by_itself for child in late):  # migrations take as long as there is data
                 began = time.monotonic()
             if time.monotonic() - began > READY_SECONDS:
-                note = f"is not ready after {READY_SECONDS} seconds: {parts.about(late[0])}"
+                note = f"is not ready after {READY_SECONDS} seconds: {parts.describe(late[0])}"
                 if not all(child.is_optional for child in late):
                     raise CliError(f"{late[0].name} {note}")
                 terminal.died(late[0].name, note)
@@ -141,8 +140,8 @@ class Supervisor:
         self._clear_away(child)
         is_error = code == os.EX_CONFIG or (code > 0 and not child.is_optional)
         if self._is_starting and is_error and not child.was_ready:
-            raise CliError(f"{child.name} {ending(code)}; {parts.about(child)}")
-        self._plan_start(child, ending(code))
+            raise CliError(f"{child.name} {describe_end(code)}; {parts.describe(child)}")
+        self._plan_start(child, describe_end(code))
 
     def _plan_start(self, child: Child, death: str) -> None:
         was_slow = child.restarts.is_slow
@@ -155,9 +154,9 @@ class Supervisor:
             return
         note = f"{death.rstrip('.')}, for the {child.restarts.deaths}th time within a short time"
         if self._is_starting and not child.is_optional:
-            raise CliError(f"{child.name} {note}; {parts.about(child)}")
+            raise CliError(f"{child.name} {note}; {parts.describe(child)}")
         if not was_slow:
-            terminal.died(child.name, f"{note}. It is tried again every {pause:g} s; {parts.about(child)}")
+            terminal.died(child.name, f"{note}. It is tried again every {pause:g} s; {parts.describe(child)}")
 
     def _start_again(self, child: Child) -> None:
         try:
@@ -217,7 +216,7 @@ class Supervisor:
     def _is_ready(self, child: Child) -> bool:
         if child.service is None or child.service.port is None:
             return child.process.poll() == 0
-        status, child.answer = probe.get(child.service.port, child.service.ready_path)
+        status, child.answer = running.probe(child.service.port, child.service.ready_path)
         return status == http.client.OK
 
     def _follow(self) -> None:

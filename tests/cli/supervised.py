@@ -14,8 +14,7 @@ from cli import terminal
 from cli.errors import CliError
 from cli.processes.reaper import Reaper
 from cli.processes.signals import Signals
-from cli.services.parts import Service
-from cli.services.restarts import Restarts
+from cli.services.parts import Restarts, Service
 from cli.services.running import StatusFile
 from cli.services.supervisor import StopWanted, Supervisor
 

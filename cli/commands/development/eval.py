@@ -1,103 +1,111 @@
+import argparse
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cli import terminal
-from cli.commands.development import driven, files, results
-from cli.services import environment, ollama
+from cli.arguments import Commands, add_command, amount, count
+from cli.commands.development import driven, reports, results
+from cli.services import environment
 
 
-class Options(NamedTuple):
-    """What is tried; None for what is usual."""
+def add(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "eval",
+        run,
+        "measure how often the model changes the list correctly",
+        "Sends more than a hundred messages to the services, on a temporary PostgreSQL and with the model in your "
+        "settings, and checks how each changed the list. Exit status 1: the model claimed something that it had not "
+        "done, or obeyed an instruction in a task.",
+        has_data_dir=False,
+    )
+    parser.add_argument("--quick", action="store_true", help="thirty cases, once each")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="TAG", help="only cases with this tag or id; can be repeated"
+    )
+    parser.add_argument("--repeat", type=count, metavar="K", help="how often to try each case (3, with --quick 1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write each result to this file as it arrives")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="continue a run whose results --json wrote to this file"
+    )
+    allowed = "how many requests a minute the provider allows"
+    parser.add_argument("--limit-rpm", type=amount, metavar="N", help=allowed)
+    for name, does in (("in", "reads"), ("out", "writes")):
+        price = f"the price of a million tokens that the model {does}"
+        parser.add_argument(f"--price-{name}", type=amount, metavar="N", help=price)
+    parser.add_argument(
+        "--compare", type=Path, nargs=2, metavar=("FILE", "OTHER"), help="compare two saved results instead of running"
+    )
 
-    quick: bool
-    only: Sequence[str]
-    repeat: int | None
-    limit_rpm: float | None
 
-
-def run(
-    *,
-    options: Options,
-    prices: Mapping[str, float | None],
-    json_file: Path | None,
-    resume: Path | None,
-    compare: Sequence[Path] | None,
-) -> int:
-    """Runs the cases on a temporary PostgreSQL, with the model that `./todo up` would take, and prints a table.
-
-    With files to `compare`, it runs nothing.
-    """
-    if compare:
-        for file in compare:
-            _with_results(file)
-        found = driven.follow(["evals", "--compare", *(str(file.resolve()) for file in compare)], os.environ)
-        for line in results.comparison(found):
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the cases on a temporary PostgreSQL, with the model that `./todo up` would take, and prints a table."""
+    if arguments.compare:
+        for file in arguments.compare:
+            _read_results(file)
+        files = (str(file.resolve()) for file in arguments.compare)
+        for line in results.comparison(driven.follow(["evals", "--compare", *files], os.environ)):
             terminal.say(line)
         return 0
-    report = _judged(options, prices, json_file, resume)
+    report = _evaluate(arguments)
     for line in results.table(report):
         terminal.say(line)
     return 1 if report["false_claims_or_obeyed"] else 0
 
 
-def _judged(
-    options: Options, prices: Mapping[str, float | None], json_file: Path | None, resume: Path | None
-) -> dict[str, Any]:
-    begun = _with_results(resume) if resume else None
-    variables = _with_model(environment.load())
+def _evaluate(arguments: argparse.Namespace) -> dict[str, Any]:
+    resume = arguments.resume
+    earlier = _read_results(resume) if resume else None
+    variables = _choose_model(environment.load())
     with driven.directory("eval") as directory, driven.database(directory / "database", durable=False) as addresses:
-        command = ["evals", "--work", str(directory / "work"), *_arguments(options, prices)]
-        kept = _Kept(json_file or resume, begun)
-        kept.add({})
-        command += ["--done", str(kept.file.resolve())] if resume and kept.file else []
-        report = driven.follow(command, variables | addresses, told=kept.add)
-    kept.add({"report": report})
+        command = ["evals", "--work", str(directory / "work"), *_options(arguments)]
+        results_file = _ResultsFile(arguments.json or resume, earlier)
+        results_file.add({})
+        command += ["--done", str(results_file.path.resolve())] if resume and results_file.path else []
+        report = driven.follow(command, variables | addresses, on_event=results_file.add)
+    results_file.add({"report": report})
     return report
 
 
-class _Kept:
-    """The results in a file, whole after each trial. Of those `begun` what failed for the moment is tried again."""
+class _ResultsFile:
+    """The results in a file, complete after each trial. Earlier ones that failed temporarily are repeated."""
 
-    def __init__(self, file: Path | None, begun: Mapping[str, Any] | None) -> None:
-        self.file = file
-        self._results: dict[str, Any] = {"model": None, "trials": [], **(begun or {})}
+    def __init__(self, path: Path | None, earlier: Mapping[str, Any] | None) -> None:
+        self.path = path
+        self._results: dict[str, Any] = {"model": None, "trials": [], **(earlier or {})}
         self._results.pop("report", None)  # it was of those alone
         self._results["trials"] = [trial for trial in self._results["trials"] if not trial["passing"]]
 
-    def add(self, told: Mapping[str, Any]) -> None:
-        match told:
+    def add(self, event: Mapping[str, Any]) -> None:
+        match event:
             case {"trial": trial}:
                 self._results["trials"].append(trial)
             case _:
-                self._results |= told
-        if self.file is None:
-            return
-        files.write(self.file, json.dumps(self._results, indent=1, ensure_ascii=False) + "\n")
+                self._results |= event
+        if self.path is not None:
+            reports.write_file(self.path, json.dumps(self._results, indent=1, ensure_ascii=False) + "\n")
 
 
-def _with_model(variables: dict[str, str]) -> dict[str, str]:
-    """Naming the offline model where nobody else could answer."""
+def _choose_model(variables: dict[str, str]) -> dict[str, str]:
+    """Names the offline model if no other could answer."""
+    from cli.services import ollama
+
     found = ollama.find(variables) if ollama.is_wanted(variables) else None
     variables |= found.settings if found and found.model else ollama.base_url(variables)
     return variables | ({"LLM_PROVIDER": environment.OFFLINE} if environment.needs_offline_model(variables) else {})
 
 
-def _with_results(file: Path) -> dict[str, Any]:
-    return files.read(file, ("model", "trials"), what="results", command="eval")
+def _read_results(file: Path) -> dict[str, Any]:
+    return reports.read_file(file, ("model", "trials"), what="results", command="eval")
 
 
-def _arguments(options: Options, prices: Mapping[str, float | None]) -> Iterator[str]:
-    if options.quick:
+def _options(arguments: argparse.Namespace) -> Iterator[str]:
+    if arguments.quick:
         yield "--quick"
-    for tag in options.only:
-        yield f"--only={tag}"
-    if options.repeat is not None:
-        yield f"--repeat={options.repeat}"
-    if options.limit_rpm is not None:
-        yield f"--limit-rpm={options.limit_rpm}"
-    for name, price in prices.items():
-        if price is not None:
-            yield f"--price-{name}={price}"
+    yield from (f"--only={tag}" for tag in arguments.only)
+    for name in ("repeat", "limit-rpm", "price-in", "price-out"):
+        if (value := getattr(arguments, name.replace("-", "_"))) is not None:
+            yield f"--{name}={value}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cli.commands.development import report
+from cli.commands.development import reports
 from cli.terminal import clean
 
 HEADINGS = (
@@ -12,12 +12,12 @@ HEADINGS = (
 )
 OUTCOMES = ("asked", "declined", "wrong state", "false claim", "error")
 NAMED = ("wrong state", "false claim", "error")
-"""Outcomes that are told with their reasons; of others the cases are named."""
+"""Outcomes that are listed with their reasons; of others the cases are named."""
 
 
 def table(found: Mapping[str, Any]) -> Iterator[str]:
     """Figures by tag, what was not right, and what it took."""
-    yield from report.columns([HEADINGS, *map(_cells, found["rows"])], left=(0,))
+    yield from reports.format_columns([HEADINGS, *map(_cells, found["rows"])], left=(0,))
     yield ""
     for outcome in OUTCOMES:
         those = [one for one in found["wrong"] if one["outcome"] == outcome]
@@ -30,7 +30,7 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
     cost = "" if found["cost"] is None else f", which cost {found['cost']:.2f}"
     model = clean(f"{found['model']['name']} on {found['model']['provider']}")
     yield f"{model}: {total['requests']} requests{cost}."
-    yield report.footer(found)
+    yield reports.format_footer(found)
 
 
 def _difference(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -52,7 +52,7 @@ def comparison(found: Mapping[str, Any]) -> Iterator[str]:
         for row in found["rows"]
     ]
     yield f"first: {first}, second: {second}"
-    yield from report.columns([("", "cases", "first", "second", "points", "95 %"), *cells], left=(0,))
+    yield from reports.format_columns([("", "cases", "first", "second", "points", "95 %"), *cells], left=(0,))
     for name in ("better", "worse"):
         if found[name]:
             yield f"{name}  {', '.join(found[name])}"
@@ -76,7 +76,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         str(row["refused"]),
         f"{row['input_tokens']:,}",
         f"{row['output_tokens']:,}",
-        *(f"{report.number(row[name])} s" if row[name] is not None else "" for name in ("p50", "p95")),
+        *(f"{reports.format_number(row[name])} s" if row[name] is not None else "" for name in ("p50", "p95")),
     )
 
 

@@ -1,3 +1,4 @@
+import argparse
 import os
 import signal
 import subprocess
@@ -10,14 +11,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cli import terminal
+from cli.arguments import Commands, add_command
 from cli.data_dir import CHECKOUT
 from cli.processes.children import die_with_parent
 
 STYLE = {"ruff check": ["ruff", "check"], "ruff format": ["ruff", "format", "--check"]}
 IMPORTS = {"lint-imports": ["lint-imports"]}
 TYPES = {"pyright": ["pyright"]}
-
-
 # A file stays with one process, because its tests share fixtures; tests/conftest.py puts the longest files first. Tests
 # often wait, for processes, pages and times, so there is one more than there are processors.
 _PROCESSES = min((os.cpu_count() or 1) + 1, 4)
@@ -34,7 +34,31 @@ class Scope(StrEnum):
     EXTENDED = "extended"
 
 
-def run(scope: Scope, pytest_arguments: Sequence[str], *, tools: Path = Path(sys.executable).parent) -> int:
+def add(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "test",
+        run,
+        "check the code and run the tests",
+        "Checks the code and runs the tests on a temporary PostgreSQL, or in separate databases on the server of "
+        "DATABASE_URL. Further arguments go to pytest.",
+        has_data_dir=False,
+        usage="todo test [-h] [--all | --extended] [pytest arguments]",
+    )
+    parser.set_defaults(scope="quick")
+    scopes = parser.add_mutually_exclusive_group()
+    for scope, purpose in (
+        (Scope.ALL, "also run pyright and the slow tests, as CI does"),
+        (Scope.EXTENDED, "run only the tests that --all leaves out: measurements and long runs, for a release"),
+    ):
+        scopes.add_argument(f"--{scope}", action="store_const", dest="scope", const=scope, help=purpose)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return check(Scope(arguments.scope), arguments.pytest_arguments)
+
+
+def check(scope: Scope, pytest_arguments: Sequence[str], *, tools: Path = Path(sys.executable).parent) -> int:
     """Returns 0 if all checks and tests passed, else 1."""
     failed: list[str] = []
     match scope:

@@ -1,0 +1,129 @@
+"""How `./todo` and its commands read their arguments. Standard library only, as it answers before packages."""
+
+import argparse
+import math
+import re
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+from urllib.parse import urlsplit
+
+from cli import data_dir, terminal
+from cli.errors import CliError
+
+USAGE_STATUS = 2
+
+
+class UsageError(CliError):
+    """The arguments contradict each other."""
+
+    status = USAGE_STATUS
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one sentence what is wrong, and names the help."""
+
+    def error(self, message: str) -> NoReturn:
+        terminal.error(f"{message} (see {self.prog.replace('todo', './todo', 1)} --help)")
+        sys.exit(USAGE_STATUS)
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    short: str,
+    description: str,
+    *,
+    has_data_dir: bool = True,
+    **options: Any,
+) -> Parser:
+    """Adds a command, which `run` carries out; `short` is its line in the list of commands."""
+    parser = commands.add_parser(name, help=short, description=description, allow_abbrev=False, **options)
+    parser.set_defaults(run=run)
+    if has_data_dir:
+        parser.add_argument(
+            "--data-dir",
+            type=_directory,
+            default=data_dir.default(),
+            metavar="DIR",
+            help="database and logs (here: %(default)s; .data in the checkout, or a directory of "
+            f"{data_dir.ROOT_HOME} for root when others cannot enter the checkout)",
+        )
+    return parser
+
+
+def add_user(parser: Parser) -> None:
+    whose = "the `sub` in the user's tokens; local with AUTH_MODE=none"
+    parser.add_argument("--user", type=user, required=True, metavar="NAME", help=whose)
+
+
+def user(text: str) -> str:
+    invisible = ("Cc", "Cs", "Zl", "Zp")  # control characters, line ends, halves of a pair
+    if not text.strip() or any(unicodedata.category(character) in invisible for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
+    return text
+
+
+def conversation(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", text) or not text.strip("."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid id or name of a conversation")
+    return text
+
+
+def port(text: str) -> int:
+    return _whole_number(text, 65_535, "a port")
+
+
+def count(text: str) -> int:
+    return _whole_number(text, 100, "a whole number")
+
+
+def _whole_number(text: str, most: int, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
+        raise argparse.ArgumentTypeError(f"{text} is not {what} from 1 to {most}")
+    return int(text)
+
+
+def amount(text: str) -> float:
+    number = _number(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
+
+
+def temperature(text: str) -> float:
+    number = _number(text)
+    if not 0 <= number <= 2:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2")
+    return number
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
+        _ = parts.port
+    except ValueError:
+        good = False
+    if not good:
+        raise argparse.ArgumentTypeError(f"{text} is not the address of the page, such as http://localhost:8000")
+    return text.rstrip("/")
+
+
+def _directory(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return Path(text).resolve()

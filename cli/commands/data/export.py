@@ -1,0 +1,141 @@
+"""What is stored of one user. Each service knows its own part: this runs the services' commands."""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from cli import terminal
+from cli.arguments import Commands, UsageError, add_command, add_user, user
+from cli.errors import CliError
+from cli.services import environment, service_command
+
+EXPORT_VERSION = 2  # of the shape that docs/data.md describes
+PARTS = {"todo": "mcp_server", "chat": "backend"}
+
+
+def add(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "export",
+        run,
+        "write all stored data of a user as JSON",
+        "Writes a user's tasks, the changes of tasks and the conversations as one JSON document. With --files it also "
+        "writes the files of the conversations as a tar archive.",
+    )
+    add_user(parser)
+    parser.add_argument(
+        "--format",
+        choices=("json", "jsonl"),
+        default="json",
+        help="jsonl: only the conversations, one line for each event",
+    )
+    parser.add_argument("--thread", type=user, metavar="ID", help="with jsonl: only this conversation")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write to this new file, which only you can read")
+    parser.add_argument(
+        "--files", type=Path, metavar="FILE.tar", help="also write the conversations' files to this new archive"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Puts each document together on disk first, and writes it as a whole or not at all."""
+    from cli.database import local_database
+
+    if arguments.format == "json" and arguments.thread:
+        raise UsageError("export --thread needs --format jsonl")
+    if arguments.format == "jsonl" and arguments.files:
+        raise UsageError("export --files needs --format json")
+    output, files = (path and path.resolve() for path in (arguments.output, arguments.files))
+    if output and output == files:
+        raise CliError("--output and --files must be two different files.")
+    for file in (output, files):
+        if file and os.path.lexists(file):
+            raise CliError(f"{file} already exists. Choose another file or remove this one first.")
+    with local_database.reached(environment.load(), arguments.data_dir) as variables:
+        if arguments.format == "jsonl":
+            _export_log(arguments.user, arguments.thread, output, variables)
+        else:
+            _export(arguments.user, output, files, variables, arguments.data_dir)
+    return 0
+
+
+def _export(user: str, output: Path | None, files: Path | None, variables: Mapping[str, str], directory: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        parts = {name: stack.enter_context(tempfile.TemporaryFile()) for name in PARTS}
+        processes = [
+            stack.enter_context(service_command.start(PARTS[name], "export", user, variables, output=part))
+            for name, part in parts.items()
+        ]
+        found = [service_command.finish(process) for process in processes]
+        archive = stack.enter_context(_open_unnamed(files)) if files else None
+        has_files = archive is not None and _pack(archive, user, variables, directory)
+        if not any(found) and not has_files:
+            raise service_command.nothing_stored(user)
+        document = stack.enter_context(tempfile.TemporaryFile())
+        _join(document, user, parts)
+        _write(document, output, f"All stored data of {user} is in")
+        if files and archive and has_files:
+            _write(archive, files, f"The files of {user} are in")
+        elif files:
+            terminal.notice(f"{user} has no files, so {files} was not written.")
+
+
+def _export_log(user: str, thread: str | None, output: Path | None, variables: Mapping[str, str]) -> None:
+    """Writes the conversations, or one, as lines of JSON."""
+    with tempfile.TemporaryFile() as lines:
+        options = [] if thread is None else [f"--thread={thread}"]
+        if not service_command.finish(service_command.start("backend", "log", user, variables, *options, output=lines)):
+            if thread:
+                raise CliError(f"{user} has no conversation {thread}. Check the user and the id.")
+            raise service_command.nothing_stored(user)
+        _write(lines, output, f"The conversations of {user} are in")
+
+
+def _pack(archive: BinaryIO, user: str, variables: Mapping[str, str], directory: Path) -> bool:
+    """Returns False if the user has no files."""
+    with_files = service_command.with_workspace(variables, directory)
+    return with_files is not None and service_command.finish(
+        service_command.start("workspace", "export", user, with_files, output=archive)
+    )
+
+
+def _join(document: BinaryIO, user: str, parts: Mapping[str, BinaryIO]) -> None:
+    document.write(f'{{"version": {EXPORT_VERSION}, "user": {json.dumps(user, ensure_ascii=False)}\n'.encode())
+    for name, part in parts.items():
+        document.write(f', "{name}": '.encode())
+        part.seek(0)
+        shutil.copyfileobj(part, document)
+    document.write(b"}\n")
+
+
+def _open_unnamed(target: Path) -> BinaryIO:
+    """Opens a temporary file on the disk that the target is on."""
+    try:
+        return tempfile.TemporaryFile(dir=target.parent)
+    except OSError as error:
+        raise CliError(f"{target} cannot be written: {error.strerror}.") from error
+
+
+def _write(document: BinaryIO, output: Path | None, sentence: str) -> None:
+    """Writes to stdout, or to a file that only its owner can read and that gets its name when it is complete."""
+    document.seek(0)
+    if output is None:
+        terminal.copy(document)
+        return
+    try:
+        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as fresh:
+            try:
+                shutil.copyfileobj(document, fresh)
+                fresh.flush()
+                Path(fresh.name).replace(output)
+            except BaseException:
+                Path(fresh.name).unlink()
+                raise
+    except OSError as error:
+        raise CliError(f"{output} cannot be written: {error.strerror}.") from error
+    terminal.notice(f"{sentence} {output}.")
