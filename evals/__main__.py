@@ -22,7 +22,7 @@ from bench.processes import cores
 from evals import case, figures, trial
 from evals.case import Case
 from evals.compared import compared
-from evals.pace import MINUTE, Pace
+from evals.request_limit import MINUTE, RequestLimit
 from evals.rows import Connection
 from evals.stage import Stage, offline_model, set_up
 
@@ -34,76 +34,76 @@ Wanted = tuple[Case, int]
 
 
 class Evaluation:
-    def __init__(self, given: argparse.Namespace) -> None:
-        self._given = given
-        self._pace = Pace(given.limit_rpm)
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._request_limit = RequestLimit(arguments.limit_rpm)
         self._began = time.monotonic()
-        cases = case.chosen(case.read(), only=given.only, quick=given.quick)
+        cases = case.select_cases(case.read_cases(), only=arguments.only, quick=arguments.quick)
         if not cases:
-            raise SystemExit(f"No case has a tag or an id of {', '.join(given.only)}.")
-        done = json.loads(given.done.read_text()) if given.done else {"model": None, "trials": []}
+            raise SystemExit(f"No case has a tag or an id of {', '.join(arguments.only)}.")
+        done = json.loads(arguments.done.read_text()) if arguments.done else {"model": None, "trials": []}
         self._model = done["model"]
         self._trials: list[dict[str, Any]] = done["trials"]
         had = {(one["case"], one["try"]) for one in self._trials}
-        repeat = given.repeat or (QUICK_REPEAT if given.quick else REPEAT)
+        repeat = arguments.repeat or (QUICK_REPEAT if arguments.quick else REPEAT)
         wanted = [(one, number) for number in range(1, repeat + 1) for one in cases]
         self._wanted = [(one, number) for one, number in wanted if (one.id, number) not in had]
         self._number = len(wanted)
 
     async def run(self) -> None:
-        self._tell_share("starting")
+        self._report_progress("starting")
         admin_url = os.environ["MIGRATION_DATABASE_URL"]
         with psycopg.connect(admin_url, autocommit=True) as connection:
-            async with offline_model(self._given.work, os.environ) as model:
+            async with offline_model(self._arguments.work, os.environ) as model:
                 for now, of_now in groupby(sorted(self._wanted, key=_now), key=_now):
                     left = list(of_now)[::-1]
                     while left:
-                        async with set_up(self._given.work, os.environ["DATABASE_URL"], now, model) as stage:
+                        async with set_up(self._arguments.work, os.environ["DATABASE_URL"], now, model) as stage:
                             await self._check_model(stage)
-                            await self._say(left, stage, connection)
+                            await self._run_cases(left, stage, connection)
         self._report()
 
-    async def _say(self, left: list[Wanted], stage: Stage, connection: Connection) -> None:
+    async def _run_cases(self, left: list[Wanted], stage: Stage, connection: Connection) -> None:
         """Until nothing is left, or the clock has gone on too far."""
         until = time.monotonic() + FRESH_SECONDS
 
         async def work() -> None:
             while left and time.monotonic() < until:
                 one, number = left.pop()
-                told = await self._one(one, number, stage, connection)
-                self._trials.append(told)
-                _tell(trial=told)
-                self._tell_share(one.id)
+                result = await self._try_case(one, number, stage, connection)
+                self._trials.append(result)
+                _write_line(trial=result)
+                self._report_progress(one.id)
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(1 if self._given.limit_rpm else AT_ONCE):
+            for _ in range(1 if self._arguments.limit_rpm else AT_ONCE):
                 group.create_task(work())
 
-    async def _one(self, one: Case, number: int, stage: Stage, connection: Connection) -> dict[str, Any]:
+    async def _try_case(self, one: Case, number: int, stage: Stage, connection: Connection) -> dict[str, Any]:
         name = f"eval-{one.id}-{number}"
-        told = await trial.run(one, name, stage, connection, self._pace)
-        for attempt in range(2, TRIES_OF_A_TRIAL + 1 if self._given.limit_rpm else 2):
-            if told["passing"]:
+        result = await trial.run(one, name, stage, connection, self._request_limit)
+        for attempt in range(2, TRIES_OF_A_TRIAL + 1 if self._arguments.limit_rpm else 2):
+            if result["passing"]:
                 await asyncio.sleep(MINUTE)
-                told = await trial.run(one, f"{name}-{attempt}", stage, connection, self._pace)
-        return {**told, "try": number}
+                result = await trial.run(one, f"{name}-{attempt}", stage, connection, self._request_limit)
+        return {**result, "try": number}
 
     async def _check_model(self, stage: Stage) -> None:
         model = await stage.model()
         if self._model not in (None, model):
             raise SystemExit(f"The results to go on with are of {self._model['name']}, and this is {model['name']}.")
         self._model = model
-        _tell(model=model)
+        _write_line(model=model)
 
-    def _tell_share(self, doing: str) -> None:
+    def _report_progress(self, doing: str) -> None:
         right = sum(one["outcome"] == "right" for one in self._trials)
         share = min(1.0, len(self._trials) / self._number)
-        _tell(doing=f"{right} of {len(self._trials)} right, of {self._number}: {doing}", share=share)
+        _write_line(doing=f"{right} of {len(self._trials)} right, of {self._number}: {doing}", share=share)
 
     def _report(self) -> None:
         files = list(dict.fromkeys(one["tags"][0] for one in self._trials))
-        prices = {"price_in": self._given.price_in, "price_out": self._given.price_out}
-        _tell(
+        prices = {"price_in": self._arguments.price_in, "price_out": self._arguments.price_out}
+        _write_line(
             report={
                 "model": self._model,
                 "machine": {"cores": cores(), "python": platform.python_version()},
@@ -117,17 +117,17 @@ def _now(wanted: Wanted) -> Any:
     return wanted[0].now
 
 
-def _tell(**line: Any) -> None:
+def _write_line(**line: Any) -> None:
     sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
-def main(given: argparse.Namespace) -> None:
-    if given.compare:
-        first, second = (json.loads(file.read_text()) for file in given.compare)
-        _tell(report=compared(first, second))
+def main(arguments: argparse.Namespace) -> None:
+    if arguments.compare:
+        first, second = (json.loads(file.read_text()) for file in arguments.compare)
+        _write_line(report=compared(first, second))
     else:
-        asyncio.run(Evaluation(given).run())
+        asyncio.run(Evaluation(arguments).run())
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ OneOf = Annotated[tuple[str, ...], BeforeValidator(_several)]
 """One text, or several of which any will do."""
 
 
-class _Given(BaseModel):
+class _CaseModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Task(_Given):
+class CaseTask(_CaseModel):
     """`due` is a day, or a day and a time by the person's clock; empty for none. `done` is when it was completed."""
 
     title: str
@@ -36,7 +36,7 @@ class Task(_Given):
     done: datetime | None = None
 
 
-class NewTask(_Given):
+class ExpectedTask(_CaseModel):
     """A task that must be there and was not; labels, priority and description may be any where they are not given.
 
     In a title or a description `*` stands for any words.
@@ -51,7 +51,7 @@ class NewTask(_Given):
     status: Literal["pending", "completed"] = "pending"
 
 
-class Change(_Given):
+class ExpectedChange(_CaseModel):
     """What becomes of a task that was there; what is not given stays as it was."""
 
     deleted: bool = False
@@ -64,7 +64,7 @@ class Change(_Given):
     status: Literal["pending", "completed"] | None = None
 
 
-class Case(_Given):
+class Case(_CaseModel):
     """Messages of one conversation, and the list as it must be after them: what is not named is as it was."""
 
     id: str
@@ -74,14 +74,14 @@ class Case(_Given):
     language: str = "en"
     quick: bool = False
     """Whether it is among those of a quick look."""
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[CaseTask, ...] = ()
     say: OneOf
     """One after the other."""
     consents: bool = False
     """Whether the person approves what they are asked to consent to; else they refuse it."""
 
-    new: tuple[NewTask, ...] = ()
-    changes: Mapping[str, Change] = {}
+    new: tuple[ExpectedTask, ...] = ()
+    changes: Mapping[str, ExpectedChange] = {}
     """By title."""
     asks: bool = False
     """Whether a question of the assistant's is the right end, with nothing changed by the last message."""
@@ -103,7 +103,7 @@ class Case(_Given):
         return self.reads or self.finds is not None
 
 
-def read(folder: Path = CASES, lists: Path = LISTS) -> list[Case]:
+def read_cases(folder: Path = CASES, lists: Path = LISTS) -> list[Case]:
     """All cases, in the order of the files; what `[defaults]` says holds for those of its file."""
     named: Mapping[str, Sequence[Any]] = tomllib.loads(lists.read_text())
     cases: list[Case] = []
@@ -117,7 +117,7 @@ def read(folder: Path = CASES, lists: Path = LISTS) -> list[Case]:
     return cases
 
 
-def chosen(cases: Sequence[Case], *, only: Sequence[str], quick: bool) -> list[Case]:
+def select_cases(cases: Sequence[Case], *, only: Sequence[str], quick: bool) -> list[Case]:
     """Those with any of these tags or ids, or all."""
     return [
         case for case in cases if (case.quick or not quick) and (not only or {case.id, *case.tags}.intersection(only))

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from evals.case import Task
+from evals.case import CaseTask
 from evals.claims import Deed
-from evals.judge import Row
+from evals.judge import ListedTask
 
 Connection = psycopg.Connection[Any]
 PRIORITIES = ("", "high", "medium", "low")
@@ -29,7 +29,7 @@ WHERE user_id = %s AND id > %s AND before IS DISTINCT FROM after ORDER BY id
 """
 
 
-class Changed(NamedTuple):
+class LoggedChanges(NamedTuple):
     """What the log tells of a while; `last` is the number of its last change."""
 
     last: int
@@ -37,27 +37,27 @@ class Changed(NamedTuple):
     deeds: frozenset[Deed]
 
 
-def seed(connection: Connection, person: str, tasks: Sequence[Task]) -> None:
+def seed(connection: Connection, person: str, tasks: Sequence[CaseTask]) -> None:
     """The person's tasks, numbered from 1."""
     connection.execute(_PERSON, [person, len(tasks)])
-    rows = [_stored(person, number, task) for number, task in enumerate(tasks, 1)]
+    rows = [_row_of(person, number, task) for number, task in enumerate(tasks, 1)]
     with connection.cursor() as cursor:
         cursor.executemany(_TASK, rows)
 
 
-def read(connection: Connection, person: str) -> dict[int, Row]:
+def read_tasks(connection: Connection, person: str) -> dict[int, ListedTask]:
     found = connection.execute(_ROWS, [person]).fetchall()
     return {
-        number: Row(title, description, due, PRIORITIES[priority], tuple(labels), repeat, status)
+        number: ListedTask(title, description, due, PRIORITIES[priority], tuple(labels), repeat, status)
         for number, title, description, due, priority, labels, repeat, status in found
     }
 
 
-def changed(connection: Connection, person: str, after: int) -> Changed:
+def read_changes(connection: Connection, person: str, after: int) -> LoggedChanges:
     """Since the change of this number."""
     found = connection.execute(_CHANGES, [person, after]).fetchall()
     deeds: frozenset[Deed] = frozenset(_deed(before, now) for _, before, now in found)
-    return Changed(found[-1][0] if found else after, len(found), deeds)
+    return LoggedChanges(found[-1][0] if found else after, len(found), deeds)
 
 
 def _deed(before: str | None, now: str | None) -> Deed:
@@ -69,7 +69,7 @@ def _deed(before: str | None, now: str | None) -> Deed:
     return "completed" if (before, now) == ("pending", "completed") else "changed"
 
 
-def _stored(person: str, number: int, task: Task) -> list[Any]:
+def _row_of(person: str, number: int, task: CaseTask) -> list[Any]:
     day, _, clock = task.due.partition(" ")
     return [
         person,

@@ -7,8 +7,8 @@ from typing import Any
 
 from evals import rows
 from evals.case import Case
-from evals.judge import Call, Turn, judge
-from evals.pace import Pace
+from evals.judge import TrialAnswer, TrialCall, judge
+from evals.request_limit import RequestLimit
 from evals.rows import Connection
 from evals.stage import Stage
 from todo_client.runs import ApiError, ConnectionLost, Event, Runs
@@ -22,7 +22,7 @@ _PASSING = (
 
 
 @dataclass
-class _Heard:
+class _Response:
     """What one message was answered."""
 
     interaction: str = ""
@@ -33,16 +33,16 @@ class _Heard:
     fault: str = ""
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[TrialCall]:
         """Those that the person has refused among them: they were not made, and were wanted."""
-        made = [Call(tool, arguments, self.results.get(id)) for id, (tool, arguments) in self.called.items()]
+        made = [TrialCall(tool, arguments, self.results.get(id)) for id, (tool, arguments) in self.called.items()]
         wanted = {(call.tool, json.dumps(call.arguments)) for call in made}
         refused = [one for one in self.asked_for if (one[0], json.dumps(one[1])) not in wanted]
-        return [*made, *(Call(tool, arguments) for tool, arguments in refused)]
+        return [*made, *(TrialCall(tool, arguments) for tool, arguments in refused)]
 
 
 @dataclass
-class Person:
+class CaseUser:
     """Who says the messages of a case, in a list of their own."""
 
     name: str
@@ -51,7 +51,7 @@ class Person:
     runs: Runs
 
     def __post_init__(self) -> None:
-        self.turns: list[Turn] = []
+        self.turns: list[TrialAnswer] = []
         self.used = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self.seconds: list[float] = []
         self.passing = False
@@ -60,59 +60,59 @@ class Person:
     async def say(self, text: str) -> int:
         """How many requests to the model it took."""
         began = time.monotonic()
-        heard = _Heard()
+        response = _Response()
         try:
             async with self.runs.interact(CHAT, text) as events:
                 async for event in events:
-                    await self._hear(event, heard)
-            usage = (await self.runs.get_interaction(CHAT, heard.interaction))["usage"] or {}
+                    await self._handle(event, response)
+            usage = (await self.runs.get_interaction(CHAT, response.interaction))["usage"] or {}
         except (ApiError, ConnectionLost) as error:
-            heard.fault, usage = str(error), {}
+            response.fault, usage = str(error), {}
         self.seconds.append(round(time.monotonic() - began, 3))
         for name in self.used:
             self.used[name] += usage.get(name) or 0
-        log = rows.changed(self.connection, self.name, self._logged)
-        self._logged, self.passing = log.last, heard.fault.startswith(_PASSING)
-        answer = "\n".join(heard.answers)
-        fault = heard.fault or ("" if answer else "it said nothing")
-        self.turns.append(Turn(answer, heard.calls, log.deeds, log.writes, fault))
+        log = rows.read_changes(self.connection, self.name, self._logged)
+        self._logged, self.passing = log.last, response.fault.startswith(_PASSING)
+        answer = "\n".join(response.answers)
+        fault = response.fault or ("" if answer else "it said nothing")
+        self.turns.append(TrialAnswer(answer, response.calls, log.deeds, log.writes, fault))
         return usage.get("requests") or 0
 
-    async def _hear(self, event: Event, heard: _Heard) -> None:
+    async def _handle(self, event: Event, response: _Response) -> None:
         data = event.data
         match event.name:
             case "interaction_started":
-                heard.interaction = data["interaction_id"]
+                response.interaction = data["interaction_id"]
             case "tool_call":
-                heard.called[data["id"]] = data["tool_name"], _parsed(data["tool_input"])
+                response.called[data["id"]] = data["tool_name"], _parse(data["tool_input"])
             case "tool_result":
-                heard.results[data["id"]] = _result(data["tool_output"])
+                response.results[data["id"]] = _parse_result(data["tool_output"])
             case "approval_required":
-                heard.asked_for.append((data["tool_name"], _parsed(data["tool_input"])))
+                response.asked_for.append((data["tool_name"], _parse(data["tool_input"])))
                 id, approved = data["approval_id"], self.case.consents
-                await self.runs.approve(CHAT, heard.interaction, id, approved=approved)
+                await self.runs.approve(CHAT, response.interaction, id, approved=approved)
             case "answer":
-                heard.answers.append(data["content"])
+                response.answers.append(data["content"])
             case "error":
-                heard.fault = data["error"]
+                response.fault = data["error"]
             case "interaction_complete" if data["status"] != "COMPLETED":
-                heard.fault = heard.fault or data.get("reason") or data["status"]
+                response.fault = response.fault or data.get("reason") or data["status"]
             case _:
                 pass
 
 
-async def run(case: Case, name: str, stage: Stage, connection: Connection, pace: Pace) -> dict[str, Any]:
+async def run(case: Case, name: str, stage: Stage, connection: Connection, limit: RequestLimit) -> dict[str, Any]:
     """The trial as it is reported; `passing` tells that it failed by a fault of the moment."""
     rows.seed(connection, name, case.tasks)
-    before = rows.read(connection, name)
+    before = rows.read_tasks(connection, name)
     async with stage.person(name, case.zone) as runs:
-        person = Person(name, case, connection, runs)
+        person = CaseUser(name, case, connection, runs)
         for text in case.say:
-            await pace.wait()
-            pace.asked(await person.say(text))
+            await limit.wait()
+            limit.count(await person.say(text))
             if person.turns[-1].fault:
                 break
-    verdict = judge(case, before, rows.read(connection, name), person.turns)
+    verdict = judge(case, before, rows.read_tasks(connection, name), person.turns)
     calls = [call for turn in person.turns for call in turn.calls]
     return {
         "case": case.id,
@@ -130,16 +130,16 @@ async def run(case: Case, name: str, stage: Stage, connection: Connection, pace:
     }
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _result(output: str) -> Any:
+def _parse_result(output: str) -> Any:
     """What a tool returned; None for the sentence with which it refused."""
-    value = _parsed(output)
+    value = _parse(output)
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
-        value = _parsed(value["text"])
+        value = _parse(value["text"])
     return value if isinstance(value, dict) else None

@@ -40,7 +40,7 @@ def test_the_offline_model_does_no_wrong(fresh_database_url: str, tmp_path: Path
     right = [trial for trial in trials if trial["outcome"] == "right"]
     assert len([one for one in right if one["language"] == "en" and len(one["said"]) == 1]) >= 60
     assert lines[-1]["report"]["rows"][-1]["outcomes"]["right"] == len(right)
-    quick = {one.id for one in case.chosen(case.read(), only=(), quick=True)}
+    quick = {one.id for one in case.select_cases(case.read_cases(), only=(), quick=True)}
     assert sum(trial["requests"] for trial in trials if trial["case"] in quick) <= FREE_TIER * (MINUTES - 2)
     shares = [line["share"] for line in lines if "share" in line]
     assert (shares[-1], shares) == (1, sorted(shares))

@@ -9,7 +9,7 @@ from cli.commands.development import results
 from evals import case, figures
 from evals.compared import compared
 
-CASES = case.read()
+CASES = case.read_cases()
 
 
 def test_every_case_can_be_judged() -> None:
@@ -22,13 +22,13 @@ def test_every_case_can_be_judged() -> None:
 
 
 def test_quick_run_has_cases_of_every_kind() -> None:
-    quick = case.chosen(CASES, only=(), quick=True)
+    quick = case.select_cases(CASES, only=(), quick=True)
     assert len(quick) == 30
     assert {one.tags[0] for one in quick} == {one.tags[0] for one in CASES}
 
 
 def test_cases_are_chosen_by_tag_or_id() -> None:
-    chosen = case.chosen(CASES, only=["undo", "gym", "count"], quick=False)
+    chosen = case.select_cases(CASES, only=["undo", "gym", "count"], quick=False)
     assert {one.tags[0] for one in chosen} == {"undo", "find"}
     assert [one.id for one in chosen if one.tags[0] == "find"] == ["count"]
 

@@ -1,23 +1,20 @@
-"""How fast the model is asked: by a free tier's requests a minute."""
-
 import asyncio
 import time
 
 MINUTE = 60.0
 
 
-class Pace:
-    """What was asked at once is paid for afterwards, so a message is never held up in the middle."""
+class RequestLimit:
+    """Keeps to a provider's requests a minute by pauses between messages, never in the middle of one."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._seconds = MINUTE / per_minute if per_minute else 0.0
         self._free_at = 0.0
 
     async def wait(self) -> None:
-        """Until the model may be asked."""
+        """Waits until the requests so far are within the limit."""
         await asyncio.sleep(max(0.0, self._free_at - time.monotonic()))
         self._free_at = time.monotonic()
 
-    def asked(self, requests: int) -> None:
-        """Since the last wait."""
+    def count(self, requests: int) -> None:
         self._free_at += requests * self._seconds
