@@ -21,6 +21,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 from rich.console import RenderableType
 
+from cli.chat.commands.table import COMMANDS
 from cli.chat.commands.tasks import VIEWS
 from cli.chat.connection import Connection
 from cli.chat.rendering import one_line
@@ -37,7 +38,7 @@ class ChatCompleter(Completer):
     """Completes commands and their arguments, and titles of tasks anywhere."""
 
     def __init__(self) -> None:
-        self.names: dict[str, list[str]] = {"views": [*VIEWS]}
+        self.names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
 
     async def learn(self, connection: Connection) -> None:
         """Reads the names of tasks, threads and models from the server."""

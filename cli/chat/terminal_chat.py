@@ -1,7 +1,6 @@
 """A conversation in a terminal: what is typed is sent, queued, decided or carried out, while answers come."""
 
 import asyncio
-from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +20,10 @@ PATIENCE = 3_600  # seconds without the server in the middle of an answer; until
 _LOOK_SECONDS = 3.0  # between two looks for what is said in the conversation elsewhere
 _EDIT_PROMPT = "edit> "
 _ACTIVE = ("RUNNING", "WAITING_APPROVAL")
+
+
+class _Left(Exception):
+    """The user has left: ends the tasks that still run."""
 
 
 class TerminalChat:
@@ -44,9 +47,8 @@ class TerminalChat:
         self._typed: asyncio.Queue[str] = asyncio.Queue()
         self._editing: str | None = None
         self._stopping = False
-        self._following: asyncio.Future[None]
-        self._tasks: set[asyncio.Future[None]] = set()
-        self._error: BaseException | None = None
+        self._following: asyncio.Task[None]
+        self._group: asyncio.TaskGroup
         self._status: Exit = DONE
         connection.lost = self._report_connection
 
@@ -58,14 +60,15 @@ class TerminalChat:
     async def run(self) -> Exit:
         """Runs until the user leaves; an answer that is not finished then continues on the server."""
         assert isinstance(self.screen, TerminalScreen), "only there something is typed"
-        self._start(self._work())
-        await self.screen.run(self)
-        continues = self.answer is not None
-        for task in [*self._tasks]:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._error is not None:
-            raise self._error
+        continues = False
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self._group.create_task(self._work())
+                await self.screen.run(self)
+                continues = self.answer is not None
+                raise _Left
+        except* _Left:
+            pass
         if continues:
             await self.screen.note(f"See the answer: ./todo chat --thread {self.chat_id}")
         return self._status
@@ -75,7 +78,7 @@ class TerminalChat:
 
     def interrupted(self) -> bool:
         if self.answer is not None:
-            self._start(self.stop())
+            self._group.create_task(self.stop())
         elif self._editing is not None:
             self.edit(None, "")
         else:
@@ -100,7 +103,7 @@ class TerminalChat:
         self.chat_id, self.left = reading.chat_id, None
         approvals, debug = self._approvals, self._options.debug
         self.answer = LiveAnswer(self.screen, self.connection, reading, approvals=approvals, debug=debug)
-        self._following = self._start(self._follow(self.answer, said))
+        self._following = self._group.create_task(self._follow(self.answer, said))
 
     def edit(self, run_id: str | None, text: str | None = None) -> None:
         """Lets the next message replace that of a run; None: no longer."""
@@ -148,48 +151,27 @@ class TerminalChat:
         answers = [event["content"] for event in last["agent_events"] if event["type"] == "ANSWER"]
         await self.screen.show(*map(ChatMarkdown, answers))
         if len(versions := last["siblings"]) > 1:
-            await self.screen.note(
-                f"Version {versions.index(last['id']) + 1} of {len(versions)}. Switch with /version N."
-            )
-
-    async def list_threads(self) -> list[dict[str, Any]]:
-        self.threads = (await self.connection.chatkit.list_threads(limit=20)).data
-        return self.threads
-
-    def _start(self, work: Awaitable[None]) -> "asyncio.Future[None]":
-        """Runs something meanwhile; an unexpected error ends the conversation here."""
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._note_end)
-        return task
-
-    def _note_end(self, task: "asyncio.Future[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._error = self._error or error
-            self.screen.leave()
-
-    def _leave(self, status: Exit) -> None:
-        self._status = status
-        self.screen.leave()
+            number = versions.index(last["id"]) + 1
+            await self.screen.note(f"Version {number} of {len(versions)}. Switch with /version N.")
 
     async def _work(self) -> None:
         """Connects, opens the conversation that was asked for, and handles what is typed."""
         try:
             if not await self._connect():
-                self._leave(NO_SERVER)
+                self._status = NO_SERVER
+                self.screen.leave()
                 return
             thread = await self.connection.newest() if self._options.thread == NEWEST else self._options.thread
             if thread is not None:
                 await self.open(thread)
-        except ApiError as error:
+        except (ApiError, ConnectionLost) as error:
             await self.screen.fail(str(error))
-            self._leave(FAILED)
-            return
-        except ConnectionLost as error:
-            await self.screen.fail(str(error))
-        self._start(self._watch())
-        self._start(self._learn_names())
+            if isinstance(error, ApiError):
+                self._status = FAILED
+                self.screen.leave()
+                return
+        self._group.create_task(self._watch())
+        self._group.create_task(self._learn_names())
         while True:
             if self.answer is None:
                 self.screen.wait_for_input()
@@ -235,8 +217,7 @@ class TerminalChat:
         return started
 
     async def _confirm(self, question: str) -> bool:
-        """Asks, and keeps what was typed before for later."""
-        earlier, self._typed = self._typed, asyncio.Queue()
+        earlier, self._typed = self._typed, asyncio.Queue()  # what was typed before is no answer to it
         self.screen.prompt = question
         self.screen.redraw()
         self.screen.wait_for_input()
@@ -246,14 +227,11 @@ class TerminalChat:
         return answer.strip().lower() in ("", "y", "yes")
 
     async def _follow(self, answer: LiveAnswer, said: str | None) -> None:
-        rejected: ApiError | None = None
+        rejected: ApiError | ConnectionLost | None = None
         try:
             await answer.follow()
-        except ApiError as error:
+        except (ApiError, ConnectionLost) as error:
             rejected = error
-        except ConnectionLost as error:
-            await self.screen.fail(str(error))
-            self.screen.fill(said or "")
         except asyncio.CancelledError:
             self.screen.fill("\n".join(text for _, text in self._queue.take()))
             raise
@@ -273,7 +251,7 @@ class TerminalChat:
         await self._look(chat_id)
         if self.answer is None:
             self.screen.wait_for_input()
-        self._start(self._learn_names())
+        self._group.create_task(self._learn_names())
 
     async def _queue_rejected(self, error: ApiError | ConnectionLost, said: str | None) -> None:
         """Queues a message that was rejected because another answer runs; else returns it with the reason."""
@@ -281,9 +259,7 @@ class TerminalChat:
             if isinstance(error, ApiError) and error.status == 409 and said is not None and self.chat_id is not None:
                 last = await self.connection.last(self.chat_id)
                 if last is not None and last["status"] in _ACTIVE:
-                    await self.screen.note(
-                        "The assistant is still answering here. Your message comes after that answer."
-                    )
+                    await self.screen.note("The assistant still answers here. Your message comes after that answer.")
                     self.follow(Reading(self.chat_id, last["id"]))
                     await self._queue.send(self.chat_id, last["id"], said)
                     return
@@ -317,9 +293,8 @@ class TerminalChat:
 
     async def _learn_names(self) -> None:
         if isinstance(self.screen, LiveScreen):
-            self.screen.completer.names["commands"] = [f"/{name}" for name in table.COMMANDS]
             with suppress(ApiError, ConnectionLost):
                 await self.screen.completer.learn(self.connection)
 
     def _report_connection(self, lost: bool) -> None:
-        self._start(self.screen.note("Connection lost. Reconnecting …" if lost else "Connected again."))
+        self._group.create_task(self.screen.note("Connection lost. Reconnecting …" if lost else "Connected again."))

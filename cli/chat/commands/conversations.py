@@ -29,7 +29,7 @@ def between_answers(handler: Handler) -> Handler:
 
 
 async def list_threads(chat: "TerminalChat", _: str) -> None:
-    threads = await chat.list_threads()
+    threads = await _load_threads(chat)
     if not threads:
         await chat.screen.note("There are no conversations yet.")
         return
@@ -39,7 +39,7 @@ async def list_threads(chat: "TerminalChat", _: str) -> None:
 
 @between_answers
 async def open_thread(chat: "TerminalChat", which: str) -> None:
-    chat_id = _find(chat.threads or await chat.list_threads(), which)
+    chat_id = _find(chat.threads or await _load_threads(chat), which)
     if chat_id is None:
         await chat.screen.fail(f"There is no conversation {which}. See /threads.")
     else:
@@ -123,6 +123,11 @@ async def show_agents(chat: "TerminalChat", _: str) -> None:
         await chat.screen.show(*map(rendering.render_step, steps))
     else:
         await chat.screen.note("No agent worked on the last message.")
+
+
+async def _load_threads(chat: "TerminalChat") -> list[dict[str, Any]]:
+    chat.threads = (await chat.connection.chatkit.list_threads(limit=20)).data
+    return chat.threads
 
 
 def _find(threads: list[dict[str, Any]], which: str) -> str | None:
