@@ -19,7 +19,7 @@ COMMANDS = (
 )
 
 
-class _Version(argparse.Action):
+class _ShowVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         import tomllib
 
@@ -30,7 +30,7 @@ class _Version(argparse.Action):
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Ends the process if the arguments are wrong. `pytest_arguments` are those that only pytest knows."""
     parser = Parser(prog="todo", description="A to-do assistant you run yourself.", allow_abbrev=False)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)

@@ -11,14 +11,14 @@ ROOT_HOME = Path("/var/lib/todo-assistant")
 
 
 def default() -> Path:
-    """`.data` in the checkout; where root has a checkout that PostgreSQL's user cannot enter, a place of its own."""
+    """`.data` in the checkout, or below `ROOT_HOME` if root uses a checkout that PostgreSQL's user cannot enter."""
     if os.getuid() != 0 or traversable(CHECKOUT):
         return CHECKOUT / ".data"
     return ROOT_HOME / f"data-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:8]}"
 
 
 def prepare(data_dir: Path) -> None:
-    """Makes it and its `logs`. Root's can be entered by PostgreSQL's user, who owns a directory inside."""
+    """Creates it and its `logs`. PostgreSQL's user may enter root's, because it owns a directory inside."""
     try:
         if not data_dir.exists():
             data_dir.mkdir(parents=True)
@@ -29,17 +29,17 @@ def prepare(data_dir: Path) -> None:
 
 
 def token_secret(data_dir: Path) -> str:
-    """What the services of this directory sign with when no MCP_TOKEN_SECRET is set; made once, for its owner only."""
-    return _kept(_secret(data_dir), secrets.token_hex(32))
+    """Returns the secret of the MCP server's tokens without MCP_TOKEN_SECRET; creates it the first time."""
+    return _read_or_create(_secret(data_dir), secrets.token_hex(32))
 
 
 def workspace_secret(data_dir: Path) -> str:
-    """What the backend signs its calls of the workspace with when no WORKSPACE_TOKEN_SECRET is set."""
-    return _kept(data_dir / "workspace_token_secret", secrets.token_hex(32))
+    """The same for the workspace's tokens and WORKSPACE_TOKEN_SECRET."""
+    return _read_or_create(data_dir / "workspace_token_secret", secrets.token_hex(32))
 
 
 def known_token_secret(data_dir: Path) -> str | None:
-    """The same, if it was made already."""
+    """Returns the secret of the MCP server's tokens if it exists."""
     path = _secret(data_dir)
     return path.read_text() if path.exists() else None
 
@@ -48,8 +48,8 @@ def _secret(data_dir: Path) -> Path:
     return data_dir / "mcp_token_secret"
 
 
-def _kept(path: Path, text: str) -> str:
-    """What the file holds; it gets this text, for its owner only, if there is none yet."""
+def _read_or_create(path: Path, text: str) -> str:
+    """Returns the content of a file; if there is none, it gets this text, which only its owner can read."""
     try:
         if not path.exists():
             with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as fresh:
@@ -65,7 +65,7 @@ def workspaces_of(data_dir: Path) -> Path:
 
 
 def workspaces(data_dir: Path, account: int | None) -> Path:
-    """Where people's files are, for the workspace alone; root gives it to the account that the workspace runs as."""
+    """Creates the directory of users' files, which only the workspace's account can enter."""
     path = workspaces_of(data_dir)
     try:
         path.mkdir(mode=0o700, exist_ok=True)
@@ -77,7 +77,7 @@ def workspaces(data_dir: Path, account: int | None) -> Path:
 
 
 def chat_history(data_dir: Path) -> Path:
-    """What was typed in `./todo chat` here, for its owner only."""
+    """The file with what was typed in `./todo chat`."""
     return data_dir / "chat_history"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from cli.chat import rendering
-from cli.chat.approvals import Approvals
+from cli.chat.approvals import PendingApprovals
 from cli.chat.connection import Connection, Reading
 from cli.chat.markdown import ChatMarkdown, split_finished
 from cli.chat.screen import Screen, TerminalScreen
@@ -177,7 +177,7 @@ class LiveAnswer(Answer):
         connection: Connection,
         reading: Reading,
         *,
-        approvals: Approvals,
+        approvals: PendingApprovals,
         debug: bool = False,
     ) -> None:
         super().__init__(screen, connection, reading, debug=debug)

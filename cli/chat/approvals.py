@@ -7,7 +7,7 @@ from cli.chat.screen import PROMPT, Screen
 APPROVAL_PROMPT = "Approve? y, or n and a reason [y/N] "
 
 
-class Approvals:
+class PendingApprovals:
     """The calls that wait for approval: the user is asked about the first, about the next once that is decided."""
 
     def __init__(self, screen: Screen, connection: Connection) -> None:

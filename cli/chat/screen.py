@@ -136,7 +136,7 @@ class PlainScreen(TerminalScreen):
 
     async def run(self, listener: KeyListener) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_reader(sys.stdin.fileno(), self._read, listener)
+        loop.add_reader(sys.stdin.fileno(), self._read_input, listener)
         loop.add_signal_handler(signal.SIGINT, self._interrupt, listener)
         try:
             await self._left.wait()
@@ -157,7 +157,7 @@ class PlainScreen(TerminalScreen):
     def leave(self) -> None:
         self._left.set()
 
-    def _read(self, listener: KeyListener) -> None:
+    def _read_input(self, listener: KeyListener) -> None:
         piece = os.read(sys.stdin.fileno(), 65_536)
         *lines, self._input = (self._input + piece).split(b"\n")
         for line in lines:

@@ -28,7 +28,7 @@ def find(options: Options) -> str:
     """The address that was given, else that of the `./todo up` of the data directory, else where it would be."""
     if options.url is not None:
         return options.url
-    state = running.read(options.directory)
+    state = running.read_state(options.directory)
     if state is not None and "page" in state:
         return f"http://127.0.0.1:{urlsplit(state['page']).port or PORT}"
     return f"http://127.0.0.1:{environment.port(environment.load(), 'BACKEND_PORT', PORT)}"

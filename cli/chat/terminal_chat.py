@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.chat import server
 from cli.chat.answer import LiveAnswer
-from cli.chat.approvals import Approvals
+from cli.chat.approvals import PendingApprovals
 from cli.chat.commands import table
 from cli.chat.connection import Connection, Reading, is_own
 from cli.chat.live_screen import LiveScreen
@@ -43,7 +43,7 @@ class TerminalChat:
         """The conversations as `/threads` listed them."""
         self._options = options
         self._queue = MessageQueue(connection)
-        self._approvals = Approvals(screen, connection)
+        self._approvals = PendingApprovals(screen, connection)
         self._typed: asyncio.Queue[str] = asyncio.Queue()
         self._editing: str | None = None
         self._stopping = False

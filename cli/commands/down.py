@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     directory = arguments.data_dir
-    state = running.read(directory)
+    state = running.read_state(directory)
     if state is None:
         terminal.say(f"Nothing is running with the data in {directory}.")
         return NOTHING_RUNS
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     except PermissionError:
         raise CliError(f"./todo up is process {pid} of another user. Stop it as that user.") from None
     until = time.monotonic() + SECONDS
-    while (state := running.read(directory)) is not None and state["pid"] == pid:
+    while (state := running.read_state(directory)) is not None and state["pid"] == pid:
         if time.monotonic() > until:
             raise CliError(f"./todo up, process {pid}, did not stop within {SECONDS} seconds. See ./todo logs.")
         time.sleep(_LOOK_SECONDS)

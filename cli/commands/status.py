@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from concurrent.futures import ThreadPoolExecutor
 
     directory = arguments.data_dir
-    state = running.read(directory)
+    state = running.read_state(directory)
     if state is None:
         terminal.say(f"Nothing is running with the data in {directory}. Start it with ./todo up.")
         return NOTHING_RUNS

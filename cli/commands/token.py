@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints a token for the MCP server of the `./todo up` that runs there, else of the one that would be started."""
     directory, mcp_port = arguments.data_dir, arguments.mcp_port
     variables = environment.load()
-    state = running.read(directory) or {}
+    state = running.read_state(directory) or {}
     if mcp_port is None and "mcp_url" in state:
         variables["MCP_URL"] = state["mcp_url"]
     else:

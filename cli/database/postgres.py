@@ -24,7 +24,7 @@ from cli.processes.ownership import Ownership
 ADMIN, OWNER, SERVICE = "app", "todo_owner", "todo_service"
 DATABASE = "todo"
 ROLES = CHECKOUT / "common" / "database" / "roles.sql"
-# Whoever enters the socket's directory is this user anyway; nobody comes in by TCP.
+# Only this user can enter the socket's directory, and the server does not listen on TCP.
 ACCESS = "local all all trust\n"
 START_SECONDS, STOP_SECONDS = 60, 30
 BUILTIN_LOCALES_SINCE = 17

@@ -25,7 +25,7 @@ def die_with_parent(signal: Signals) -> Callable[[], None] | None:
 
 
 def fresh_log(path: Path) -> Path:
-    """An empty log; the one of the run before is kept beside it."""
+    """Creates an empty log; the one of the run before gets the suffix `.old`."""
     with contextlib.suppress(FileNotFoundError):
         path.replace(path.with_name(path.name + ".old"))
     path.touch()
@@ -33,7 +33,7 @@ def fresh_log(path: Path) -> Path:
 
 
 def last_lines(path: Path, count: int = 12) -> str:
-    """The end of a log, for an error message; empty where there is none."""
+    """Returns the end of a log, for an error message; empty if there is no log."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 16_384))

@@ -1,4 +1,4 @@
-"""Who owns a data directory. Process ids prove nothing here: one may be a zombie's, or another process's by now."""
+"""The process that owns a data directory. Process ids prove nothing: they may be a zombie's or another process's."""
 
 import fcntl
 import os
@@ -35,7 +35,7 @@ class LeftoverError(CliError):
 
 @dataclass(frozen=True)
 class Ownership:
-    """The kernel drops `owner` when this process ends, reaped or not; `lock` is held by what inherited it, too."""
+    """The kernel drops `owner` when this process ends, reaped or not; processes that inherited `lock` hold it, too."""
 
     owner: int
     lock: int
@@ -53,16 +53,16 @@ def take(
     seconds: float = LEFTOVER_SECONDS,
     waiting: Callable[[], None] = lambda: None,
 ) -> Ownership:
-    """Make this process the owner of `data_dir`, or of what `prefix` names in it.
+    """Makes this process the owner of `data_dir`, or of what `prefix` names in it.
 
-    Whoever starts a server lets it inherit `lock`: who has got both knows that neither an owner nor a server of the
-    past is alive. One that outlived its owner is waited for, after a call of `waiting`; `leftover` answers its process
-    id. Raises `InUseError` or `LeftoverError`.
+    A server inherits `lock` from the process that starts it. With both locks no earlier owner or server is alive. A
+    server that outlived its owner is waited for, after a call of `waiting`; `leftover` returns its process id. Raises
+    `InUseError` or `LeftoverError`.
     """
     owner = _take_owner(data_dir, data_dir / f"{prefix}owner")
     lock = os.open(data_dir / f"{prefix}lock", os.O_RDWR | os.O_CREAT, 0o600)
     began = time.monotonic()
-    told = False
+    has_reported = False
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,17 +72,17 @@ def take(
             if waited > seconds:
                 Ownership(owner, lock).release()
                 raise LeftoverError(data_dir, seconds) from None
-            if waited > TELL_AFTER_SECONDS and not told:
+            if waited > TELL_AFTER_SECONDS and not has_reported:
                 waiting()
-                told = True
-            # The owner, or the server's first process, was killed and the rest follows; outside Linux it is told.
+                has_reported = True
+            # After its owner was killed, a server ends by itself on Linux; elsewhere it is stopped here.
             if sys.platform != "linux" and (server := leftover()):
                 os.kill(server, signal.SIGINT)
             time.sleep(0.02)
 
 
 def owner_of(data_dir: Path, *, prefix: str = "") -> int | None:
-    """The process that owns it; not to be asked by that process itself, which would lose it."""
+    """Returns the process that owns it. That process itself must not call this: closing the file drops its lock."""
     try:
         descriptor = os.open(data_dir / f"{prefix}owner", os.O_RDWR)
     except OSError:

@@ -1,4 +1,4 @@
-"""What `up` tells others of itself: a file in the data directory, true as long as its writer owns that directory."""
+"""The status file of `./todo up`, which is valid as long as its writer owns the data directory."""
 
 import contextlib
 import json
@@ -25,11 +25,11 @@ class RunsAlreadyError(CliError):
 
 @contextlib.contextmanager
 def claimed(data_dir: Path) -> Iterator[Ownership]:
-    """Be the one `up` of this directory; services of one that was killed are waited for."""
+    """Makes this process the only `up` of the directory; services of an `up` that was killed are waited for."""
     try:
         owned = ownership.take(data_dir, prefix=PREFIX, seconds=LEFTOVER_SECONDS, waiting=_say_so)
     except InUseError as error:
-        page = (read(data_dir) or {}).get("page", "")
+        page = (read_state(data_dir) or {}).get("page", "")
         raise RunsAlreadyError(
             f"The data directory {data_dir} is in use by process {error.owner}, which is ./todo up"
             f"{' with the page at ' + page if page else ''}. ./todo status shows it. To run a second one, choose "
@@ -44,7 +44,7 @@ def claimed(data_dir: Path) -> Iterator[Ownership]:
 
 
 class StatusFile:
-    """What `read` returns; `addresses` are the page's and those that other commands need.
+    """What `read_state` returns; `addresses` are the page's and those that other commands need.
 
     It is written when something changed. A full disk is no reason to stop: the next update tries again.
     """
@@ -66,8 +66,8 @@ class StatusFile:
             self._written = text
 
 
-def read(data_dir: Path) -> dict[str, Any] | None:
-    """What the `up` that runs here has written; None when none runs."""
+def read_state(data_dir: Path) -> dict[str, Any] | None:
+    """Returns what the running `up` has written; None if none runs."""
     owner = ownership.owner_of(data_dir, prefix=PREFIX)
     if owner is None:
         return None

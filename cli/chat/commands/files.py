@@ -26,7 +26,7 @@ async def list_files(chat: "TerminalChat", _: str) -> None:
 
 async def put(chat: "TerminalChat", name: str) -> None:
     try:
-        path, content = await asyncio.to_thread(_read, name)
+        path, content = await asyncio.to_thread(_read_file, name)
     except OSError as error:
         await chat.screen.fail(f"{name} cannot be read: {error.strerror}.")
         return
@@ -71,7 +71,7 @@ async def memory(chat: "TerminalChat", text: str) -> None:
     added = f"* {text}"
     if word == "import" and file.strip():
         try:
-            added = (await asyncio.to_thread(_read, file.strip()))[1].decode()
+            added = (await asyncio.to_thread(_read_file, file.strip()))[1].decode()
         except (OSError, UnicodeDecodeError):
             await chat.screen.fail(f"{file.strip()} cannot be read as text.")
             return
@@ -104,6 +104,6 @@ def _create(target: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _read(name: str) -> tuple[Path, bytes]:
+def _read_file(name: str) -> tuple[Path, bytes]:
     path = Path(name).expanduser()
     return path, path.read_bytes()

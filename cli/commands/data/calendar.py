@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     directory = arguments.data_dir
     variables = environment.load()
-    state = running.read(directory) or {}
+    state = running.read_state(directory) or {}
     variables.setdefault("AUTH_MODE", state.get("auth_mode", "none"))
     variables["BACKEND_PORT"] = str(arguments.port or environment.port(variables, "BACKEND_PORT", 8000))
     if arguments.port is None and "backend_url" in state:
