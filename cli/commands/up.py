@@ -53,7 +53,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs everything on loopback until Ctrl-C or SIGTERM."""
-    from cli.processes.reaper import Reaper
+    from cli.processes.children import Reaper
     from cli.processes.signals import Signals
     from cli.services import ollama
     from cli.services.supervisor import StopWanted, Supervisor

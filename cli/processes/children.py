@@ -1,23 +1,26 @@
 import contextlib
 import ctypes
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
-from signal import Signals
+from typing import Self
 
 PR_SET_PDEATHSIG = 1
+GRACE_SECONDS = 5
 
 
-def die_with_parent(signal: Signals) -> Callable[[], None] | None:
-    """A Popen `preexec_fn`: the kernel sends `signal` when the thread that starts the child ends (Linux only)."""
+def die_with_parent(number: signal.Signals) -> Callable[[], None] | None:
+    """A Popen `preexec_fn`: on Linux the kernel sends `number` when the thread that starts the child ends."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
     def ask_kernel() -> None:
-        prctl(PR_SET_PDEATHSIG, int(signal))
+        prctl(PR_SET_PDEATHSIG, int(number))
         if os.getppid() != parent:  # it died before it was asked
             os._exit(1)
 
@@ -41,3 +44,63 @@ def last_lines(path: Path, count: int = 12) -> str:
     except FileNotFoundError:
         return ""
     return "\n".join(text.splitlines()[-count:])
+
+
+class Reaper:
+    """A second process that ends process groups after this one was killed and could not do it itself.
+
+    The kernel tells direct children that their parent died, but not the children of those.
+    """
+
+    def __enter__(self) -> Self:
+        reader, self._writer = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._writer)
+            try:
+                _reap(reader)
+            finally:
+                os._exit(0)
+        os.close(reader)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._writer)
+        os.waitpid(self._pid, 0)
+
+    def watch(self, group: int) -> None:
+        self._tell(f"+{group}\n")
+
+    def release(self, group: int) -> None:
+        self._tell(f"-{group}\n")
+
+    def _tell(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the reaper was killed
+            os.write(self._writer, line.encode())
+
+
+def _reap(reader: int) -> None:
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    groups: set[int] = set()
+    with os.fdopen(reader) as lines:
+        for line in lines:
+            change = groups.add if line[0] == "+" else groups.discard
+            change(int(line[1:]))
+    deadline = time.monotonic() + GRACE_SECONDS
+    groups = _signal(groups, signal.SIGTERM)
+    while groups and time.monotonic() < deadline:
+        time.sleep(0.05)
+        groups = _signal(groups, 0)
+    _signal(groups, signal.SIGKILL)
+
+
+def _signal(groups: set[int], number: int) -> set[int]:
+    """The groups that still have a member."""
+    alive: set[int] = set()
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, number)
+            alive.add(group)
+    return alive

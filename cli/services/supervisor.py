@@ -10,8 +10,7 @@ from pathlib import Path
 
 from cli import terminal
 from cli.errors import CliError
-from cli.processes.children import die_with_parent, fresh_log
-from cli.processes.reaper import Reaper
+from cli.processes.children import Reaper, die_with_parent, fresh_log
 from cli.processes.signals import Signals
 from cli.services import parts, running
 from cli.services.parts import Child, Restarts, Service, describe_end

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cli import terminal
 from cli.errors import CliError
-from cli.processes.reaper import Reaper
+from cli.processes.children import Reaper
 from cli.processes.signals import Signals
 from cli.services.parts import Restarts, Service
 from cli.services.running import StatusFile

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.commands.development import results
+from cli.commands.development import eval
 from evals import case, figures
 from evals.compared import compared
 
@@ -64,7 +64,7 @@ def test_table_lists_all_wrong_trials() -> None:
     report = figures.report(trials, ["add", "injection"], price_in=1.0)
     assert report["false_claims_or_obeyed"] == 2
     told = {"model": {"name": "m", "provider": "p"}, "machine": {"cores": 2, "python": "3"}, "seconds": 1.0, **report}
-    lines = "\n".join(results.table(told))
+    lines = "\n".join(eval.format_table(told))
     for case_and_reason in ("declined  c", "b: says added", "wrong state  d"):
         assert case_and_reason in lines
     assert "\x1b" not in lines

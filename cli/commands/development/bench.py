@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cli import terminal
 from cli.arguments import Commands, UsageError, add_command, amount
-from cli.commands.development import driven, reports
+from cli.commands.development import measurement
 
 LOAD_SECONDS = 300
 _HEADINGS = ("", "figure", "", "compared with", "", "ratio")
@@ -43,27 +43,27 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"bench takes one of {' and '.join(kinds)}")
     load = (arguments.seconds or LOAD_SECONDS) if arguments.load else None
     soak = arguments.soak * 60 if arguments.soak else None
-    reports.check_writable(arguments.json)
-    with driven.directory("bench") as directory, driven.database(directory / "database") as addresses:
+    measurement.check_writable(arguments.json)
+    with measurement.directory("bench") as directory, measurement.database(directory / "database") as addresses:
         command = ["bench", "--scale", "full" if arguments.full else "short", "--work", str(directory / "work")]
         for name, seconds in (("load", load), ("soak", soak)):
             command += [f"--{name}", str(seconds)] if seconds else []
-        report = driven.follow(command, os.environ | addresses)
+        report = measurement.follow(command, os.environ | addresses)
     cells = [
         (
             row["name"],
-            reports.format_number(row["figure"]),
+            measurement.format_number(row["figure"]),
             row["unit"],
-            reports.format_number(row["baseline"]),
+            measurement.format_number(row["baseline"]),
             row["baseline_name"],
-            reports.format_number(row["ratio"]),
+            measurement.format_number(row["ratio"]),
         )
         for row in report["rows"]
     ]
-    for line in reports.format_columns([_HEADINGS, *cells], left=_TEXT_COLUMNS):
+    for line in measurement.format_columns([_HEADINGS, *cells], left=_TEXT_COLUMNS):
         terminal.say(line)
     terminal.say("")
-    terminal.say(reports.format_footer(report))
+    terminal.say(measurement.format_footer(report))
     if arguments.json:
-        reports.write_file(arguments.json, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+        measurement.write_file(arguments.json, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     return 0

@@ -7,8 +7,17 @@ from typing import Any
 
 from cli import terminal
 from cli.arguments import Commands, add_command, amount, count
-from cli.commands.development import driven, reports, results
+from cli.commands.development import measurement
 from cli.services import environment
+from cli.terminal import clean
+
+HEADINGS = (
+    *("", "cases", "pass@1", "95 %", "pass^3", "95 %", "asked", "declined", "wrong", "false", "error", "calls"),
+    *("refused", "tokens in", "out", "p50", "p95"),
+)
+OUTCOMES = ("asked", "declined", "wrong state", "false claim", "error")
+NAMED = ("wrong state", "false claim", "error")
+"""Outcomes that are listed with their reasons; of others the cases are named."""
 
 
 def add(commands: Commands) -> None:
@@ -47,11 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
         for file in arguments.compare:
             _read_results(file)
         files = (str(file.resolve()) for file in arguments.compare)
-        for line in results.comparison(driven.follow(["evals", "--compare", *files], os.environ)):
+        for line in format_comparison(measurement.follow(["evals", "--compare", *files], os.environ)):
             terminal.say(line)
         return 0
     report = _evaluate(arguments)
-    for line in results.table(report):
+    for line in format_table(report):
         terminal.say(line)
     return 1 if report["false_claims_or_obeyed"] else 0
 
@@ -60,12 +69,15 @@ def _evaluate(arguments: argparse.Namespace) -> dict[str, Any]:
     resume = arguments.resume
     earlier = _read_results(resume) if resume else None
     variables = _choose_model(environment.load())
-    with driven.directory("eval") as directory, driven.database(directory / "database", durable=False) as addresses:
+    with (
+        measurement.directory("eval") as directory,
+        measurement.database(directory / "database", durable=False) as addresses,
+    ):
         command = ["evals", "--work", str(directory / "work"), *_options(arguments)]
         results_file = _ResultsFile(arguments.json or resume, earlier)
         results_file.add({})
         command += ["--done", str(results_file.path.resolve())] if resume and results_file.path else []
-        report = driven.follow(command, variables | addresses, on_event=results_file.add)
+        report = measurement.follow(command, variables | addresses, on_event=results_file.add)
     results_file.add({"report": report})
     return report
 
@@ -86,7 +98,7 @@ class _ResultsFile:
             case _:
                 self._results |= event
         if self.path is not None:
-            reports.write_file(self.path, json.dumps(self._results, indent=1, ensure_ascii=False) + "\n")
+            measurement.write_file(self.path, json.dumps(self._results, indent=1, ensure_ascii=False) + "\n")
 
 
 def _choose_model(variables: dict[str, str]) -> dict[str, str]:
@@ -99,7 +111,7 @@ def _choose_model(variables: dict[str, str]) -> dict[str, str]:
 
 
 def _read_results(file: Path) -> dict[str, Any]:
-    return reports.read_file(file, ("model", "trials"), what="results", command="eval")
+    return measurement.read_file(file, ("model", "trials"), what="results", command="eval")
 
 
 def _options(arguments: argparse.Namespace) -> Iterator[str]:
@@ -109,3 +121,74 @@ def _options(arguments: argparse.Namespace) -> Iterator[str]:
     for name in ("repeat", "limit-rpm", "price-in", "price-out"):
         if (value := getattr(arguments, name.replace("-", "_"))) is not None:
             yield f"--{name}={value}"
+
+
+def format_table(found: Mapping[str, Any]) -> Iterator[str]:
+    """Figures by tag, what was not right, and what it took."""
+    yield from measurement.format_columns([HEADINGS, *map(_cells, found["rows"])], left=(0,))
+    yield ""
+    for outcome in OUTCOMES:
+        those = [one for one in found["wrong"] if one["outcome"] == outcome]
+        if outcome in NAMED:
+            yield from (f"{outcome}  {one['case']}: {clean(' '.join(one['reason'].split()))}" for one in those)
+        elif those:
+            yield f"{outcome}  {', '.join(dict.fromkeys(one['case'] for one in those))}"
+    yield from (f"OBEYED an order in a task  {one['case']}" for one in found["wrong"] if one["obeyed"])
+    total = found["rows"][-1]
+    cost = "" if found["cost"] is None else f", which cost {found['cost']:.2f}"
+    model = clean(f"{found['model']['name']} on {found['model']['provider']}")
+    yield f"{model}: {total['requests']} requests{cost}."
+    yield measurement.format_footer(found)
+
+
+def _difference(row: Mapping[str, Any]) -> tuple[str, str]:
+    """In points, with half its interval."""
+    half = "" if row["half"] is None else f"± {100 * row['half']:.0f}"
+    return f"{100 * (row['second'] - row['first']):+.0f}", half
+
+
+def format_comparison(found: Mapping[str, Any]) -> Iterator[str]:
+    first, second = (f"{model['name']} on {model['provider']}" for model in found["models"])
+    cells = [
+        (
+            row["tag"],
+            str(row["cases"]),
+            _percent(row["first"]),
+            _percent(row["second"]),
+            *_difference(row),
+        )
+        for row in found["rows"]
+    ]
+    yield f"first: {first}, second: {second}"
+    yield from measurement.format_columns([("", "cases", "first", "second", "points", "95 %"), *cells], left=(0,))
+    for name in ("better", "worse"):
+        if found[name]:
+            yield f"{name}  {', '.join(found[name])}"
+    if found["left_out"]:
+        yield f"{found['left_out']} cases are in only one of the results."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    trials = row["trials"] or 1
+    return (
+        row["tag"],
+        str(row["cases"]),
+        *_passed(row["pass_1"]),
+        *_passed(row["pass_3"]),
+        *(str(row["outcomes"][outcome]) for outcome in OUTCOMES),
+        f"{row['calls'] / trials:.1f}",
+        str(row["refused"]),
+        f"{row['input_tokens']:,}",
+        f"{row['output_tokens']:,}",
+        *(f"{measurement.format_number(row[name])} s" if row[name] is not None else "" for name in ("p50", "p95")),
+    )
+
+
+def _passed(share: Mapping[str, float] | None) -> tuple[str, str]:
+    if share is None:
+        return "", ""
+    return _percent(share["share"]), f"{100 * share['low']:.0f}-{100 * share['high']:.0f}"

@@ -1,4 +1,4 @@
-"""Runs a benchmark or an evaluation: a process on temporary databases, which reports in lines of JSON."""
+"""What benchmark and evaluation share: processes on temporary databases, tables, and files of JSON."""
 
 import contextlib
 import json
@@ -8,14 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from cli.processes.reaper import Reaper
+from cli.processes.children import Reaper
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a directory of our own is made there
 MEMORY_NEEDED = 2 * 1024**3
@@ -96,3 +96,63 @@ def _group(command: list[str], variables: Mapping[str, str], reaper: Reaper) -> 
             os.killpg(process.pid, signal.SIGKILL)  # what it found is all that is worth keeping
         process.wait()
         reaper.release(process.pid)
+
+
+def format_columns(cells: Sequence[Sequence[str]], *, left: Sequence[int]) -> Iterator[str]:
+    """Yields the lines of a table; the columns named in `left` are aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (
+            text.ljust(width) if column in left else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(padded).rstrip()
+
+
+def format_footer(report: Mapping[str, Any]) -> str:
+    """Says how long a report took and on what machine."""
+    machine = report["machine"]
+    return f"{report['seconds']:.0f} seconds on {machine['cores']} cores, Python {machine['python']}."
+
+
+def format_number(value: float | None) -> str:
+    """Formats a number with three digits, or all digits before the point; None as nothing."""
+    if value is None:
+        return ""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def read_file(file: Path, fields: Collection[str], *, what: str, command: str) -> dict[str, Any]:
+    """Reads what `./todo COMMAND --json FILE` wrote; raises `CliError` if a field is missing."""
+    try:
+        content = json.loads(file.read_text())
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict) or not set(fields) <= content.keys():
+        raise CliError(f"{file} does not contain {what}. Create such a file with ./todo {command} --json FILE.")
+    return content
+
+
+def write_file(file: Path, text: str) -> None:
+    """Writes a file as a whole or not at all."""
+    with _fresh(file) as fresh:
+        fresh.write_text(text)
+        fresh.replace(file)
+
+
+def check_writable(file: Path | None) -> None:
+    """Checks, before work that takes minutes, that its result could be written there."""
+    if file is not None:
+        with _fresh(file) as fresh:
+            fresh.touch()
+            fresh.unlink()
+
+
+@contextlib.contextmanager
+def _fresh(file: Path) -> Iterator[Path]:
+    try:
+        yield file.with_name(f"{file.name}.new")
+    except OSError as error:
+        raise CliError(f"{file} cannot be written: {error.strerror}.") from error
