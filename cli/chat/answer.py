@@ -82,8 +82,7 @@ class Answer:
 
     async def handle(self, event: Event) -> None:
         if self._debug:
-            line = f"{event.number} {event.name} {json.dumps(event.data)}"
-            await self._screen.report(rendering.one_line((line, "dim")))
+            await self.note(f"{event.number} {event.name} {json.dumps(event.data)}")
         if event.name in _AGENT_EVENTS and event.data.get("agent"):
             await self._show_agent(event.name, event.data)
             return

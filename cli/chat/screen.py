@@ -52,6 +52,10 @@ class Screen:
         """Prints what the user asked for."""
         _write("".join(f"{line}\n" for line in render_lines(*renderables, width=self.width, colour=False)))
 
+    async def show_line(self, text: str) -> None:
+        """Prints a line that is neither wrapped nor cut."""
+        _write(f"{clean(text)}\n")
+
     async def report(self, *renderables: RenderableType) -> None:
         """Prints what the assistant does."""
         for line in render_lines(*renderables, width=self.width, colour=terminal.has_colour(sys.stderr)):
@@ -111,6 +115,9 @@ class TerminalScreen(Screen, ABC):
 
     @abstractmethod
     async def print_lines(self, lines: Sequence[str]) -> None: ...
+
+    async def show_line(self, text: str) -> None:
+        await self.print_lines([clean(text)])
 
     async def report(self, *renderables: RenderableType) -> None:
         await self.show(*renderables)

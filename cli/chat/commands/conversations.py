@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from cli.chat import rendering
 from cli.terminal import clean
 
@@ -58,7 +56,7 @@ async def show_log(chat: "TerminalChat", _: str) -> None:
         return
     async with chat.connection.page.log(chat.chat_id) as lines:
         async for line in lines:
-            await chat.screen.show(Text(line, no_wrap=True, overflow="ignore"))
+            await chat.screen.show_line(line)
 
 
 async def compact(chat: "TerminalChat", _: str) -> None:

@@ -154,6 +154,9 @@ async def test_slash_command(served: ChatKit, user: User, chat: Chat, model: Scr
     undone = await chat(*url, "--thread", thread, stdin=b"/undo\n")
     assert (undone.returncode, "Undone." in undone.stdout) == (0, True)
     assert (await chat(*url, "--exec", "/tasks")).stdout == "No tasks.\n"
+    log = await chat(*url, "--thread", thread, "--exec", "/log")
+    events = [json.loads(line)["event"] for line in log.stdout.splitlines()]
+    assert (log.returncode, events[0]) == (0, "session_start")
     for command, sentence in (
         ("/taks", "There is no /taks. Did you mean /tasks?"),
         ("/put", "/put FILE: add a file from this machine."),
