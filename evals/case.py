@@ -1,4 +1,4 @@
-"""What is said to the assistant, and what must have come of it: read from `cases/*.toml`, whose names are tags."""
+"""Messages to the assistant and the list that they must lead to: read from `cases/*.toml`, whose names are tags."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class _CaseModel(BaseModel):
 
 
 class CaseTask(_CaseModel):
-    """`due` is a day, or a day and a time by the person's clock; empty for none. `done` is when it was completed."""
+    """`due` is a day, or a day and a time in the user's time zone; empty for none. `done` is when it was completed."""
 
     title: str
     description: str = ""
@@ -37,7 +37,7 @@ class CaseTask(_CaseModel):
 
 
 class ExpectedTask(_CaseModel):
-    """A task that must be there and was not; labels, priority and description may be any where they are not given.
+    """A task that must have been added; labels, priority and description are compared only if they are given.
 
     In a title or a description `*` stands for any words.
     """
@@ -52,7 +52,7 @@ class ExpectedTask(_CaseModel):
 
 
 class ExpectedChange(_CaseModel):
-    """What becomes of a task that was there; what is not given stays as it was."""
+    """How an existing task must have changed; what is not given must be unchanged."""
 
     deleted: bool = False
     title: OneOf | None = None
@@ -65,7 +65,7 @@ class ExpectedChange(_CaseModel):
 
 
 class Case(_CaseModel):
-    """Messages of one conversation, and the list as it must be after them: what is not named is as it was."""
+    """Messages of one conversation, and the expected list; tasks that are not named must be unchanged."""
 
     id: str
     tags: tuple[str, ...]
@@ -73,18 +73,18 @@ class Case(_CaseModel):
     zone: str = "Europe/Berlin"
     language: str = "en"
     quick: bool = False
-    """Whether it is among those of a quick look."""
+    """Whether `--quick` includes it."""
     tasks: tuple[CaseTask, ...] = ()
     say: OneOf
     """One after the other."""
     consents: bool = False
-    """Whether the person approves what they are asked to consent to; else they refuse it."""
+    """Whether the user approves calls; else they reject them."""
 
     new: tuple[ExpectedTask, ...] = ()
     changes: Mapping[str, ExpectedChange] = {}
     """By title."""
     asks: bool = False
-    """Whether a question of the assistant's is the right end, with nothing changed by the last message."""
+    """Whether the assistant must ask a question, and the last message must change nothing."""
     declines: bool = False
     """Whether it is right to say that this cannot be done."""
     reads: bool = False
@@ -104,7 +104,7 @@ class Case(_CaseModel):
 
 
 def read_cases(folder: Path = CASES, lists: Path = LISTS) -> list[Case]:
-    """All cases, in the order of the files; what `[defaults]` says holds for those of its file."""
+    """Reads all cases in the order of the files; `[defaults]` are those of its file."""
     named: Mapping[str, Sequence[Any]] = tomllib.loads(lists.read_text())
     cases: list[Case] = []
     for file in sorted(folder.glob("*.toml")):
@@ -118,7 +118,7 @@ def read_cases(folder: Path = CASES, lists: Path = LISTS) -> list[Case]:
 
 
 def select_cases(cases: Sequence[Case], *, only: Sequence[str], quick: bool) -> list[Case]:
-    """Those with any of these tags or ids, or all."""
+    """Selects the cases with any of these tags or ids, or all."""
     return [
         case for case in cases if (case.quick or not quick) and (not only or {case.id, *case.tags}.intersection(only))
     ]

@@ -59,7 +59,7 @@ def _row(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def power_of(right: int, tries: int, k: int) -> float | None:
-    """How likely k tries of those that were made are all right; None where fewer were made."""
+    """Estimates the probability that k tries are all right; None if there were fewer tries."""
     return math.comb(right, k) / math.comb(tries, k) if tries >= k else None
 
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL holds of a person, read and written as its administrator, past the services."""
+"""A user's tasks in PostgreSQL, read and written as its administrator instead of through the services."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ WHERE user_id = %s AND id > %s AND before IS DISTINCT FROM after ORDER BY id
 
 
 class LoggedChanges(NamedTuple):
-    """What the log tells of a while; `last` is the number of its last change."""
+    """The changes that the log has since a change; `last` is the number of the newest."""
 
     last: int
     writes: int
@@ -38,7 +38,7 @@ class LoggedChanges(NamedTuple):
 
 
 def seed(connection: Connection, person: str, tasks: Sequence[CaseTask]) -> None:
-    """The person's tasks, numbered from 1."""
+    """Stores a new user's tasks, numbered from 1."""
     connection.execute(_PERSON, [person, len(tasks)])
     rows = [_row_of(person, number, task) for number, task in enumerate(tasks, 1)]
     with connection.cursor() as cursor:
@@ -54,14 +54,13 @@ def read_tasks(connection: Connection, person: str) -> dict[int, ListedTask]:
 
 
 def read_changes(connection: Connection, person: str, after: int) -> LoggedChanges:
-    """Since the change of this number."""
     found = connection.execute(_CHANGES, [person, after]).fetchall()
     deeds: frozenset[Deed] = frozenset(_deed(before, now) for _, before, now in found)
     return LoggedChanges(found[-1][0] if found else after, len(found), deeds)
 
 
 def _deed(before: str | None, now: str | None) -> Deed:
-    """By the status, which is none where there is no task."""
+    """Names a change by the statuses before and after, which are None without a task."""
     if before is None:
         return "added"
     if now is None:

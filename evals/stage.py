@@ -1,4 +1,4 @@
-"""The services as they are shipped, for whom it is a certain day and time; people sign in with tokens."""
+"""Runs the services with a fixed start of their clock; users sign in with tokens."""
 
 import re
 import secrets
@@ -18,7 +18,7 @@ from todo_client.runs import Runs
 ISSUER, AUDIENCE = "https://people.example", "https://todo.example"
 OFFLINE = "offline"
 HOUR = 3600
-# What is set of the model; all else is as it is without settings, for figures that can be compared.
+# Only the settings of the model are passed on, so that results can be compared.
 _OF_THE_MODEL = re.compile(
     r"LLM_\w+|\w+_API_KEY|OPENAI_\w+|OFFLINE_URL|HISTORY_TOKENS|(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE",
     re.IGNORECASE,
@@ -31,13 +31,13 @@ class Stage:
     secret: str
 
     def person(self, name: str, zone: str) -> Runs:
-        """Their connection, signed in for an hour, where they are."""
+        """Returns a user's connection, signed in for an hour, in a time zone."""
         claims = {"sub": name, "iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + HOUR}
         token = jwt.encode(claims, self.secret, algorithm="HS256")
         return Runs(f"http://{HOST}:{self.backend.port}", token=token, headers={"X-Time-Zone": zone})
 
     async def model(self) -> dict[str, str]:
-        """Which one answers, as `/ready` tells it."""
+        """Returns the model that `/ready` names."""
         async with self.person("nobody", "UTC") as nobody:
             model = (await nobody.http.get("/ready")).json()["model"]
         return {"provider": model["provider"], "name": model["name"]}
@@ -45,7 +45,7 @@ class Stage:
 
 @asynccontextmanager
 async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIterator[dict[str, str]]:
-    """The settings of the model: those of the environment, with the offline model started where they ask for it."""
+    """Yields the settings of the model, after starting the offline model if they choose it."""
     settings = {
         name: value
         for name, value in child_environment.select_variables("backend", environment).items()
@@ -65,7 +65,7 @@ async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIter
 
 @asynccontextmanager
 async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[str, str]) -> AsyncIterator[Stage]:
-    """For them it is `now` when they start, and goes on from there."""
+    """Starts the services, whose clock begins at `now`."""
     secret, calls_secret = secrets.token_hex(32), secrets.token_hex(32)
     mcp_port, port = free_port(), free_port()
     common = {

@@ -1,4 +1,4 @@
-"""One case said by a person of its own, and all that is known of it afterwards."""
+"""Runs one case as a user of its own, and reports what happened."""
 
 import json
 import time
@@ -14,7 +14,7 @@ from evals.stage import Stage
 from todo_client.runs import ApiError, ConnectionLost, Event, Runs
 
 CHAT = "eval"  # a chat with a name: nobody asks the model for another
-# How the backend's sentences begin of what is no fault of the model's own.
+# How the backend's sentences about temporary failures begin, which say nothing about the model's quality.
 _PASSING = (
     *("The model is busy", "The model cannot be reached", "The model's service failed"),
     *("The model did not begin to answer", "The model stopped in the middle of its answer"),
@@ -23,7 +23,7 @@ _PASSING = (
 
 @dataclass
 class _Response:
-    """What one message was answered."""
+    """The response to one message."""
 
     interaction: str = ""
     answers: list[str] = field(default_factory=list[str])
@@ -34,7 +34,7 @@ class _Response:
 
     @property
     def calls(self) -> list[TrialCall]:
-        """Those that the person has refused among them: they were not made, and were wanted."""
+        """Includes calls that the user rejected: they were not made, but the model wanted them."""
         made = [TrialCall(tool, arguments, self.results.get(id)) for id, (tool, arguments) in self.called.items()]
         wanted = {(call.tool, json.dumps(call.arguments)) for call in made}
         refused = [one for one in self.asked_for if (one[0], json.dumps(one[1])) not in wanted]
@@ -43,7 +43,7 @@ class _Response:
 
 @dataclass
 class CaseUser:
-    """Who says the messages of a case, in a list of their own."""
+    """The user who sends the messages of a case."""
 
     name: str
     case: Case
@@ -58,7 +58,7 @@ class CaseUser:
         self._logged = 0
 
     async def say(self, text: str) -> int:
-        """How many requests to the model it took."""
+        """Sends a message and returns how many requests to the model it took."""
         began = time.monotonic()
         response = _Response()
         try:
@@ -102,7 +102,7 @@ class CaseUser:
 
 
 async def run(case: Case, name: str, stage: Stage, connection: Connection, limit: RequestLimit) -> dict[str, Any]:
-    """The trial as it is reported; `passing` tells that it failed by a fault of the moment."""
+    """Returns the trial as it is reported; `passing` means that it failed for a temporary reason."""
     rows.seed(connection, name, case.tasks)
     before = rows.read_tasks(connection, name)
     async with stage.person(name, case.zone) as runs:
@@ -138,7 +138,7 @@ def _parse(text: str) -> Any:
 
 
 def _parse_result(output: str) -> Any:
-    """What a tool returned; None for the sentence with which it refused."""
+    """Returns the result of a tool call; None for the sentence of an error."""
     value = _parse(output)
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
         value = _parse(value["text"])
