@@ -38,27 +38,27 @@ class ChatCompleter(Completer):
     """Completes commands and their arguments, and titles of tasks anywhere."""
 
     def __init__(self) -> None:
-        self.names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
+        self._names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
 
     async def learn(self, connection: Connection) -> None:
         """Reads the names of tasks, threads and models from the server."""
-        self.names["tasks"] = [clean(task["title"]) for task in (await connection.page.tasks("all"))["tasks"]]
+        self._names["tasks"] = [clean(task["title"]) for task in (await connection.page.tasks("all"))["tasks"]]
         threads = (await connection.chatkit.list_threads(limit=20)).data
-        self.names["threads"] = [clean(one["title"]) for one in threads if one.get("title")]
-        self.names["models"] = list((await connection.page.ready()).get("model", {}).get("models", ()))
+        self._names["threads"] = [clean(one["title"]) for one in threads if one.get("title")]
+        self._names["models"] = list((await connection.page.ready()).get("model", {}).get("models", ()))
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         text = document.text_before_cursor
         if text.startswith("/") and not text.startswith("//") and "\n" not in text:
             command, space, rest = text.partition(" ")
-            names = self.names.get(_COMPLETED.get(command, "") if space else "commands", ())
+            names = self._names.get(_COMPLETED.get(command, "") if space else "commands", ())
             typed = rest if space else command
             matches = (name for name in names if (typed.lower() in name.lower() if space else name.startswith(typed)))
             yield from (Completion(name, -len(typed)) for name in matches)
         elif complete_event.completion_requested:
             for begin in (found.start() for found in re.finditer(r"\S+", text)):
                 words = text[begin:]
-                for title in self.names.get("tasks", ()) if len(words) >= _FEWEST else ():
+                for title in self._names.get("tasks", ()) if len(words) >= _FEWEST else ():
                     if title.lower().startswith(words.lower()) and title != words:
                         yield Completion(title, -len(words))
 
@@ -66,7 +66,7 @@ class ChatCompleter(Completer):
 class LiveScreen(TerminalScreen):
     def __init__(self, history: Path, *, colour: bool) -> None:
         super().__init__(colour=colour)
-        self.completer = ChatCompleter()
+        self._completer = ChatCompleter()
         self._live_lines: Sequence[str] = ()
         self._printing = asyncio.Lock()
         self._interrupted_at = -TWICE_SECONDS
@@ -77,7 +77,7 @@ class LiveScreen(TerminalScreen):
             multiline=True,
             prompt_continuation="  ",
             key_bindings=self._bind_keys(),
-            completer=self.completer,
+            completer=self._completer,
             complete_while_typing=True,
             history=_open_history(history),
             editing_mode=EditingMode.EMACS,
@@ -139,6 +139,9 @@ class LiveScreen(TerminalScreen):
         self._session.default_buffer.text = text
         self._session.default_buffer.cursor_position = len(text)
 
+    async def learn_names(self, connection: Connection) -> None:
+        await self._completer.learn(connection)
+
     def leave(self) -> None:
         if self._app.is_running and not self._app.is_done:
             self._app.exit()
@@ -181,7 +184,7 @@ class LiveScreen(TerminalScreen):
     def _complete(self, event: KeyPressEvent) -> None:
         """Completes at once if there is one way, else what all ways have in common, then one after the other."""
         buffer = event.current_buffer
-        found = [*self.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True))]
+        found = [*self._completer.get_completions(buffer.document, CompleteEvent(completion_requested=True))]
         if len(found) == 1:
             buffer.cancel_completion()
             buffer.apply_completion(found[0])

@@ -3,8 +3,8 @@
 import asyncio
 from contextlib import suppress
 
-from cli.chat.answer import LiveAnswer
 from cli.chat.connection import Connection
+from cli.chat.live_answer import LiveAnswer
 from todo_client.connection import ApiError, ConnectionLost
 
 QueuedMessage = tuple[str, str]

@@ -17,6 +17,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from cli import terminal
+from cli.chat.connection import Connection
 from cli.chat.rendering import render_marked
 from cli.terminal import clean
 
@@ -83,6 +84,9 @@ class Screen:
 
     def leave(self) -> None:
         """Ends `run`."""
+
+    async def learn_names(self, connection: Connection) -> None:
+        """Reads the names that can be completed."""
 
 
 class TerminalScreen(Screen, ABC):

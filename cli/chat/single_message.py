@@ -10,11 +10,9 @@ from typing import Any
 
 from cli.chat import rendering
 from cli.chat.answer import Answer
-from cli.chat.commands import table
 from cli.chat.connection import Connection, Reading
 from cli.chat.options import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, Options
 from cli.chat.screen import Screen
-from cli.chat.terminal_chat import TerminalChat
 from cli.terminal import clean
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.runs import Event
@@ -110,6 +108,9 @@ async def _run(text: str, connection: Connection, options: Options) -> Exit:
     chat_id = await connection.newest() if options.thread == NEWEST else options.thread
     screen = Screen()
     if text.startswith("/") and not text.startswith("//"):
+        from cli.chat.commands import table  # with imports that a message does not need
+        from cli.chat.terminal_chat import TerminalChat
+
         chat = TerminalChat(options, screen, connection)
         if chat_id is not None:
             await chat.select(chat_id)

@@ -5,11 +5,10 @@ from contextlib import suppress
 from typing import Any
 
 from cli.chat import server
-from cli.chat.answer import LiveAnswer
 from cli.chat.approvals import PendingApprovals
 from cli.chat.commands import table
 from cli.chat.connection import Connection, Reading, is_own
-from cli.chat.live_screen import LiveScreen
+from cli.chat.live_answer import LiveAnswer
 from cli.chat.markdown import ChatMarkdown
 from cli.chat.message_queue import MessageQueue
 from cli.chat.options import DONE, FAILED, NEWEST, NO_SERVER, Exit, Options
@@ -292,9 +291,8 @@ class TerminalChat:
                 self.follow(Reading(chat_id, newest))
 
     async def _learn_names(self) -> None:
-        if isinstance(self.screen, LiveScreen):
-            with suppress(ApiError, ConnectionLost):
-                await self.screen.completer.learn(self.connection)
+        with suppress(ApiError, ConnectionLost):
+            await self.screen.learn_names(self.connection)
 
     def _report_connection(self, lost: bool) -> None:
         self._group.create_task(self.screen.note("Connection lost. Reconnecting …" if lost else "Connected again."))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, port
@@ -203,14 +203,11 @@ def _service(
     port: int | None = None,
     *arguments: str,
     extra: Mapping[str, str] | None = None,
-    ready_path: str = "/ready",
-    note: str = "",
-    shows_output: bool = False,
-    optional: bool = False,
+    **options: Any,
 ) -> Service:
     command = [sys.executable, "-m", module, *arguments]
-    told = {**child_environment.select_variables(module, variables), **(extra or {})}
-    return Service(name, command, told, port, ready_path, note, shows_output, optional)
+    selected = child_environment.select_variables(module, variables)
+    return Service(name, command, {**selected, **(extra or {})}, port, **options)
 
 
 def _choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
