@@ -38,18 +38,13 @@ class _Screen(pyte.HistoryScreen):
 
 
 class Terminal:
-    """`./todo chat` in a terminal of so many columns; `raw` is every byte that it was sent, `pieces` with the times.
-
-    `reads_lines` is how often it was seen reading by itself, with another Enter and another Ctrl-C.
-    """
+    """`./todo chat` in a terminal of so many columns; `raw` is every byte that it was sent."""
 
     def __init__(
         self, *arguments: str, columns: int = 80, rows: int = 24, environment: dict[str, str] | None = None
     ) -> None:
         self._master, slave = pty.openpty()
         self.raw = b""
-        self.pieces: list[tuple[float, bytes]] = []
-        self.reads_lines = 0
         self._screen = _Screen(columns, rows, self.keys)
         self._stream = pyte.ByteStream(self._screen)
         self._resize(slave, columns, rows)
@@ -120,10 +115,8 @@ class Terminal:
                 return
             if not piece:
                 return
-            self.reads_lines += bool(termios.tcgetattr(self._master)[3] & termios.ICANON)
             with self._guard:
                 self.raw += piece
-                self.pieces.append((time.monotonic(), piece))
                 self._stream.feed(piece)
 
     @staticmethod
