@@ -11,13 +11,22 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from english import DateOrder
-from offline_model import rules
-from offline_model.completion import Call, Completion, tokens_of, usage_of
-from offline_model.protocol import MODEL, ChatRequest, Refused, error_response, read
+from offline_model import model
+from offline_model.protocol import (
+    MODEL,
+    Completion,
+    CompletionCall,
+    CompletionRequest,
+    RequestError,
+    error_response,
+    parse_request,
+    tokens_of,
+    usage_of,
+)
 from offline_model.settings import Settings
 
 _SHORT_BYTES = 32 * 1024
-"""A longer request is read in a thread, one after the other: short ones do not wait for it."""
+"""Longer requests are parsed in a thread, one after the other, so that short ones do not wait for them."""
 _AT_ONCE = 32
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
@@ -30,7 +39,7 @@ def create_app(settings: Settings, order: DateOrder | None = None) -> Starlette:
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
     ]
     handlers: dict[Any, Any] = {
-        Refused: lambda _, error: error_response(*error.args),
+        RequestError: lambda _, error: error_response(*error.args),
         HTTPException: lambda _, error: error_response(error.status_code, f"{error.detail}."),
         ClientDisconnect: lambda _, error: Response(),
     }
@@ -57,7 +66,7 @@ class Endpoint:
         return await asyncio.get_running_loop().run_in_executor(self._long_ones, self._answer, raw)
 
     def _answer(self, raw: bytes) -> Response:
-        chat = read(raw)
+        chat = parse_request(raw)
         completion = by_rules(chat, self._order)
         if not chat.stream:
             return JSONResponse(completion.as_object())
@@ -66,14 +75,14 @@ class Endpoint:
     async def _paced(self, events: Iterable[str]) -> AsyncIterator[str]:
         for index, event in enumerate(events):
             if index and (self._token_delay or index % _AT_ONCE == 0):
-                await asyncio.sleep(self._token_delay)  # of 0 too: others have their turn
+                await asyncio.sleep(self._token_delay)  # even of 0, so that other requests are served meanwhile
             yield event
 
 
-def by_rules(chat: ChatRequest, order: DateOrder | None = None) -> Completion:
-    reply = rules.answer(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
+def by_rules(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:
+    reply = model.reply_to(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
     text = "".join(tokens_of(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
-    calls = [Call(call.name, json.dumps(call.arguments)) for call in reply.calls]
+    calls = [CompletionCall(call.name, json.dumps(call.arguments)) for call in reply.calls]
     return Completion(
         model=chat.model,
         text=text,

@@ -1,4 +1,4 @@
-"""Chat messages as turns: what was asked, what the tools answered, what was said."""
+"""Chat messages as turns: a request, the results of its tool calls, and the answer."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from offline_model.protocol import Message, Tool
+from offline_model.protocol import ChatMessage, FunctionCall
 
 _NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the person
 _NOW = re.compile(
@@ -22,21 +22,21 @@ _TAG = re.compile(r"(?<![\w@])@([1-9][0-9]{0,18})(?!\w)", re.ASCII)
 _SELECTED = re.compile(r"\n\n(@[0-9]+(?: @[0-9]+)*)\Z", re.ASCII)
 """Below a message, the tasks that were selected when it was written."""
 _FILES = re.compile(r"\n\nFiles?: [^\n]+\Z")
-"""And the files that were put in with it; see `said` in web/texts.js."""
+"""And the files that were attached to it; see `said` in web/texts.js."""
 _AGENT = "do_with_"  # tools that answer with what an agent says
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
 
-class Named(BaseModel):
+class TaskName(BaseModel):
     id: int
     title: str
 
 
-class Following(BaseModel):
+class NextDue(BaseModel):
     due: str
 
 
-class Task(Named):
+class ListedTask(TaskName):
     description: str | None = None
     status: str = "pending"
     due: str | None = None
@@ -44,27 +44,27 @@ class Task(Named):
     labels: list[str] = []
     repeat: str | None = None
     completed_at: str | None = None
-    next: Following | None = None
+    next: NextDue | None = None
 
 
-class Page(BaseModel):
-    """A page of a list, or the tasks of a call; `nearest` have titles like what was looked for."""
+class TaskPage(BaseModel):
+    """A page of a list, or the tasks of a call; `nearest` have titles like the query."""
 
-    tasks: list[Task]
+    tasks: list[ListedTask]
     next_cursor: str | None = None
     total: int = 0
     now: str = ""
-    nearest: list[Named] = []
+    nearest: list[TaskName] = []
     not_found: list[int] = []
 
 
 @dataclass(frozen=True)
-class Result:
+class ToolResult:
     """What one tool call returned, or the sentence that says why it failed."""
 
     tool: str
     arguments: dict[str, Any]
-    page: Page = field(default_factory=lambda: Page(tasks=[]))
+    page: TaskPage = field(default_factory=lambda: TaskPage(tasks=[]))
     error: str = ""
 
 
@@ -78,16 +78,18 @@ class Turn:
     """Whether a calendar program may read the person's tasks, as the note says."""
     selected: tuple[int, ...] = ()
     """The tasks that "these" are."""
-    made: list[tuple[Sequence[Tool], dict[str | None, str]]] = field(default_factory=list)  # calls, answers by id
+    made: list[tuple[Sequence[FunctionCall], dict[str | None, str]]] = field(
+        default_factory=list
+    )  # calls, answers by id
 
     @cached_property
-    def steps(self) -> list[tuple[Result, ...]]:
+    def steps(self) -> list[tuple[ToolResult, ...]]:
         """Read when asked for: of most turns nobody does."""
         now = f"{self.now:%a %Y-%m-%d %H:%M}" if self.now else ""
         return [tuple(_result(call, texts.get(call.id, ""), now) for call in calls) for calls, texts in self.made]
 
 
-def turns_of(messages: Sequence[Message]) -> list[Turn]:
+def turns_of(messages: Sequence[ChatMessage]) -> list[Turn]:
     turns = [Turn("")]
     outputs: dict[str | None, str] = {}
     now, calendar = None, False
@@ -126,8 +128,8 @@ def _with_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[int, 
         return request, ()
     below = _SELECTED.search(request)
     selected = tuple(int(number) for number in _TAG.findall(below[1])) if below else ()
-    said = request[: below.start()] if below else request
-    return _TAG.sub(lambda tag: f"#{tag[1]}" if tag[1] in tagged else tag[0], said), selected
+    text = request[: below.start()] if below else request
+    return _TAG.sub(lambda tag: f"#{tag[1]}" if tag[1] in tagged else tag[0], text), selected
 
 
 def _noted(note: str) -> tuple[datetime, bool] | None:
@@ -139,20 +141,20 @@ def _noted(note: str) -> tuple[datetime, bool] | None:
         return None
 
 
-def _result(call: Tool, text: str, now: str) -> Result:
+def _result(call: FunctionCall, text: str, now: str) -> ToolResult:
     tool, given, value = call.function.name, _parsed(call.function.arguments), _parsed(text)
     arguments = given if isinstance(given, dict) else {}
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
         text = value["text"]
         value = _parsed(text)
     if value is None or tool.startswith(_AGENT):
-        return Result(tool, arguments, error=text.strip() or "The tool gave no answer.")
+        return ToolResult(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
-        page = Page.model_validate(value if tool == "list_tasks" else {**_changed(value), "now": now})
-        return Result(tool, arguments, page)
+        page = TaskPage.model_validate(value if tool == "list_tasks" else {**_changed(value), "now": now})
+        return ToolResult(tool, arguments, page)
     except ValidationError:
         unreadable = "The tool gave an answer that I cannot read."
-        return Result(tool, arguments, error=value if isinstance(value, str) and value else unreadable)
+        return ToolResult(tool, arguments, error=value if isinstance(value, str) and value else unreadable)
 
 
 def _changed(value: Any) -> dict[str, Any]:

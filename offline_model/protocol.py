@@ -1,16 +1,22 @@
-"""The part of the chat-completions request that the offline model reads, and OpenAI's error envelope."""
+"""OpenAI's chat-completions protocol: the request, the response as one object or as chunks, and errors."""
 
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import time
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.responses import JSONResponse
 
 MODEL = "offline-rules"
-MAX_OBJECTS = 5_000  # and arrays: what reading takes is told by their number, and others wait meanwhile
+MAX_OBJECTS = 5_000  # and arrays: their number decides how long parsing takes, during which other requests wait
 TOO_LARGE = f"The request is larger than I read: at most {MAX_OBJECTS:,} objects and lists. Begin a new conversation."
 
 
-class Refused(Exception):
+class RequestError(Exception):
     """Its arguments are the status and a sentence."""
 
 
@@ -25,7 +31,7 @@ def _text_of(content: Any) -> str:
 
 
 _FIRST_ERROR = Field(fail_fast=True)
-Text = Annotated[str, BeforeValidator(_text_of)]
+Content = Annotated[str, BeforeValidator(_text_of)]
 
 
 class Function(BaseModel):
@@ -33,31 +39,31 @@ class Function(BaseModel):
     arguments: str = "{}"
 
 
-class Tool(BaseModel):
-    """One that is offered, chosen or called."""
+class FunctionCall(BaseModel):
+    """A function that is offered, chosen or called."""
 
     id: str | None = None
     function: Function
 
 
-class Message(BaseModel):
+class ChatMessage(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: Text = ""
-    tool_calls: Annotated[list[Tool], _FIRST_ERROR] | None = None
+    content: Content = ""
+    tool_calls: Annotated[list[FunctionCall], _FIRST_ERROR] | None = None
     tool_call_id: str | None = None
 
 
-class ChatRequest(BaseModel):
+class CompletionRequest(BaseModel):
     model: str = MODEL
-    messages: Annotated[list[Message], Field(min_length=1), _FIRST_ERROR]
-    tools: Annotated[list[Tool], _FIRST_ERROR] | None = None
-    tool_choice: str | Tool | None = None
+    messages: Annotated[list[ChatMessage], Field(min_length=1), _FIRST_ERROR]
+    tools: Annotated[list[FunctionCall], _FIRST_ERROR] | None = None
+    tool_choice: str | FunctionCall | None = None
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     characters: int = 0
-    """How long the prompt is; `read` sets it."""
+    """How long the prompt is; `parse_request` sets it."""
 
     @property
     def include_usage(self) -> bool:
@@ -67,22 +73,22 @@ class ChatRequest(BaseModel):
     def tool_names(self) -> frozenset[str]:
         """The tools that may be called in the answer."""
         offered = frozenset(tool.function.name for tool in self.tools or ())
-        if isinstance(self.tool_choice, Tool):
+        if isinstance(self.tool_choice, FunctionCall):
             return offered & {self.tool_choice.function.name}
         return frozenset() if self.tool_choice == "none" else offered
 
     @property
     def must_call(self) -> bool:
-        return self.tool_choice == "required" or isinstance(self.tool_choice, Tool)
+        return self.tool_choice == "required" or isinstance(self.tool_choice, FunctionCall)
 
 
-def read(raw: bytes) -> ChatRequest:
+def parse_request(raw: bytes) -> CompletionRequest:
     if raw.count(b"{") + raw.count(b"[") > MAX_OBJECTS:
-        raise Refused(413, TOO_LARGE)
+        raise RequestError(413, TOO_LARGE)
     try:
-        chat = ChatRequest.model_validate_json(raw)
+        chat = CompletionRequest.model_validate_json(raw)
     except ValidationError as error:
-        raise Refused(400, sentence_of(error)) from error
+        raise RequestError(400, sentence_of(error)) from error
     chat.characters = len(raw)
     return chat
 
@@ -100,3 +106,67 @@ def sentence_of(error: ValidationError) -> str:
 def error_response(status: int, message: str) -> JSONResponse:
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
     return JSONResponse({"error": error}, status)
+
+
+def tokens_of(text: str) -> list[str]:
+    """A word with the space before it counts as a token."""
+    return re.findall(r"\s*\S+|\s+", text)
+
+
+@dataclass(frozen=True)
+class CompletionCall:
+    name: str
+    arguments: str
+    id: str = field(default_factory=lambda: f"call_{uuid4().hex[:24]}")
+
+    def as_object(self, arguments: str) -> dict[str, Any]:
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    model: str
+    text: str
+    calls: Sequence[CompletionCall]
+    finish_reason: str | None
+    usage: dict[str, Any] | None
+    pieces: Callable[[str], Iterable[str]] = tokens_of
+    id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
+    created: int = field(default_factory=lambda: int(time()))
+
+    def as_object(self) -> dict[str, Any]:
+        calls = {"tool_calls": [call.as_object(call.arguments) for call in self.calls]} if self.calls else {}
+        message = {"role": "assistant", "content": self.text or None} | calls
+        choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
+        return self._envelope("chat.completion", [choice]) | ({"usage": self.usage} if self.usage else {})
+
+    def as_events(self) -> Iterator[str]:
+        for chunk in self.chunks():
+            yield f"data: {json.dumps(chunk, separators=(',', ':'))}\n\n"
+        yield "data: [DONE]\n\n"
+
+    def chunks(self) -> Iterator[dict[str, Any]]:
+        yield self.chunk({"role": "assistant", "content": "" if self.text else None})
+        for piece in self.pieces(self.text):
+            yield self.chunk({"content": piece})
+        for index, call in enumerate(self.calls):
+            yield self.chunk({"tool_calls": [{"index": index} | call.as_object("")]})
+            for piece in self.pieces(call.arguments):
+                yield self.chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+        if self.finish_reason is not None:
+            yield self.chunk({}, self.finish_reason)
+        if self.usage:
+            yield self._envelope("chat.completion.chunk", []) | {"usage": self.usage}
+
+    def chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        return self._envelope("chat.completion.chunk", [{"index": 0, "delta": delta, "finish_reason": finish_reason}])
+
+    def _envelope(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
+
+
+def usage_of(prompt_characters: int, text: str, calls: Iterable[CompletionCall]) -> dict[str, int]:
+    """Estimated: four characters to the token."""
+    texts = [text, *(call.name + call.arguments for call in calls)]
+    prompt, answer = (-(-characters // 4) for characters in (prompt_characters, sum(map(len, texts))))
+    return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}

@@ -10,9 +10,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from offline_model import app as offline
-from offline_model.completion import Call, Completion
 from offline_model.conversation import turns_of
-from offline_model.protocol import MODEL, ChatRequest, Message, read
+from offline_model.protocol import MODEL, ChatMessage, Completion, CompletionCall, CompletionRequest, parse_request
 from offline_model.settings import Settings
 from tests.chaos.agents.script import Script
 from tests.serving import serve
@@ -33,10 +32,10 @@ class LookedAt(offline.Endpoint):
         self._script = script
         self.url = ""
         self.requests = 0
-        self.unpaired: list[Sequence[Message]] = []
+        self.unpaired: list[Sequence[ChatMessage]] = []
 
     async def chat_completions(self, request: Request) -> Response:
-        chat = read(await request.body())
+        chat = parse_request(await request.body())
         self.requests += 1
         try:
             check_pairs([message.model_dump() for message in chat.messages])
@@ -48,15 +47,15 @@ class LookedAt(offline.Endpoint):
         return await super().chat_completions(request)
 
 
-def _two_at_once(chat: ChatRequest) -> Completion | None:
+def _two_at_once(chat: CompletionRequest) -> Completion | None:
     turn = turns_of(chat.messages)[-1]
     asked = _TWO.fullmatch(turn.request)
     if asked is None:
         return None
     deleted, postponed = map(int, asked.groups())
     calls = [
-        Call("delete_task", json.dumps({"task_id": deleted})),
-        Call("update_task", json.dumps({"task_id": postponed, "due": "+2d"})),
+        CompletionCall("delete_task", json.dumps({"task_id": deleted})),
+        CompletionCall("update_task", json.dumps({"task_id": postponed, "due": "+2d"})),
     ]
     outputs = [text for _, answers in turn.made for text in answers.values()]
     if outputs:

@@ -196,6 +196,7 @@ CORRECTIONS = [
     ("add dentist tuesday at 3pm", "make that 4", "Tue 2026-11-24 16:00"),
     ("add dentist tuesday at 3pm", "no, friday at 9", "Fri 2026-11-27 09:00"),
     ("move gym to friday", "sorry, I meant saturday", "Sat 2026-11-28 18:00"),
+    ("move gym to friday", "sorry, saturday at 7", "Sat 2026-11-28 07:00"),
     ("move gym to 7", "thanks", "Tue 2026-11-24 19:00"),
     ("move gym from tuesday to saturday", "thanks", "Sat 2026-11-28 18:00"),
 ]

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from offline_model import app as offline
-from offline_model.protocol import ChatRequest, Refused, read, sentence_of
+from offline_model.protocol import CompletionRequest, RequestError, parse_request, sentence_of
 from offline_model.settings import Settings
 from tests.scripted_endpoint.delivery import Delivery
 from tests.scripted_endpoint.received import ReceivedRequest, RequestLog
@@ -45,14 +45,14 @@ class Endpoint:
         raw = await request.body()
         received = self._log.receive(raw, request.headers)
         try:
-            chat = read(raw)
-        except Refused:
+            chat = parse_request(raw)
+        except RequestError:
             received.finish("completed")
             raise
         said = next((message.content for message in reversed(chat.messages) if message.role == "user"), "")
         return self._delivery(chat, self._script.take(said), received)
 
-    def _delivery(self, chat: ChatRequest, step: Step | None, received: ReceivedRequest) -> Delivery:
+    def _delivery(self, chat: CompletionRequest, step: Step | None, received: ReceivedRequest) -> Delivery:
         frames = _frames(chat, step)
         step = step or Step()
         return Delivery(
@@ -72,7 +72,7 @@ class Endpoint:
         try:
             self._script.add(Addition.model_validate(await request.json()).steps)
         except ValidationError as error:
-            raise Refused(400, sentence_of(error)) from error
+            raise RequestError(400, sentence_of(error)) from error
         self._released.clear()
         return Response(status_code=204)
 
@@ -91,7 +91,7 @@ class Endpoint:
         return JSONResponse(self._log.as_list())
 
 
-def _frames(chat: ChatRequest, step: Step | None) -> Iterable[str]:
+def _frames(chat: CompletionRequest, step: Step | None) -> Iterable[str]:
     if step is not None and step.status is not None:
         return [step.body if isinstance(step.body, str) else json.dumps(step.body)]
     if step is not None and step.raw is not None:

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from offline_model.completion import Call, Completion, tokens_of, usage_of
-from offline_model.protocol import ChatRequest
+from offline_model.protocol import Completion, CompletionCall, CompletionRequest, tokens_of, usage_of
 
 Seconds = Annotated[float, Field(ge=0)]
 Frames = Annotated[int, Field(ge=0)]
@@ -22,16 +21,16 @@ class ScriptedCall(BaseModel):
     arguments: dict[str, Any] | str = Field(default_factory=dict, description="A string is sent as it is, JSON or not.")
     id: str | None = Field(default=None, description="A unique one if left out; null sends none.")
 
-    def as_call(self) -> Call:
+    def as_call(self) -> CompletionCall:
         arguments = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
         if "id" not in self.model_fields_set:
-            return Call(self.name, arguments)
-        return CallWithoutId(self.name, arguments) if self.id is None else Call(self.name, arguments, self.id)
+            return CompletionCall(self.name, arguments)
+        return CallWithoutId(self.name, arguments) if self.id is None else CompletionCall(self.name, arguments, self.id)
 
 
-class CallWithoutId(Call):
-    def shown(self, arguments: str) -> dict[str, Any]:
-        return {name: value for name, value in super().shown(arguments).items() if name != "id"}
+class CallWithoutId(CompletionCall):
+    def as_object(self, arguments: str) -> dict[str, Any]:
+        return {name: value for name, value in super().as_object(arguments).items() if name != "id"}
 
 
 class Step(BaseModel):
@@ -64,7 +63,7 @@ class Step(BaseModel):
     hang: bool = Field(default=False, description="After the frames stay silent until the client leaves.")
     hold_after: Frames | None = Field(default=None, description="Pause after so many frames until POST /release.")
 
-    def completion(self, chat: ChatRequest) -> Completion:
+    def completion(self, chat: CompletionRequest) -> Completion:
         calls = [call.as_call() for call in self.tool_calls]
         limit = chat.max_completion_tokens or chat.max_tokens
         if self.keeps_limit and limit:

@@ -9,9 +9,8 @@ import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 
-from offline_model.completion import Call, Completion
 from offline_model.conversation import Turn, turns_of
-from offline_model.protocol import MODEL, ChatRequest, Message
+from offline_model.protocol import MODEL, ChatMessage, Completion, CompletionCall, CompletionRequest
 
 CODER = "do_with_coder"
 ASKED_INSIDE = "run_python"
@@ -35,7 +34,7 @@ class Script:
         brief = f"{BRIEF} seconds"
         self._how = {"briefly": brief, "long": f"{long_seconds} seconds", "askingly": f"{brief}, and with consent"}
 
-    def next_of(self, chat: ChatRequest) -> Completion | None:
+    def next_of(self, chat: CompletionRequest) -> Completion | None:
         """What it says, or nothing where it is not asked for an agent's work."""
         if "read_file" in chat.tool_names:
             self.requests += 1
@@ -71,10 +70,10 @@ def _assistant(turn: Turn, how: str, tools: frozenset[str]) -> Completion:
     if CODER not in tools:
         return _said(NOBODY)
     task = f"t{secrets.token_hex(6)}, with commands of {how}"
-    return _calling(Call(CODER, json.dumps({"task": task, "task_id": None})))
+    return _calling(CompletionCall(CODER, json.dumps({"task": task, "task_id": None})))
 
 
-def _coder(messages: Sequence[Message]) -> Completion:
+def _coder(messages: Sequence[ChatMessage]) -> Completion:
     task = next(found for message in messages if (found := _WORK.match(message.content)))
     token, seconds, asks = task.groups()
     made = sum(message.tool_calls is not None for message in messages)
@@ -92,7 +91,7 @@ def token_in(code: str) -> str:
     return found[1]
 
 
-def _steps(token: str, seconds: str, *, asks: bool) -> Sequence[Sequence[Call]]:
+def _steps(token: str, seconds: str, *, asks: bool) -> Sequence[Sequence[CompletionCall]]:
     """Files written, changed and read, commands that leave a line each time that they are run, and a commit.
 
     One that `asks` wants beside the last what its person is asked about.
@@ -111,11 +110,11 @@ def _steps(token: str, seconds: str, *, asks: bool) -> Sequence[Sequence[Call]]:
     )
 
 
-def _call(name: str, **arguments: str) -> Call:
-    return Call(name, json.dumps(arguments))
+def _call(name: str, **arguments: str) -> CompletionCall:
+    return CompletionCall(name, json.dumps(arguments))
 
 
-def _calling(*calls: Call) -> Completion:
+def _calling(*calls: CompletionCall) -> Completion:
     return Completion(model=MODEL, text="", calls=calls, finish_reason="tool_calls", usage=None)
 
 

@@ -1,11 +1,11 @@
-"""What the offline model does as an agent: it writes a text that it knows to a file, or counts the words of one."""
+"""What the offline model does without the task tools: an agent's assignments, and summaries."""
 
 import re
 import shlex
 from collections.abc import Sequence
 
-from offline_model.protocol import Message
-from offline_model.rules.intents import ToolCall
+from offline_model.plans import PlannedCall
+from offline_model.protocol import ChatMessage
 
 _TASK = re.compile(
     r"\AYour work(?: \(task \d+ of the person's list\))?: (.*?)(?:\n\nThe person's own message|\Z)", re.DOTALL
@@ -20,13 +20,16 @@ _KNOWN = {
     "soup": ("2 onions", "4 carrots", "3 potatoes", "1 leek", "vegetable stock", "parsley"),
     "pizza": ("500 g flour", "yeast", "1 tin of tomatoes", "mozzarella", "olive oil", "basil"),
 }
+_SUMMARISE = re.compile(r"\s*(?:please )?summari[sz]e", re.IGNORECASE)
+_LINES = 8
+_LINE_CHARACTERS = 160
 CANNOT = (
     'The offline model can do two kinds of work as an agent: "write a shopping list for pancakes to shopping.md" (or '
     'soup, or pizza), and "count the words of notes.txt". I did nothing.'
 )
 
 
-def next_of(messages: Sequence[Message], tools: frozenset[str]) -> str | tuple[ToolCall, ...]:
+def next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
     """The next call, or what to say at the end."""
     asked = next((_TASK.match(message.content) for message in messages if message.role == "user"), None)
     task = " ".join(asked[1].split()) if asked else ""
@@ -42,30 +45,43 @@ def _known(what: str) -> Sequence[str]:
     return next((lines for name, lines in _KNOWN.items() if name in what.casefold()), ())
 
 
-def _write(what: str, path: str, lines: Sequence[str], outputs: Sequence[str]) -> str | tuple[ToolCall, ...]:
-    """Written, and read again: what is told is what is there."""
+def _write(what: str, path: str, lines: Sequence[str], outputs: Sequence[str]) -> str | tuple[PlannedCall, ...]:
+    """Writes the file and reads it again: the answer reports what the file has."""
     heading = what.removeprefix("a ").removeprefix("the ").capitalize()
     content = "\n".join([f"# {heading}", "", *(f"- {line}" for line in lines), ""])
     match list(outputs):
         case []:
-            return (ToolCall("write_file", {"path": path, "content": content}),)
+            return (PlannedCall("write_file", {"path": path, "content": content}),)
         case [_]:
-            return (ToolCall("read_file", {"path": path}),)
+            return (PlannedCall("read_file", {"path": path}),)
         case [_, read, *_] if found := [line[2:] for line in _LINE.findall(read) if line.startswith("- ")]:
             return f"I wrote {what} to {path} and read it again. It lists {', '.join(found)}."
         case _:
             return f"I could not write {path}: {' '.join(outputs)}"
 
 
-def _count(path: str, outputs: Sequence[str], tools: frozenset[str]) -> str | tuple[ToolCall, ...]:
+def _count(path: str, outputs: Sequence[str], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
     """By a command, where there are commands; else by reading."""
     if outputs:
-        said = outputs[0]
-        counted = _COUNTED.search(said)
-        if counted is None and not _LINE.search(said):
-            return f"I could not count the words of {path}: {said}"
-        words = int(counted[1]) if counted else len(" ".join(_LINE.findall(said)).split())
+        output = outputs[0]
+        counted = _COUNTED.search(output)
+        if counted is None and not _LINE.search(output):
+            return f"I could not count the words of {path}: {output}"
+        words = int(counted[1]) if counted else len(" ".join(_LINE.findall(output)).split())
         return f"{path} has {words} words." if words != 1 else f"{path} has 1 word."
     if "run_command" in tools:
-        return (ToolCall("run_command", {"command": f"wc -w < {shlex.quote(path)}"}),)
-    return (ToolCall("read_file", {"path": path}),)
+        return (PlannedCall("run_command", {"command": f"wc -w < {shlex.quote(path)}"}),)
+    return (PlannedCall("read_file", {"path": path}),)
+
+
+def summarise(messages: Sequence[ChatMessage]) -> str | None:
+    """The first line and the last ones, each cut short; None unless the instructions or the text begin with that."""
+    instructions = [message.content for message in messages if message.role in ("system", "developer")]
+    if not any(_SUMMARISE.match(text[:_LINE_CHARACTERS]) for text in [*instructions, messages[-1].content]):
+        return None
+    text = "\n".join(message.content for message in messages if message.role not in ("system", "developer"))
+    size = 2 * _LINES * _LINE_CHARACTERS
+    both = [*text[:size].splitlines(), *text[-size:].splitlines()]
+    lines = [line.strip(" \t-*#>")[:_LINE_CHARACTERS] for line in both]
+    chosen = list(dict.fromkeys(line for line in lines if line and not _SUMMARISE.match(line)))
+    return "\n".join([*chosen[:1], *chosen[1:][1 - _LINES :]]) or "There is nothing to summarise."

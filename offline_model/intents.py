@@ -1,0 +1,244 @@
+"""The table of intents: a template, the plan that carries it out, and the answer.
+
+To add an intent, add a row anywhere. Templates are explained in `language/text.py`, the words for `<rule>` are RULES in
+`language/words.py`, what may stand in a `{slot}` is in `language/slots.py`. `say` only answers; in the answers of
+other plans {tasks} are named and {count} counted. Of the rows that fit a text, the one that leaves the fewest words to
+slots is taken, above all to slots of free text. Then add a sentence to the tests.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from offline_model import replies
+from offline_model.language.slots import DEEDS, NAMING, SLOTS, TYPED
+from offline_model.language.text import Template, Text
+from offline_model.plans import Intent, Kind, Plan, changing, listing
+from offline_model.plans.adding import add
+from offline_model.plans.changing import complete, delete, reopen, say, update
+from offline_model.plans.listing import find, show, show_due, show_first, show_label
+from offline_model.replies import ADDED, CHANGED, COMPLETED, DELETED, NO_QUESTION, RENAMED, REOPENED
+
+
+class IntentRow(NamedTuple):
+    template: str
+    plan: Plan
+    answer: str = ""
+    kind: Kind = "request"
+
+
+R = IntentRow
+_SHOW = "(<show>|<ask>|<am_i>) [me]"
+_SHOW_MY = f"{_SHOW} [all] [is|are|'s] [my|the|our|of] [my|the]"
+_SHOW_WHAT_IS = f"{_SHOW} [all] [is|are|'s] [my|the|our] [<noun>|anything|[do] i have] [<that_is>|is|are|'s]"
+_PRIORITIES = {"high": "high|top|urgent", "medium": "medium|normal", "low": "low", "none": "no"}
+_date, _no_date, _no_repeat = update(), update(due="none"), update(repeat="none")
+_high, _priority = update(priority="high"), "Changed {count} to high priority."
+_title, _description, _no_description = update("title"), update("description"), update(description="none")
+_important = show(" with high priority", status="pending", priority="high", order="due")
+_undated = show(" without a date", status="pending", due="none")
+
+ROWS = (
+    # Small talk, and replies to questions.
+    R("(<hello> [there|all] [<how_are_you>]|<how_are_you>)", say, replies.GREETING, "aside"),
+    R("(ok|okay|alright) [do it|please|then]", changing.agree, replies.WELCOME, "aside"),
+    R("(<praise>|[<praise>] <thanks> [so much|very much|a lot])", say, replies.WELCOME, "aside"),
+    R("(bye|goodbye|good (bye|night)|see you [later|tomorrow]|that's (all|it) [for now])", say, replies.BYE, "aside"),
+    R("<help>", say, replies.HELP),
+    R("are (you|u) {rest}", say, replies.I_AM),
+    R("(did|have|had|were) (you|u) {rest}", say, replies.NO_MEMORY),
+    R("<yes>", changing.agree, NO_QUESTION, "reply"),
+    R("(no|nope|n) [don't|do not|thanks|thank you|keep them]", changing.disagree, NO_QUESTION, "reply"),
+    R("(never mind|nevermind|stop|nothing|(cancel|forget [about]) [it|that])", say, replies.LEFT_ALONE, "aside"),
+    R("([task|number] #|[the] <position> [one|task]|both|it|them)", say, replies.NO_VERB, "reply"),
+    R("(i|we|actually|no|make|let's) {rest} instead", say, replies.NO_NEW_VALUE),
+    R("{errand} instead", say, replies.NO_NEW_VALUE),
+    R("{at_other_clock}", say, replies.OTHER_CLOCK),
+    # New tasks.
+    R("{bullets}", add, ADDED),
+    R("<add> [me] {new}", add, ADDED),
+    R("(<add>|make|new) [me] [<one>] [new|more] <noun> [(to|on) <our_list>] <called> {title}", add, ADDED),
+    R("(put|stick|place|get) {new_on_list}", add, ADDED),
+    R("(make|set up) [me] (the|some|<one>) [new] <noun> {new}", add, ADDED),
+    R("(new <noun>|[new] (<noun>|to do) :) {new}", add, ADDED),
+    R("add {rest}", say, replies.NO_TITLE),
+    R("<remind> {new}", add, replies.REMINDED),
+    R("<remind_me> {when} (to|about|of|that i (have|need) to) {new}", add, replies.REMINDED),
+    R("remind me about {undated}", say, replies.NO_REMINDERS),
+    R("(remind|wake|notify|alert) me [up] <when> {rest}", say, replies.NO_REMINDERS),
+    R("(set|change|add) (a|an|the|my) reminder (for|at|on|in) {rest}", say, replies.NO_REMINDERS),
+    R("(don't|do not) [let me] forget [the|my] {duty}", add, ADDED),
+    R("(i|we) (must|should|gotta) [also|still] {duty}", add, ADDED),
+    R("(i|we) [also|still|really] need [some|more] {duty}", add, ADDED),
+    R("(i|we) (have|have got|'ve got) [a|an|my|the|our] {thing_at_time}", add, ADDED),
+    R("(<would_like>|[<i> [also|still|really]] (need|have|got|ought) [also|still] to) {new}", add, ADDED),
+    R("{errand}", add, ADDED),
+    R("{new_repeating}", add, ADDED),
+    R("{thing_at_time}", add, ADDED),
+    R("schedule {task} (for|on|at|by) {date}", changing.or_add(_date, "{task}"), CHANGED),
+    R("replace {task} with {value}", changing.or_add(_title, "replace {task} with {value}"), RENAMED),
+    # Lists.
+    R(f"{_SHOW} {{list_of_today}}", show_due("..today")),
+    R(f"{_SHOW_WHAT_IS} on today", show_due("..today")),
+    R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", show_due("..today")),
+    R("(<show>|<ask>|<am_i>) {list}", show()),
+    R("{bare_list}", show()),
+    R("[<show>|ask for] [me] [the|and] <more> [of (it|them|<our_list>)]", listing.show_rest, replies.NO_MORE),
+    R("(what|anything) else [is there]", listing.show_rest, replies.NO_MORE),
+    R("(<ask>|<show>) [is|are|'s|should|do] [i|we|the|my] [do|start|begin|task] [with] first", show_first),
+    R("(where|what) (do|should|can|shall) (i|we) (start|begin) [with]", show_first),
+    R("what ('s|is) [the|my] (most (important|urgent)|top|first) [<noun>|thing|priority] [now|today]", show_first),
+    R("what ((should|shall|do) i do (next|now)|('s|is) (next|up next|up))", show_first),
+    R(f"({_SHOW_WHAT_IS} overdue [<noun>|now|already|yet]|{_SHOW_MY} overdue <things>)", show_due("overdue")),
+    R("what (did|have) (i|we) (miss|missed|forget|forgot|forgotten)", show_due("overdue")),
+    R(f"{_SHOW_WHAT_IS} due [next|now|soon]", show_due("any")),
+    R(f"{_SHOW_WHAT_IS} (due|on) {{days}}", show_due()),
+    R(f"{_SHOW} {{list_on_days}}", show_due()),
+    R("[[and] (what|how) about] {days}", show_due()),
+    R(f"{_SHOW} {{done_on_days}}", listing.show_done),
+    R(f"({_SHOW_MY} <important> [<things>]|{_SHOW_WHAT_IS} <important>)", _important),
+    R(f"{_SHOW_MY} <things> (without|with no|that have no) [a] (<due_date>|date)", _undated),
+    R("(what|which <things>) (has|have) no (<due_date>|date)", _undated),
+    R("(<show>|<ask>) [me] [is|did] [i|my|the|all] [just] (delete|deleted) [<things>]", show(status="deleted")),
+    R("(<show>|<ask>) [me] [all] [my|the] [<things>] [with] [the] (label|tag) {label}", show_label),
+    R("(<show>|<ask>) [me] [all] [my|the] <things> (labelled|labeled|tagged) [with|as] {label}", show_label),
+    R("(my|all|the) {search} <list_noun>", show_label),
+    R("<show_list> [all] [my|the|our] {search} <list_noun> [do i have|are there]", show_label),
+    R("<ask_list> [left|still|open|there] [on] (my|the|our) {search} <list_noun>", show_label),
+    R("(<show>|<ask>) [me] {group}", listing.show_group),
+    R("(sort|order) [my|the|all] [<things>] by {rest}", say, replies.NO_SORTING),
+    # Single tasks.
+    R("[<what>|give|tell|read] [me] [the|any|some] <about_task> (of|on|for|about) {search}", find),
+    R("tell me about {search}", find),
+    R("what (is|'s) [the|my|our] {search} about", find),
+    R("(<what>|what about|view|read|display) [me] {numbers}", find),
+    R("when (is|are) [my|the|our] {search} [due]", find),
+    R(f"{_SHOW} {{list}} <about> {{search}}", find),
+    R("(show|find|search [for]|look for|view|display) [me] [<whatever> <about>] {search}", find),
+    R("<am_i> {search_of_deed}", find),
+    R("(do|carry out|work on|take care of) {numbers} [for me]", changing.carry_out),
+    R("(let|have) (an|the) (agent|coder) (do|carry out|work on|take care of) {task}", changing.carry_out),
+    # Dates and repeats.
+    R("(set|change|update|add|give) [the|a] <due_date> (of|for|on|to) {task} (to|as|of|:) {date}", _date, CHANGED),
+    R("(set|change|update) {task} (to|for) {date}", _date, CHANGED),
+    R("(set|give) {task} a <due_date> (of|on) {date}", _date, CHANGED),
+    R("(make|set) {task} due {date}", _date, CHANGED),
+    R("<move> {task} [back] (to|until|till|for|by|on) {date}", _date, CHANGED),
+    R("<move> {task} from {from_date_to_date}", _date, CHANGED),
+    R("(move|bring|pull) {task} (forward [by]|ahead [by]|up by) {shift}", _date, CHANGED),
+    R("<move> {rest}", say, replies.NO_NEW_DATE),
+    R("{subject} (is|'s|will be|comes|starts|begins) [now|actually] {new_date}", _date, CHANGED),
+    R("[no] [sorry|wait] <i_meant> {new_date}", changing.correct_last, CHANGED),
+    R("(no|sorry|wait) {new_date}", changing.correct_last, CHANGED),
+    R("(clear|remove|delete|take) [the] (<due_date>|date|time) (of|from|for|off) {task}", _no_date, CHANGED),
+    R("{subject} (has|needs) no (<due_date>|date|time) [anymore|any more]", _no_date, CHANGED),
+    R("(set|change|add|give) [[task|number] #|it] [a|an|the|my] <due_date> {rest}", say, replies.NO_NEW_DATE),
+    R("(set|change|add|give) {task} (a|an) <due_date>", say, replies.NO_NEW_DATE),
+    R("repeat {task} (every|each) {period}", _date, CHANGED),
+    R("(make|set) {task} repeat (every|each) {period}", _date, CHANGED),
+    R(
+        "(<do_not>|stop|end) (repeat|repeating|the (repeat|repetition) of) {task} [anymore|any more]",
+        _no_repeat,
+        CHANGED,
+    ),
+    R("{task} (should not|shouldn't|must not|needn't) repeat [anymore|any more]", _no_repeat, CHANGED),
+    R("(clear|remove|delete) [the] repeat (of|from|for) {task}", _no_repeat, CHANGED),
+    R("skip [[the] next] {task} [<once>]", update(due="next"), CHANGED),
+    # Priorities and labels.
+    *(
+        R(template.format(words), update(priority=level), f"Changed {{count}} to {words.split('|')[0]} priority.")
+        for level, words in _PRIORITIES.items()
+        for template in (
+            "(make|give|mark|set) {{task}} [as|to] [a] ({}) priority",
+            "{{subject}} (is|are|has|have) [a] ({}) priority",
+        )
+    ),
+    R("(prioritise|prioritize) {task}", _high, _priority),
+    R("(make|mark|set|flag) {task} [as] (important|urgent)", _high, _priority),
+    R("{subject} (is|are) [now|very|really] (important|urgent)", _high, _priority),
+    R("(clear|remove|delete) [the] priority (of|from|for) {task}", update(priority="none"), CHANGED),
+    R("(set|change) [the] priority of {task} (to|as) {priority}", update("priority"), replies.PRIORITY),
+    R("(set|change|add|give) [[task|number] #|it] [a|an|the|my] priority {rest}", say, replies.NO_PRIORITY),
+    R("(tag|label) {task} (with|as) {value}", update("add_labels"), replies.TAGGED),
+    R("(add|put) [the] (tag|label) {value} (to|on) {task}", update("add_labels"), replies.TAGGED),
+    R("(tag|label) {task}", say, replies.NO_LABEL),
+    R("untag {task} (with|as|from) {value}", update("remove_labels"), replies.UNTAGGED),
+    R("<take_off> [the] (tag|label) {value} (from|off|of) {task}", update("remove_labels"), replies.UNTAGGED),
+    # Titles and descriptions.
+    R("<rename> [[the] (title|name|text) of] [task|number] {task} (<into>|as|:) {value}", _title, RENAMED),
+    R("<rename> [task] {number} [:] {errand}", _title, RENAMED),
+    R("(change|update|edit|set) [the] (title|name|text|wording) of {task} (<into>|as|:) {value}", _title, RENAMED),
+    R("(change|update|edit|turn) {task} <into> {value}", _title, RENAMED),
+    R("{task} should (be (called|named)|read|say) {value}", _title, RENAMED),
+    R("(<rename>|change|edit|update|describe) {rest}", say, replies.NO_NEW_VALUE),
+    R("describe {task} (as|:|with) {value}", _description, CHANGED),
+    R("<put> <note> (to|on|for) {task} (:|saying [that]|that says|that) {value}", _description, CHANGED),
+    R("<put> <note> [:] {value} (to|on) {task}", _description, CHANGED),
+    R("(add|put|write|attach) {value} (to|as) the <note> (of|for) {task}", _description, CHANGED),
+    R("(set|change|update|edit|make) [the] <note> (of|for|on) {task} (to|:|as) {value}", _description, CHANGED),
+    R("<note> (on|for|to|of) {task} : {value}", _description, CHANGED),
+    R("(clear|remove|delete|erase|empty) [the] <note> (of|for|on|from) {task}", _no_description, CHANGED),
+    # What is done, and what is not.
+    R("(mark|set|tick|check|cross|flag|put) [off|out] {task} [as|to|is] [being] <done>", complete, COMPLETED),
+    R("(change|set|move|update) [the] [status of] {task} (to|as) <done>", complete, COMPLETED),
+    R("(mark|set) {task} as {past}", complete, COMPLETED),
+    R("<tick> {task} (off|out) [<from_list>]", complete, COMPLETED),
+    R("(tick|check|mark) {numbers}", complete, COMPLETED),
+    R("(<finish>|<tick> (off|out)) {task} [<from_list>]", complete, COMPLETED),
+    R("[<i>] [<now>] <done> [with] [:] {task} [<done_when>]", complete, COMPLETED),
+    R("{subject} [<is>] [<now>] <done> [now|already] [<done_when>]", complete, COMPLETED),
+    R("{subject} <is> [<now>] {past}", complete, COMPLETED),
+    R("<i> [<now>] {own_deed} [<now>] [<done_when>]", complete, COMPLETED),
+    R("[<now>] {deed} [<now>] [<done_when>]", complete, COMPLETED),
+    R("(mark|set|tick|check|cross) [off] {group}", complete, COMPLETED),
+    R("[<i>] [<now>] (did|got|bought|paid|finish) {group}", complete, COMPLETED),
+    R("(reopen|re-open|reactivate|uncomplete|untick|uncheck) {task}", reopen, REOPENED),
+    R("(mark|set) {task} [as] (not <done>|undone|incomplete|pending|open)", reopen, REOPENED),
+    R("{task} (is not|isn't|are not|aren't|was not|wasn't) [really|actually] <done> [yet]", reopen, REOPENED),
+    R("(i|we) (haven't|have not|didn't|did not) [really|actually] {deed_not_done} [yet]", reopen, REOPENED),
+    # What is deleted, and what comes back.
+    R("<delete> {task} [<from_list>]", delete, DELETED),
+    R("take {task} (off|from) <our_list>", delete, DELETED),
+    R("(cancel|forget [about]|clear) {task} <noun>", delete, DELETED),
+    R("(cancel|forget [about]|clear) {numbers}", delete, DELETED),
+    R("(<delete>|<clear>) {group}", delete),
+    R("(<delete>|<clear>) [all|everything|all of] [my|the] [i have|<that_is>] <done> [<things>]", changing.delete_done),
+    R("clear [my|the] ([to-do|task] list|everything|all|tasks|completed|done) {rest}", say, replies.NO_BULK),
+    R("cancel {rest}", say, replies.CANCEL),
+    R("{subject} <is> (cancelled|canceled)", say, replies.CANCEL),
+    R("(<delete>|<finish>)", say, replies.NO_SUBJECT),
+    R("((undo|revert) [<last_change>]|(take|bring) <last_change> back|bring back <last_change>)", changing.undo),
+    R("(undo|revert) {task}", changing.undo_tasks("pending", "completed", "deleted"), replies.REVERTED),
+    R("<restore> [the] [deleted] {task} [<from_trash>]", changing.undo_tasks("deleted"), replies.RESTORED),
+    R("(<restore>|undo) what (you|i) [have] [just|last] deleted", changing.restore_last, replies.RESTORED),
+    R("(undo|revert) (the|my) [last] (deletion|delete|deleting)", changing.restore_last, replies.RESTORED),
+)
+
+
+class IntentTable:
+    def __init__(self, rows: Sequence[IntentRow]) -> None:
+        self._rows = [(Template(row.template), row) for row in rows]
+        if unknown := {slot for template, _ in self._rows for slot in template.slots} - SLOTS.keys():
+            raise ValueError(f"no such slots: {unknown}")
+
+    def intent_of(self, *texts: Text) -> Intent | None:
+        """Returns the intent of the row that fits one of the texts best."""
+        found = [intent for text in texts for row in self._rows if (intent := _intent(*row, text))]
+        return min(found, key=lambda intent: intent.slot_words, default=None)
+
+
+def _intent(template: Template, row: IntentRow, text: Text) -> Intent | None:
+    readings = [
+        reading
+        for reading in template.readings(text)
+        if all(slot == "rest" or (part and SLOTS[slot](part)) for slot, part in reading.items())
+    ]
+    if not readings:
+        return None
+    naming = [slot for slot in NAMING if slot in readings[0]]
+    phrases = [" ".join(reading[slot].plain() for slot in naming) for reading in readings if naming]
+    sizes = {slot: len(part.keys) for slot, part in readings[0].items()}
+    slot_words = sum(size for slot, size in sizes.items() if slot not in TYPED), sum(sizes.values())
+    return Intent(row.plan, row.answer, readings, phrases, row.kind, not DEEDS.isdisjoint(sizes), slot_words)
+
+
+TABLE = IntentTable(ROWS)

@@ -1,0 +1,1 @@
+"""What is known of English: texts as words, templates of sentences, and what may stand in their slots."""

@@ -1,0 +1,288 @@
+"""What may stand in the slots of a template, and what it means: dates, groups of tasks, errands, deeds."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from string import punctuation
+
+import english
+from english.words import word_set
+from offline_model.language import words
+from offline_model.language.text import Template, Text
+
+_OTHER_CLOCK = re.compile(
+    r"\d ?(?:[ap]\.?m\.?)? (?:(?:[A-Z][a-z]+ ){1,2}[Tt]ime|UTC|GMT|[CEMP][DS]T|CES?T|BST|IST|JST)\b"
+)
+"""A time with the name of another place or zone."""
+_MOST_WORDS_OF_DATE = 25  # longer texts take long to compare
+_MOST_WORDS_OF_DAYS = 10  # at the end of a question
+_PLANNED = frozenset(["due", "planned", "scheduled", "happening", "coming", "for", "on"])
+LONGEST_LABEL = 40
+_ON_LIST = Template(
+    "{new} [back] (on|onto|to|in|into) (<our_list>|[my|the|our] (<errands>|(<errands>|<other_list>) list))"
+)
+_LIST_NAMES = frozenset(f"{words.RULES['errands']}|{words.RULES['other_list']}".split("|"))
+_BULLET = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
+_GROUPS = [
+    (Template(source), due)
+    for source, due in (
+        ("[all] [of] [my|the] overdue <things>", "overdue"),
+        ("(everything|all|anything|all [of] [my|the] <things>) [<that_is>] overdue", "overdue"),
+        ("(everything|all|anything|whatever) [<that_is>] [due|on|from|planned for] {days}", ""),
+        ("[all] [of] [my|the] <things> [<that_is>] (due|on|from|planned for|of) {days}", ""),
+        ("[all] [of] [my|the] {days} ['s] <things>", ""),
+        ("(everything|all [of] [my|the] <things>) (with the label|labelled|labeled|tagged [with|as]) {label}", ""),
+        ("all [of] [my|the|our] {label} [<things>]", ""),
+    )
+]
+Fields = dict[str, str]
+"""The arguments `due` and `repeat` of a tool."""
+_read_task, _read_when = lru_cache(1_000)(english.read_task), lru_cache(1_000)(english.read_when)
+
+
+def _now(text: Text) -> datetime:
+    """The user's clock, else this machine's."""
+    return text.now or datetime.now().replace(second=0, microsecond=0)
+
+
+def read_task(text: Text) -> english.Reading:
+    return _read_task(text.raw, _now(text), text.order)
+
+
+def date_fields(when: english.When | None) -> Fields:
+    if when is None:
+        return {}
+    return {"due": when.due, **({"repeat": when.repeat} if when.repeat else {})}
+
+
+def read_date(text: Text) -> Fields | None:
+    """What the whole text means as a date; a time only if no day is named, so that a task keeps its own."""
+    when = _read_when(text.raw, _now(text), text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
+    if when and when.is_time_only and when.time:
+        return {"due": f"{when.time:%H:%M}"}
+    return date_fields(when) or None
+
+
+def read_new_date(text: Text) -> Fields | None:
+    """What a date is moved to: a day, a time, or "a week" for so much later."""
+    shift = english.read_shift(text.raw)
+    return {"due": shift} if shift else read_date(text)
+
+
+def read_second_date(text: Text) -> Fields | None:
+    """Of "Friday to Saturday", after "from", the latter."""
+    at = next((at for at, key in enumerate(text.keys) if key == "to"), len(text.keys))
+    return read_new_date(text.part(at + 1, len(text.keys))) if read_date(text.part(0, at)) else None
+
+
+def read_earlier(text: Text) -> Fields | None:
+    """Of "a day", by which a task is moved forward: "-1d"."""
+    shift = english.read_shift(text.raw)
+    return {"due": shift.replace("+", "-")} if shift else None
+
+
+def read_correction(text: Text) -> Fields | None:
+    """Of "at 14:30, not 14:00" the former."""
+    end = next((at for at, key in enumerate(text.keys) if key in ("not", "instead", "rather")), len(text.keys))
+    fields = read_date(text.part(0, end)) if end else None
+    return None if fields and "repeat" in fields else fields
+
+
+def read_period(text: Text) -> Fields | None:
+    """Of "Monday", after "every"."""
+    return read_date(text.with_raw(f"every {text.raw}"))
+
+
+def read_days(text: Text) -> str | None:
+    """The days of open tasks that are asked for."""
+    is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
+    return english.read_coming_range(text.raw, _now(text), text.order) if is_short else None
+
+
+def read_past_days(text: Text) -> str | None:
+    """The days on which tasks were completed that are asked for."""
+    return english.read_past_range(text.raw, _now(text))
+
+
+def days_at_end(text: Text) -> Text | None:
+    """The days in "do I have to do this week", after "what", or in "did I do last week"; None if there are none."""
+    size = len(text.keys)
+    tails = (text.part(first, size) for first in range(max(0, size - _MOST_WORDS_OF_DAYS), size))
+    tail = next((tail for tail in tails if read_days(tail) or read_past_days(tail)), None)
+    is_about_list = tail and (words.LIST_WORDS | _PLANNED).issuperset(text.keys[: size - len(tail.keys)])
+    return tail if is_about_list else None
+
+
+def _is_list_on_days(text: Text) -> object:
+    tail = days_at_end(text)
+    return tail and read_days(tail)
+
+
+def _is_done_on_days(text: Text) -> object:
+    tail = days_at_end(text)
+    is_past = tail and not words.DONE_WORDS.isdisjoint(text.keys[: len(text.keys) - len(tail.keys)])
+    return tail and is_past and read_past_days(tail)
+
+
+def _is_list_of_today(text: Text) -> bool:
+    tail = days_at_end(text)
+    return tail is not None and "due" not in text.keys and read_days(tail) == english.When(_now(text).date()).due
+
+
+def filters_of(text: Text) -> Mapping[str, str] | None:
+    """The arguments of `list_tasks` for a group such as "everything due today"; None if the text means none."""
+    for template, due in _GROUPS:
+        for reading in template.readings(text):
+            if "label" in reading:
+                if is_label(reading["label"]):
+                    return {"label": reading["label"].plain()}
+            elif days := due or read_days(reading["days"]):
+                return {"due": days}
+    return None
+
+
+def is_label(text: Text) -> bool:
+    """Whether it may be one: "shopping", from "all the shopping", but not "tasks" or a number."""
+    is_short = 0 < len(text.keys) <= 3 and len(text.plain()) <= LONGEST_LABEL
+    return is_short and words.LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
+
+
+def split_list_name(text: Text) -> tuple[Text, str | None]:
+    """Takes "to my work list" off the end. Its name is "work", empty for "my list", None if there is none."""
+    for reading in _ON_LIST.readings(text):
+        rest = text.part(0, len(reading["new"].keys))
+        return rest, next((key for key in text.keys[len(rest.keys) :] if key in _LIST_NAMES), "")
+    return text, None
+
+
+def is_bulleted(text: Text) -> bool:
+    """Whether it is a list and nothing else."""
+    lines = text.raw.split("\n")
+    return len(lines) > 1 and all(_BULLET.match(line) for line in lines)
+
+
+def without_bullet(line: str) -> str:
+    return _BULLET.sub("", line.lstrip(" ,:"))
+
+
+def _is_list(text: Text) -> bool:
+    """Whether all its words are about the list."""
+    return not words.LIST_SUBJECTS.isdisjoint(text.keys) and words.LIST_WORDS.issuperset(text.keys)
+
+
+def _is_bare_list(text: Text) -> bool:
+    """Of "my tasks" or "all open tasks", but not "done" or "do it"."""
+    is_noun = text.keys[-1:] and text.keys[-1] in words.LIST_NOUNS and text.keys[0] not in ("complete", "finish")
+    return _is_list(text) and bool(is_noun or text.keys in (["all"], ["everything"]))
+
+
+def _is_subject(text: Text) -> bool:
+    """Of "the milk", from "the milk is done", but not of "what", "nothing" or "tell me when it"."""
+    no_subject = (words.NOT_A_TASK - words.POINTING) | {"add", "create", "remind"}
+    return no_subject.isdisjoint(text.keys[:1]) and (words.NEGATIONS | words.UNSURE).isdisjoint(text.keys)
+
+
+def _is_own_deed(text: Text) -> bool:
+    """Of "called mum", from "I called mum"."""
+    verb, *rest = text.keys or [""]
+    return bool(rest) and words.is_past(verb) and verb not in words.NOT_DEEDS
+
+
+def _is_duty(text: Text) -> bool:
+    """Of "call mum", from "I should call mum", but not of "have called her"."""
+    verb, following, *_ = [*text.keys, "", ""]
+    no_duty = words.NEGATIONS | words.POINTING | {"you"}
+    return verb not in no_duty and not (verb == "have" and words.is_past(following))
+
+
+def is_errand(text: Text) -> bool:
+    """Of "buy flowers" or "this evening buy flowers", which asks nothing of this model; "hold on" is none."""
+    reading = read_task(text)
+    if reading.when and reading.spans[0].start == 0:
+        text = text.with_raw(reading.title)
+    verb, *rest = text.keys or [""]
+    if verb not in words.ERRANDS or not rest or rest in (["on"], ["back"], ["away"], ["up"]):
+        return False
+    is_for_model = rest[0] in words.POINTING or words.NO_ERRANDS.intersection(rest)
+    return not is_for_model and words.may_be_task(text.raw)
+
+
+def _is_thing_at_time(text: Text) -> bool:
+    """Of "dentist tomorrow at 3pm", but not of "I am tired today"."""
+    reading = read_task(text)
+    keys = text.with_raw(reading.title).keys
+    no_thing = (words.POINTING | words.LIST_FILLERS) - words.UNSAID
+    is_thing = no_thing.isdisjoint(keys[:1]) and not words.LIST_WORDS.issuperset(keys)
+    is_for_model = not words.NO_ERRANDS.isdisjoint(keys)
+    is_dated = reading.when is not None and len(keys) <= 6
+    return is_dated and is_thing and not is_for_model and words.may_be_task(text.raw)
+
+
+def _is_repeating(text: Text) -> bool:
+    """Of "change the filter every three months"."""
+    when = read_task(text).when
+    is_chore = not (words.VERBS - words.CHANGING_VERBS).isdisjoint(text.keys[:1])
+    return is_chore and when is not None and when.repeat is not None
+
+
+def _has_time(text: Text) -> object:
+    """Whether some of its words tell a time, be they a date that is understood or not."""
+    reading = read_task(text)
+    return reading.when or reading.unread
+
+
+SLOTS: dict[str, Callable[[Text], object]] = {
+    **dict.fromkeys(("title", "new", "task", "number", "rest"), bool),  # whatever there is
+    "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
+    "new_on_list": lambda text: split_list_name(text)[1] is not None,
+    "bullets": is_bulleted,
+    "undated": lambda text: not _has_time(text),
+    "thing_at_time": _is_thing_at_time,
+    "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
+    "days": read_days,
+    "list_of_today": _is_list_of_today,
+    "list_on_days": _is_list_on_days,
+    "done_on_days": _is_done_on_days,
+    "shift": read_earlier,
+    "new_date": read_correction,
+    "group": filters_of,
+    "date": read_new_date,
+    "period": read_period,
+    "from_date_to_date": read_second_date,
+    "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
+    "errand": is_errand,
+    "new_repeating": _is_repeating,
+    "duty": _is_duty,
+    "value": lambda text: text.plain().strip(punctuation + " "),
+    "label": is_label,
+    "list": _is_list,
+    "bare_list": _is_bare_list,
+    **dict.fromkeys(("search", "search_of_deed"), lambda text: not words.LIST_WORDS.issuperset(text.keys)),
+    "numbers": lambda text: words.numbers_in(text.plain()),
+    "own_deed": _is_own_deed,
+    "deed": lambda text: len(text.keys) > 1 and words.is_known_past(text.keys[0]),
+    "deed_not_done": lambda text: len(text.keys) > 1 and not words.points(text.raw),
+    "subject": _is_subject,
+    "past": lambda text: text.keys and words.is_known_past(text.keys[0]) and words.PARTICLES.issuperset(text.keys[1:]),
+}
+"""What a text must be to stand in a slot."""
+NAMING = ("past", "own_deed", "deed", "deed_not_done", "subject", "task", "numbers", "number", "group")
+"""The slots whose texts, in this order, name tasks, which are looked up, and asked about where several fit."""
+TARGETS = ("subject", "task", "group")
+"""Those that may also mean a group of tasks."""
+TYPED = word_set("""
+    bullets new_repeating undated when at_other_clock days list_of_today list_on_days done_on_days shift new_date group
+    date period from_date_to_date priority label list bare_list numbers number
+    """)
+"""Those that take only a certain kind of text."""
+DEEDS = {"past", "own_deed", "deed", "deed_not_done", "search_of_deed"}
+"""Those that report something done, as "bought the milk" does, whose verb need not be in the title."""
+VALUES = {
+    "date": read_new_date,
+    "shift": read_earlier,
+    "new_date": read_correction,
+    "period": read_period,
+    "from_date_to_date": read_second_date,
+}
+"""What the text in a slot means as fields of a task; elsewhere it is the text itself."""

@@ -1,0 +1,169 @@
+"""A message as words, and templates that sentences are compared with.
+
+A template has words, `(one|other)` alternatives, `[optional]` words, `#` for a number, `<rule>` for the words of that
+name in RULES, and slots such as `{task}`: the notation of Home Assistant's sentence templates. `...` is anything or
+nothing. Each becomes a regular expression. What may stand in a slot is checked by SLOTS in `slots.py`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property, lru_cache
+
+from english import DateOrder
+from offline_model.language.words import RULES
+
+_EMOJI = "[\u2600-\u27bf\U0001f000-\U0001faff]"
+_CLITIC = r"'(?i:s|m|re|ve|d|ll)\b"
+_WORD = re.compile(rf"{_CLITIC}|[^\W_]+(?:(?!{_CLITIC})'[^\W_]+)?|[\ue000-\uf8ff]|:+|[-=]>|{_EMOJI}")
+# It takes time in proportion to the text, as how far it may look ahead is bounded.
+_QUOTED = re.compile(r"(?<!\w)([\"'`])(?! ).{1,300}?(?<! )\1(?!\w)")
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+_STRAIGHT = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb"), '"') | {0x2018: "'", 0x2019: "'"}
+_SYMBOL = re.compile(r"<[^>]*>|\{[^}]*\}|[()\[\]|]|[^\s()\[\]|]+")
+_BRACKETS = {"(": "(?:", ")": ")", "[": "(?:", "]": ")?", "|": "|", "...": "(?:.* )?"}
+_MOST_MATCHES = 8
+JOINT = re.compile(r"([\n;]|,(?!\d)(?: and\b| plus\b)?|\b(?:and|plus)\b(?: (?:then|also)\b)?|& )", re.IGNORECASE)
+"""What joins the items of a list."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A part of a message. Its `keys` are what templates compare: folded words, # for each number.
+
+    A quotation is one word, a character of Unicode's private area, into which no rule looks.
+    """
+
+    whole: str
+    quotations: tuple[str, ...]
+    keys: list[str]
+    spans: list[tuple[int, int]]
+    """Where each word begins and ends in the whole."""
+    start: int
+    end: int
+    now: datetime | None = None
+    """The user's clock when the message was sent, if known."""
+    order: DateOrder | None = None
+
+    @classmethod
+    def of_message(cls, text: str, now: datetime | None = None, order: DateOrder | None = None) -> "Text":
+        lines = (" ".join(line.split()) for line in text.splitlines())
+        plain = _PRIVATE.sub("", "\n".join(line for line in lines if line)).translate(_STRAIGHT)
+        quotations: list[str] = []
+
+        def hide(quotation: re.Match[str]) -> str:
+            quotations.append(quotation[0])
+            return chr(0xE000 + len(quotations) - 1)
+
+        hidden = _QUOTED.sub(hide, plain)
+        return cls("", tuple(quotations), [], [], 0, 0, now, order).with_raw(hidden)
+
+    @cached_property
+    def raw(self) -> str:
+        return self.whole[self.start : self.end].strip()
+
+    @cached_property
+    def line(self) -> str:
+        """The keys, each with a space behind it."""
+        return "".join(f"{key} " for key in self.keys)
+
+    def __bool__(self) -> bool:
+        """Whether there is more than the signs between words."""
+        return bool(self.keys or self.raw.strip(" \n,.:;&-*\u2022\u2013"))
+
+    def part(self, first: int, end: int) -> "Text":
+        """From a word to before another, with the signs around them."""
+        start = self.spans[first - 1][1] if first else self.start
+        stop = self.spans[end][0] if end < len(self.spans) else self.end
+        return replace(self, keys=self.keys[first:end], spans=self.spans[first:end], start=start, end=max(start, stop))
+
+    def span(self, start: int, end: int) -> "Text":
+        """The part between two places of the line."""
+        return self.part(self.line.count(" ", 0, start), self.line.count(" ", 0, end))
+
+    def with_raw(self, raw: str) -> "Text":
+        """Another text of the same message."""
+        words = list(_WORD.finditer(raw))
+        keys, spans = [_key(word[0]) for word in words], [word.span() for word in words]
+        return replace(self, whole=raw, keys=keys, spans=spans, start=0, end=len(raw))
+
+    def plain(self) -> str:
+        """With the quotations back in; one that is the whole part loses its quotation marks."""
+        text = self.raw.strip(" \n,:;?")
+        plain = _PRIVATE.sub(lambda mark: self.quotations[ord(mark[0]) - 0xE000], text)
+        return plain[1:-1].strip() if _PRIVATE.fullmatch(text) else " ".join(plain.split())
+
+
+@lru_cache(maxsize=10_000)
+def _key(word: str) -> str:
+    key = word.casefold()
+    return "#" if key.isdecimal() else ":" if key[0] == ":" else key
+
+
+class Template:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        pattern = _pattern(source)
+        pattern += "" if "{" in source else f"(?:{_EMOJI} )*"
+        self._whole, self._leading = re.compile(pattern, re.DOTALL), re.compile(f"(?:{pattern})+(?=.)", re.DOTALL)
+        self._trailing = re.compile(f"(?<= )(?:{pattern})+$")
+        self._anywhere = re.compile(f"(?<![^ ])(?:{pattern})")
+        self.slots = tuple(self._whole.groupindex)
+
+    def matches(self, text: Text) -> bool:
+        return self._whole.fullmatch(text.line) is not None
+
+    def readings(self, text: Text) -> Iterator[Mapping[str, Text]]:
+        """Yields what the slots stand for; with two slots there may be several ways to divide the text."""
+        line = text.line
+        for _ in range(_MOST_MATCHES):
+            match = self._whole.fullmatch(line)
+            if match is None:
+                return
+            yield {name: text.span(*match.span(name)) for name in self.slots}
+            if len(self.slots) < 2:
+                return
+            end, start = match.end(self.slots[0]), match.start(self.slots[1])
+            line = line[:end] + "\0" * (start - end) + line[start:]
+
+    def end_at(self, text: Text, first: int = 0) -> int | None:
+        """Returns the word before which the template's words end that begin at a word."""
+        start = len("".join(f"{key} " for key in text.keys[:first]))
+        match = self._whole.match(text.line, start)
+        return text.line.count(" ", 0, match.end()) if match else None
+
+    def places(self, text: Text) -> Iterator[tuple[int, int]]:
+        """Yields the words at which the template's words begin and before which they end, wherever they stand."""
+        for match in self._anywhere.finditer(text.line):
+            yield text.line.count(" ", 0, match.start()), text.line.count(" ", 0, match.end())
+
+    def without_leading(self, text: Text) -> Text:
+        """The text without such words at its start, however many there are; something is always left."""
+        match = self._leading.match(text.line)
+        return text.span(match.end(), len(text.line)) if match else text
+
+    def without_trailing(self, text: Text) -> Text:
+        match = self._trailing.search(text.line)
+        return text.span(0, match.start()) if match else text
+
+
+def _pattern(source: str) -> str:
+    """Returns a regular expression for a line, in which a space follows each word."""
+    return f"(?:{''.join(map(_symbol, _SYMBOL.findall(source)))})"
+
+
+def _symbol(symbol: str) -> str:
+    if symbol[0] == "<":
+        return _pattern(RULES[symbol[1:-1]])
+    if symbol[0] == "{":
+        return "(?P<number># )" if symbol == "{number}" else f"(?P<{symbol[1:-1]}>(?:.+? )??)"
+    words = [_key(word) for word in _WORD.findall(symbol)] or [symbol]
+    return _BRACKETS.get(symbol) or re.escape("".join(f"{word} " for word in words))
+
+
+def parts_of(phrase: str) -> list[str]:
+    """What commas, lines and "and" join, outside quotations."""
+    text = Text.of_message(phrase)
+    parts = [text.with_raw(raw) for raw in JOINT.split(text.raw)[::2]]
+    return [part.plain() for part in parts if part]

@@ -1,0 +1,249 @@
+"""From the messages of a conversation and the tools offered to a reply."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice, pairwise
+from typing import Any
+
+from english import DateOrder
+from offline_model import assignments, replies
+from offline_model.conversation import ToolResult, Turn, turns_of
+from offline_model.intents import TABLE
+from offline_model.language import slots
+from offline_model.language.text import Template, Text, parts_of
+from offline_model.language.words import is_surely_foreign, may_be_task, means_selected, pointed_at
+from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
+from offline_model.plans.adding import add
+from offline_model.plans.changing import delete, say
+from offline_model.plans.questions import WhichTask
+from offline_model.protocol import ChatMessage
+
+MAX_CHARACTERS = 5_000
+MAX_REQUESTS = 2 * MAX_TASKS
+MAX_QUESTIONS = 10
+"""So many questions about one request are answered, one after the other."""
+MAX_STEPS = 9
+"""One less than a message may have: the last is for the answer."""
+MAX_CALLS_OF_RESPONSE = 6
+"""So many calls of one response are made."""
+
+_SENTENCE_END = re.compile(r"(?:[!?;]|(?<!\W\w)(?<!\W\d\d)(?<!^\w)(?<!^\d\d)(?<!\b[DdMm]r)(?<!\b[Mm]rs)\.) |\n")
+"""Not of "1. milk", "12. milk" and "e. g. milk"."""
+_DOTTED_DATE = re.compile(r"\b\d\d\.\d\d\Z")
+_LEADING = Template(
+    "please|pls|plz|kindly|(hey|hi|hello) [there]|ok|okay|well|so|now|then|also|and|yes|great|thanks|thank you|oh|just"
+    "|oops|sorry|actually|wait|hmm|um"
+    "|:|alright|(can|could|would|will) (you|u)|go ahead and|let's|let us|(i (need|want|would like)|i'd like) you to"
+)
+_WOULD_LIKE = Template("<would_like>")
+_TRAILING = Template("please|pls|plz|thanks|thank you|thx|ty|for me|:")
+_AND = Template("(and|then|and then|but) [please|also|then]")
+_COMMAND = Template("(add|put|create|delete|remove|complete|finish|move|rename|mark|tick) [off]")
+_NEXT_COMMANDS = tuple(
+    (Template(template), words)
+    for template, words in (
+        ("(delete|remove|complete|finish|(tick|check) off|rename) [task|number] #|add|what ('s|is|do|else)", ()),
+        ("(show|list|tell) [me] (my|the|all|everything|what)", ()),
+        ("mark", ("done", "completed", "complete", "finished")),
+        ("(delete|remove|complete|finish) the", ("task",)),
+        ("move|reschedule|postpone|snooze|rename", ("to", "by", "until")),
+    )
+)
+"""What starts another request after "and", as it can hardly be part of a title; one of the words has to follow it."""
+_NEXT_AFTER_COMMAND = Template("delete|remove|complete")
+"""What starts another request after one that begins with a command."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    text: str = ""
+    calls: Calls = ()
+
+
+def reply_to(
+    messages: Sequence[ChatMessage], tools: frozenset[str], *, must_call: bool = False, order: DateOrder | None = None
+) -> Reply:
+    """With `must_call`, a turn that needs no tool begins with a look at the list."""
+    if not tools and (summary := assignments.summarise(messages)):
+        return Reply(summary)
+    if "read_file" in tools:
+        done = assignments.next_step(messages, tools)
+        return Reply(done) if isinstance(done, str) else Reply(calls=done)
+    turns = turns_of(messages)
+    steps = turns[-1].steps
+    if len(steps) >= MAX_STEPS:
+        return Reply(f"{_report(steps)}\n\n{replies.STOPPED.format(steps=len(steps))}")
+    next_step = _resume(_limit_calls(_carry_out(turns, order)), steps)
+    if must_call and isinstance(next_step, str) and not steps:
+        next_step = (PlannedCall("list_tasks", {"status": "pending"}),)
+    if isinstance(next_step, str):
+        if turns[-1].calendar:
+            next_step = next_step.replace(replies.DATE_ONLY, replies.CALENDAR_REMINDS)
+        return Reply(next_step)
+    absent = next((call.name for call in next_step if call.name not in tools), None)
+    return Reply(replies.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=next_step)
+
+
+def _limit_calls(plan: Steps) -> Steps:
+    """The plan with at most `MAX_CALLS_OF_RESPONSE` calls in a step."""
+    results: Any = None
+    while True:
+        try:
+            calls = plan.send(results)
+        except StopIteration as end:
+            return end.value
+        results = ()
+        for start in range(0, len(calls), MAX_CALLS_OF_RESPONSE):
+            results += yield calls[start : start + MAX_CALLS_OF_RESPONSE]
+
+
+def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
+    """Runs the plan from its start, through the results there are, to the first calls not made yet or its end."""
+    try:
+        calls = next(plan)
+        for results in steps:
+            if [call.name for call in calls] != [result.tool for result in results]:
+                return _report(steps)
+            calls = plan.send(results)
+        return calls
+    except StopIteration as end:
+        return end.value
+
+
+def _report(steps: list[tuple[ToolResult, ...]]) -> str:
+    """The results of calls that no plan made."""
+    results = [result for step in steps for result in step]
+    parts = [
+        replies.report(answer, [result for result in results if result.tool == tool])
+        for tool, answer in replies.BY_TOOL.items()
+    ]
+    return "\n\n".join(filter(None, parts)) or "Done."
+
+
+def _carry_out(turns: list[Turn], order: DateOrder | None) -> Steps:
+    answers: list[str] = []
+    try:
+        intents, context = _understand(turns, order)
+        for intent in intents:
+            answer = yield from intent.plan(intent, context)
+            answers.append(answer)
+    except Stop as stop:
+        answers.append(str(stop))
+    return "\n\n".join(answers)
+
+
+def _understand(turns: list[Turn], order: DateOrder | None) -> tuple[Sequence[Intent], Context]:
+    """The last request's intents; an answer to a question brings back the request that the question was about."""
+    chosen: dict[str, tuple[int, ...]] = {}
+    intents: Sequence[Intent] = ()
+    asked = ""
+    recent = list(zip(turns, ["", *(turn.answer for turn in turns)], strict=False))[-MAX_QUESTIONS:]
+    for turn, before in reversed(recent):
+        intents = intents_of(turn.request, now=turn.now, order=order)
+        if not intents and before.endswith(replies.NO_TITLE) and may_be_task(turn.request):
+            intents = intents_of(f"add {turn.request}", now=turn.now, order=order)
+        if turn.selected:
+            intents = _choose_selected(intents, turn, chosen, order)
+        elif turn is turns[-1] and len(turns) > 1:
+            _choose_of_last(intents, turns[-2], chosen)
+        question = WhichTask.last_in(before)
+        choice = question.answer(turn.request) if question else None
+        if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
+            if question:
+                chosen = {name: question.at_position(name) for intent in intents for name in intent.phrases} | chosen
+            break
+        if turn is turns[-1] and not choice:
+            raise Stop(replies.LEFT_ALONE if choice == () else f"{replies.ANSWER_IT}\n\n{question}")
+        if choice:
+            asked = asked or question.phrase
+            chosen.setdefault(question.phrase, choice)
+    if not intents or is_surely_foreign(turns[-1].request):
+        raise Stop(replies.not_understood(" ".join(turns[-1].request.split())))
+    # What stands before the request that was asked about is done already.
+    places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *parts_of(name)))
+    return intents[next(places, 0) if asked else 0 :], Context(chosen, turns[:-1])
+
+
+def _choose_selected(
+    intents: Sequence[Intent], turn: Turn, chosen: dict[str, tuple[int, ...]], order: DateOrder | None
+) -> Sequence[Intent]:
+    """Lets "these" be `chosen` to be the tasks that were selected; "complete" alone is about them, too."""
+    for understood in (intents, intents_of(f"{turn.request} these", now=turn.now, order=order)):
+        if pointing := [name for intent in understood for name in intent.phrases if means_selected(name)]:
+            for name in pointing:
+                chosen.setdefault(name, turn.selected)
+            return understood
+    return intents
+
+
+def _choose_of_last(intents: Sequence[Intent], last: Turn, chosen: dict[str, tuple[int, ...]]) -> None:
+    """Lets "them" and "the first two" be `chosen` of the tasks that the last answer showed or changed.
+
+    Several tasks are never deleted that way: "delete them" has to name them.
+    """
+    listed = list(dict.fromkeys(task.id for step in last.steps for result in step for task in result.page.tasks))
+    for intent in intents:
+        for name in intent.phrases:
+            ids = pointed_at(name, listed)
+            if ids and (len(ids) == 1 or intent.plan is not delete):
+                chosen.setdefault(name, ids)
+
+
+def intents_of(request: str, *, now: datetime | None = None, order: DateOrder | None = None) -> tuple[Intent, ...]:
+    """What a message asks for, in order; nothing if it is not understood."""
+    if len(request) > MAX_CHARACTERS:
+        return (Intent(say, replies.TOO_LONG.format(limit=MAX_CHARACTERS)),)
+    text = Text.of_message(request, now, order)
+    if slots.is_bulleted(listed := _without_politeness(text)) and (intent := TABLE.intent_of(listed)):
+        return (intent,)
+    places = [0, *(match.end() for match in _SENTENCE_END.finditer(text.raw)), len(text.raw)]
+    sentences = (text.with_raw(text.raw[start:end]) for start, end in pairwise(places))
+    intents = _all_intents(sentences) or _all_intents([text])
+    return tuple(intent for intent in intents if intent.kind != "aside") or tuple(intents[-1:])
+
+
+def _all_intents(texts: Iterable[Text]) -> list[Intent]:
+    """The intents of texts that can all be understood, else nothing; additions that follow each other take one step."""
+    found = (part for text in texts if text for part in _requests(text) if part)
+    parts = list(islice(found, MAX_REQUESTS + 1))
+    if len(parts) > MAX_REQUESTS:
+        return [Intent(say, replies.TOO_MANY.format(limit=MAX_TASKS))]
+    intents: list[Intent] = []
+    for part in parts:
+        polite = _without_politeness(part)
+        intent = TABLE.intent_of(_WOULD_LIKE.without_leading(polite), polite)
+        literal = TABLE.intent_of(part)
+        if literal and not literal.slot_words[0] and (not intent or literal.slot_words < intent.slot_words):
+            intent = literal  # "ok" and "thanks" are more than politeness
+        if not intent:
+            return []
+        if intents and intent.plan is add is intents[-1].plan and intent.answer == intents[-1].answer:
+            intent = replace(intent, readings=[*intents.pop().readings, *intent.readings])
+        intents.append(intent)
+    return intents
+
+
+def _requests(text: Text) -> list[Text]:
+    """The requests that "and" joins."""
+    last = {key: at for at, key in enumerate(text.keys)}
+    parts: list[Text] = []
+    start = 0
+    for first, end in _AND.places(text):
+        following = [words for template, words in _NEXT_COMMANDS if template.end_at(text, end)]
+        is_next = any(not words or any(last.get(word, 0) > end for word in words) for words in following)
+        is_next = is_next or bool(_COMMAND.end_at(text, start) and _NEXT_AFTER_COMMAND.end_at(text, end))
+        if is_next and first > start:
+            parts.append(text.part(start, first))
+            start = end
+    return [*parts, text.part(start, len(text.keys))]
+
+
+def _without_politeness(text: Text) -> Text:
+    """Without "please" and the like, and without the sentence's end, but for a question mark."""
+    raw = _TRAILING.without_trailing(_LEADING.without_leading(text)).raw
+    bare = raw.rstrip(" .!?;,")
+    if raw.startswith(".", len(bare)) and (bare[-2:-1] == "." or _DOTTED_DATE.search(bare)):
+        bare += "."  # of "5 p.m." and "05.12."
+    return text.with_raw(bare + "?" if "?" in raw[len(bare) :] else bare)

@@ -1,0 +1,80 @@
+"""From an intent to tool calls: plans, and what they are made of.
+
+A plan yields the calls of a step, is sent their results, and returns the reply. It is run again from its start for
+each request, so nothing is stored between two requests.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from offline_model.conversation import ToolResult, Turn
+from offline_model.language.text import Text
+
+MAX_TASKS = 25
+"""So many tasks may be named in one message."""
+_TASKS_PER_CALL = 100
+
+
+@dataclass(frozen=True)
+class PlannedCall:
+    name: str
+    arguments: dict[str, Any]
+
+
+Calls = tuple[PlannedCall, ...]
+Results = tuple[ToolResult, ...]
+Steps = Generator[Calls, Results, str]
+Kind = Literal["request", "aside", "reply"]
+"""An aside is dropped where there is a request too; a reply such as "2" makes sense only as an answer."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What earlier messages tell: the tasks chosen for phrases that were asked about, and the earlier turns."""
+
+    chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    earlier: Sequence[Turn] = ()
+
+    @property
+    def last_answer(self) -> str:
+        return self.earlier[-1].answer if self.earlier else ""
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A row of the table of intents, and what the slots of its template stand for.
+
+    A phrase names tasks, by words or numbers; it `is_deed` if it is one such as "bought the milk".
+    """
+
+    plan: "Plan"
+    answer: str
+    readings: Sequence[Mapping[str, Text]] = ()
+    phrases: Sequence[str] = ()
+    kind: Kind = "request"
+    is_deed: bool = False
+    slot_words: tuple[int, int] = (0, 0)
+    """How many words stand in slots of free text, and in all slots."""
+
+    @property
+    def text(self) -> Text:
+        """What stands in the last slot."""
+        return list(self.readings[0].values())[-1]
+
+
+Plan = Callable[[Intent, Context], Steps]
+
+
+class Stop(Exception):
+    """Ends the plans of a message with this sentence."""
+
+
+def call_for(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
+    """One call for up to a hundred tasks."""
+    ids = list(dict.fromkeys(ids))
+    groups = [ids[at : at + _TASKS_PER_CALL] for at in range(0, len(ids), _TASKS_PER_CALL)]
+    return tuple(
+        PlannedCall(tool, {"task_id": first, **arguments} | ({"also": others} if others else {}))
+        for first, *others in groups
+    )

@@ -1,0 +1,178 @@
+"""The plan that adds tasks, and the titles, descriptions and dates in what follows "add"."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+import english
+from offline_model import replies
+from offline_model.language import slots
+from offline_model.language.text import JOINT, Template, Text
+from offline_model.language.words import PREPOSITIONS, VERBS, tokens
+from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
+
+_LIST_HEAD = Template("the following|these|this (:|(to|on) <our_list>)|[:] (to|on) <our_list>|:")
+_HEAD = Template(
+    "[an|a|another|the|those|one|two|three|four|five|#] [new|more|following|another] <noun> [(to|on) <our_list>]"
+    " [called|named|titled|saying|to|for|about] {new}"
+)
+_DESCRIPTION = Template(
+    "(with|and) [the|a|an] <note> [of|saying|that says] [:]|(description|note|notes|details|detail) :|described as"
+)
+_NUMBERED = re.compile(r"(?:^|(?<=[ \n]))[0-9]{1,2}[.)] ")
+_BEFORE_ITEM = Template("and|then|also|to|remind me to")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The arguments of `add_task` for one task, and what its date was read from."""
+
+    title: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    reading: english.Reading = field(default_factory=lambda: english.Reading(""))
+
+
+def add(intent: Intent, context: Context) -> Steps:
+    drafts = [draft for reading in intent.readings for draft in _drafts(reading)]
+    if not drafts:
+        return replies.NO_TITLE
+    for span in (span for draft in drafts for span in draft.reading.spans if span.reason):
+        # The weekday is not that of the date: which of them is wrong is for the user to say.
+        raise Stop(replies.OTHER_WEEKDAY.format(words=span.text, reason=span.reason))
+    unread = dict.fromkeys(f'"{words}"' for draft in drafts for words in draft.reading.unread)
+    is_dated = any("due" in draft.fields for draft in drafts)
+    results = yield _calls(drafts)
+    parts = [replies.report(replies.ADDED, results)]
+    if intent.answer == replies.REMINDED and (is_dated or unread or "when" in intent.readings[0]):
+        parts.append(replies.DATE_ONLY if is_dated else replies.NO_REMINDER)
+    if unread and not any(result.error for result in results):
+        parts.append(replies.NOT_UNDERSTOOD.format(words=" and ".join(unread)))
+    if any("FROM=DONE" in draft.fields.get("repeat", "") for draft in drafts):
+        parts.append(replies.FIRST_TIME)
+    return "\n\n".join(parts)
+
+
+def _calls(drafts: Sequence[Draft]) -> Calls:
+    """One call for all that follow each other and differ in nothing but the title."""
+    if len(drafts) > MAX_TASKS:
+        raise Stop(replies.TOO_MANY.format(limit=MAX_TASKS))
+    calls: list[PlannedCall] = []
+    for fields, group in groupby(drafts, key=lambda draft: draft.fields):
+        first, *others = [draft.title for draft in group]
+        calls.append(PlannedCall("add_task", {"title": first, **({"also": others} if others else {}), **fields}))
+    return tuple(calls)
+
+
+def _drafts(reading: Mapping[str, Text]) -> list[Draft]:
+    """Of "remind me tomorrow to call mum": "call mum", with that date.
+
+    Of "milk, eggs and bread to shopping": three, each labelled "shopping", as there is one list only.
+    """
+    if "title" in reading:
+        return [Draft(reading["title"].plain())]
+    text = list(reading.values())[-1]
+    when = reading["when"].raw if "when" in reading else ""
+    text, list_name = slots.split_list_name(text)
+    text = _LIST_HEAD.without_leading(text)
+    for head in _HEAD.readings(text):
+        if head["new"] and head["new"].keys[:1] != ["#"]:  # "task 0 and task 1" are titles
+            text = head["new"]
+    is_numbered = len(_NUMBERED.findall(text.raw)) > 1
+    lines = re.split("[\n;]", _NUMBERED.sub("\n", text.raw) if is_numbered else text.raw)
+    return [draft for line in lines for draft in _drafts_of_line(text.with_raw(line), list_name or "", when)]
+
+
+def _drafts_of_line(line: Text, list_name: str, when: str) -> list[Draft]:
+    """A description goes on to the end of the line, and describes the last title before it."""
+    titles, described = line, {}
+    for first, end in list(_DESCRIPTION.places(line))[:1]:
+        before, after = line.part(0, first), line.part(end, len(line.keys)).plain()
+        if before and after:
+            titles = line.with_raw(before.raw.rstrip(" ,:("))
+            described = {"description": after.removesuffix(")").strip()}
+    texts = _titles(titles)
+    if when and texts:
+        texts[-1] = texts[-1].with_raw(f"{texts[-1].raw} {when}")
+    readings = [slots.read_task(text) for text in texts]
+    dates = _shared([slots.date_fields(reading.when) for reading in readings], is_leading=_is_leading(readings))
+    priorities = _shared([{"priority": reading.priority} if reading.priority else {} for reading in readings])
+    labels = _shared([{"labels": list(reading.labels)} if reading.labels else {} for reading in readings])
+    drafts = []
+    for text, reading, date, priority, label in zip(texts, readings, dates, priorities, labels, strict=True):
+        title, own_list = slots.split_list_name(text.with_raw(reading.title))
+        names = dict.fromkeys(filter(None, [*label.get("labels", []), list_name or own_list]))
+        drafts.append(Draft(title.plain(), {**date, **priority, **({"labels": list(names)} if names else {})}, reading))
+    if drafts:
+        drafts[-1] = replace(drafts[-1], fields={**drafts[-1].fields, **described})
+    return drafts
+
+
+def _is_leading(readings: Sequence[english.Reading]) -> bool:
+    """Whether a date stands before all titles: "every Monday water the plants and feed the cat"."""
+    return bool(readings and readings[0].when and readings[0].spans[0].start == 0)
+
+
+def _shared(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[dict[str, Any]]:
+    """What only the last title has, or only the first one begins with, is every title's."""
+    has = [at for at, one in enumerate(fields) if one]
+    if has == [len(fields) - 1] or (has == [0] and is_leading):
+        return [fields[has[0]] for _ in fields]
+    return fields
+
+
+def _titles(line: Text) -> list[Text]:
+    """Divided at commas and "and", where what follows is a task of its own and does not continue the one before."""
+    pieces = JOINT.split(line.raw)
+    found = [(joint, raw, _bare(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
+    found = _with_tags([one for one in found if one[2]])
+    items = [item for _, _, item in found]
+    verbs = [not VERBS.isdisjoint(item.keys[:1]) for item in items]
+    has_commas = any("," in joint for joint, _, _ in found[1:])
+    is_verb_for_all = (
+        bool(verbs) and verbs[0] and not any(verbs[1:]) and PREPOSITIONS.union(["to"]).isdisjoint(items[0].keys)
+    )
+    if len(items) > 2 and is_verb_for_all and has_commas and _are_nouns(items[1:]):
+        verb = items[0].raw.split()[0]  # "buy milk, eggs and bread"
+        return [items[0], *(line.with_raw(f"{verb} {noun.raw}") for noun in items[1:])]
+    are_nouns = _are_nouns(items, longest=3 if has_commas else 2)
+    titles: list[str] = []
+    for (joint, raw, _), is_verb in zip(found, verbs, strict=True):
+        if not titles or is_verb or (not verbs[0] and (are_nouns or "," in joint)):
+            titles.append(raw)
+        else:
+            titles[-1] += joint + raw
+    return [bare for title in titles if (bare := _bare(line, title)).plain()]
+
+
+def _with_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:
+    """Puts what is only a date, a priority or a label to the piece before it: "call mum at 8, high priority".
+
+    At the start it goes to the piece after it: "every Monday, water the plants".
+    """
+    pieces: list[tuple[str, str, Text]] = []
+    if len(found) > 1 and _is_tag(found[0][2]):
+        (_, first, text), (joint, raw, _), *rest = found
+        found = [("", f"{first}{joint}{raw}", text.with_raw(f"{text.raw}{joint}{raw}")), *rest]
+    for joint, raw, text in found:
+        if pieces and "\n" not in joint and _is_tag(text):
+            before_joint, before, whole = pieces.pop()
+            pieces.append((before_joint, before + joint + raw, whole.with_raw(f"{whole.raw}{joint}{raw}")))
+        else:
+            pieces.append((joint, raw, text))
+    return pieces
+
+
+def _is_tag(text: Text) -> bool:
+    return slots.read_task(text.with_raw(f"x, {text.raw}")).title == "x"
+
+
+def _bare(line: Text, raw: str) -> Text:
+    """Without bullets and a leading "then"."""
+    return _BEFORE_ITEM.without_leading(line.with_raw(slots.without_bullet(raw)))
+
+
+def _are_nouns(items: list[Text], longest: int = 3) -> bool:
+    """Whether all are short enough for items of a list, and none says more of one."""
+    return all(len(words := tokens(item.raw)) <= longest and not PREPOSITIONS.intersection(words) for item in items)

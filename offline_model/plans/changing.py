@@ -1,0 +1,213 @@
+"""Plans that change, complete, delete and restore tasks, and undo that."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from offline_model import replies
+from offline_model.conversation import ListedTask, ToolResult, Turn
+from offline_model.language import slots
+from offline_model.language.text import Text
+from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, call_for
+from offline_model.plans.lookup import FIRST_DONE, find_target, find_tasks, read_list, search
+from offline_model.plans.questions import tasks_named
+
+_BARE_HOUR = re.compile(r"(?:at )?\d\d?")
+_CLOCK = re.compile(r"\d\d:\d\d")
+_ASKED_TO_COMPLETE = re.compile(re.escape(replies.SAY_YES_TO_COMPLETE).replace(r"\{id\}", r"(\d{1,18})") + r"\Z")
+_NOT_CARRIED_OUT = ("The coder ", "This call ", "The call ", "The outcome ")  # how outputs of a failed call begin
+
+
+def say(intent: Intent, context: Context) -> Steps:
+    yield from ()
+    return intent.answer
+
+
+def update(field: str = "", **fixed: Any) -> Plan:
+    """The plan that gives tasks these fields or, without any, those that stand in the template's other slot."""
+
+    def plan(intent: Intent, context: Context) -> Steps:
+        """Each reading is a name and a value: "go to work to go home" can be divided in two places."""
+        values = {
+            phrase: next(((slot, text) for slot, text in reading.items() if slot not in slots.NAMING), ("", None))
+            for phrase, reading in zip(intent.phrases, intent.readings, strict=True)
+        }
+        found = yield from find_target(intent, context)
+        if found.missing:
+            return "\n\n".join([*([replies.NONE_CHANGED] if found.ids else []), *found.not_found()])
+        slot, text = values[found.name]
+        fields = dict(fixed) if text is None else _fields(field, slot, text, found.tasks)
+        results = yield call_for("update_task", found.ids, **fields)
+        return replies.report(intent.answer, results, value=text.plain() if text else "")
+
+    return plan
+
+
+def _fields(field: str, slot: str, text: Text, tasks: Sequence[ListedTask]) -> dict[str, Any]:
+    if slot not in slots.VALUES:
+        value = text.plain()
+        return {field: value.casefold() if field == "priority" else [value] if field.endswith("labels") else value}
+    fields = slots.VALUES[slot](text) or {}
+    names_day = "BY" in fields.get("repeat", "") or " start" in text.raw
+    if "repeat" in fields and not names_day and all(task.due for task in tasks):
+        del fields["due"]  # "every 3 weeks" names no day
+    return _with_nearest_hour(fields, text, tasks)
+
+
+def _with_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ListedTask]) -> dict[str, str]:
+    """Of "7" the morning or the evening, whichever is nearer to when the tasks are due now."""
+    due = fields.get("due", "")
+    times = [task.due[-5:] for task in tasks if task.due and ":" in task.due]
+    if not times or not _BARE_HOUR.fullmatch(text.raw.strip(" ?!.,")) or not _CLOCK.fullmatch(due):
+        return fields
+    hour, now = int(due[:2]) % 12, int(times[0][:2])
+    return {**fields, "due": f"{min((hour, hour + 12), key=lambda at: abs(at - now)):02}:{due[3:]}"}
+
+
+def correct_last(intent: Intent, context: Context) -> Steps:
+    """Gives the tasks that the last answer added or changed another date: "no, I meant Wednesday"."""
+    results = [result for step in (context.earlier[-1].steps if context.earlier else []) for result in step]
+    tasks = [task for one in results if one.tool in ("add_task", "update_task") for task in one.page.tasks]
+    if not tasks:
+        return replies.NO_SUBJECT
+    fields = _with_nearest_hour(slots.read_correction(intent.text) or {}, intent.text, tasks)
+    return replies.report(intent.answer, (yield call_for("update_task", [task.id for task in tasks], **fields)))
+
+
+def or_add(plan: Plan, title: str) -> Plan:
+    """The plan for a task of that title or, if there is none, an addition: "schedule call mum for Saturday"."""
+
+    def with_addition(intent: Intent, context: Context) -> Steps:
+        reading = intent.readings[0]
+        phrase = reading["task"].plain()
+        if tasks_named(phrase, (yield from search([phrase], "pending"))[phrase].items):
+            return (yield from plan(intent, context))
+        date = slots.read_date(reading["date"]) or {} if "date" in reading else {}
+        new = title.format(**{slot: text.plain() for slot, text in reading.items()})
+        return replies.report(replies.ADDED, (yield (PlannedCall("add_task", {"title": new, **date}),)))
+
+    return with_addition
+
+
+def complete(intent: Intent, context: Context) -> Steps:
+    """A task that is not among the open ones may be done already, or no task at all."""
+    found = yield from find_target(intent, context)
+    done = [task for task in found.tasks if task.status == "completed"]
+    ids = [id for id in found.ids if id not in {task.id for task in done}]
+    parts = [replies.already(done)]
+    if ids:
+        parts.append(replies.report(intent.answer, (yield call_for("complete_task", ids))))
+    return "\n\n".join(filter(None, [*parts, *found.not_found("open task")]))
+
+
+def reopen(intent: Intent, context: Context) -> Steps:
+    """One that is done before one that is not."""
+    found = yield from find_tasks(intent.phrases[:1], context, statuses=FIRST_DONE, is_deed=intent.is_deed)
+    still_open = [task for task in found.tasks if task.status != "completed"]
+    ids = [id for id in found.ids if id not in {task.id for task in still_open}]
+    parts = [replies.already(still_open, "Still open")]
+    if ids:
+        parts.append(replies.report(intent.answer, (yield call_for("update_task", ids, status="pending"))))
+    return "\n\n".join(filter(None, [*parts, *found.not_found()]))
+
+
+def delete(intent: Intent, context: Context) -> Steps:
+    """A group is shown first: whoever agrees deletes exactly those."""
+    found = yield from find_target(intent, context)
+    if found.missing:
+        return " ".join([*([replies.NONE_DELETED] if found.ids else []), *found.not_found()])
+    if found.group:
+        return replies.ask_to_delete(found.group)
+    return replies.report(intent.answer, (yield call_for("delete_task", found.ids)))
+
+
+def delete_done(intent: Intent, context: Context) -> Steps:
+    tasks = yield from read_list({"status": "completed"})
+    return replies.ask_to_delete(tasks, "done ") if tasks.items else replies.NOTHING["completed"]
+
+
+def agree(intent: Intent, context: Context) -> Steps:
+    """Completes or deletes what the last answer asked about: exactly the tasks that it named."""
+    if asked := _ASKED_TO_COMPLETE.search(context.last_answer):
+        return replies.report(replies.COMPLETED, (yield call_for("complete_task", [int(asked[1])])))
+    if not context.last_answer.endswith(replies.SAY_YES):
+        return intent.answer
+    ids = [task.id for step in context.earlier[-1].steps for result in step for task in result.page.tasks]
+    return replies.report(replies.DELETED_ALL, (yield call_for("delete_task", ids))) if ids else intent.answer
+
+
+def disagree(intent: Intent, context: Context) -> Steps:
+    yield from ()
+    is_asked = context.last_answer.endswith(replies.SAY_YES) or _ASKED_TO_COMPLETE.search(context.last_answer)
+    return replies.LEFT_ALONE if is_asked else intent.answer
+
+
+def undo(intent: Intent, context: Context) -> Steps:
+    """Undoes the last answer that changed tasks, as its calls and their results show."""
+    tools, ids = _last_changed(context)
+    if not ids:
+        return replies.NOTHING_TO_UNDO
+    results = yield call_for("update_task", ids, undo=True)
+    tool = tools.pop() if len(tools) == 1 else ""
+    return replies.report(replies.UNDONE.get(tool, replies.UNDONE["update_task"]), results)
+
+
+def undo_tasks(*statuses: str) -> Plan:
+    """The plan that undoes the last change of tasks that are named; of deleted ones, that restores them."""
+
+    def plan(intent: Intent, context: Context) -> Steps:
+        found = yield from find_tasks(intent.phrases[:1], context, statuses=statuses)
+        if found.missing:
+            return "\n\n".join(found.not_found("deleted task" if statuses == ("deleted",) else "task"))
+        return replies.report(intent.answer, (yield call_for("update_task", found.ids, undo=True)))
+
+    return plan
+
+
+def restore_last(intent: Intent, context: Context) -> Steps:
+    """What was deleted last: in this conversation all of the answer, else the one task."""
+    tools, ids = _last_changed(context)
+    if tools != {"delete_task"}:
+        tasks = yield from read_list({"status": "deleted"}, limit=1, most=1)
+        ids = [task.id for task in tasks.items]
+    if not ids:
+        return replies.NOTHING_DELETED
+    return replies.report(intent.answer, (yield call_for("update_task", ids, undo=True)))
+
+
+def _last_changed(context: Context) -> tuple[set[str], list[int]]:
+    """The tools and the tasks of the last answer that changed some and is not undone yet."""
+    undone = 0
+    for turn in reversed(context.earlier):
+        results = _changes(turn)
+        ids = [task.id for result in results for task in result.page.tasks]
+        if any(result.arguments.get("undo") for result in results):
+            undone += 1
+        elif ids and not undone:
+            return {result.tool for result in results}, ids
+        elif ids:
+            undone -= 1
+    return set(), []
+
+
+def _changes(turn: Turn) -> list[ToolResult]:
+    return [result for step in turn.steps for result in step if result.tool in replies.BY_TOOL and not result.error]
+
+
+def carry_out(intent: Intent, context: Context) -> Steps:
+    """An agent gets one task with its description; then the user is asked whether it is done."""
+    found = yield from find_tasks(intent.phrases[:1], context)
+    ids = list(dict.fromkeys(found.ids))
+    if found.missing or len(ids) != 1:
+        return " ".join(found.not_found()) or replies.ONE_AT_A_TIME
+    tasks = found.tasks or (yield from read_list({"status": "all"})).items
+    task = next((task for task in tasks if task.id == ids[0]), None)
+    if task is None:
+        raise Stop(replies.MISSING.format(kind="task", phrase=found.name))
+    assignment = f"{task.title}\n\n{task.description}" if task.description else task.title
+    (result,) = yield (PlannedCall("do_with_coder", {"task": assignment, "task_id": task.id}),)
+    if replies.is_rejected(result.error):
+        return replies.NOT_DONE
+    if result.error.startswith(_NOT_CARRIED_OUT):
+        return result.error
+    return f"{result.error}\n\n{replies.SAY_YES_TO_COMPLETE.format(id=task.id)}"

@@ -1,0 +1,120 @@
+"""Plans that show lists, or tasks that are looked for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from offline_model import replies
+from offline_model.conversation import ListedTask
+from offline_model.language import slots, words
+from offline_model.language.text import Text
+from offline_model.plans import Context, Intent, Plan, Steps
+from offline_model.plans.lookup import PAGE, known_ids, members, read_list, search
+from offline_model.plans.questions import WhichTask, tasks_named
+
+_MOST_SHOWN = 2 * PAGE
+"""As many tasks as a card holds."""
+_MOST_SUGGESTED = 5
+_KINDS = {"pending": "open ", "completed": "completed ", "deleted": "deleted "}
+
+
+def show(where: str = "", **filters: str) -> Plan:
+    """The plan that shows the tasks of a filter, such as those without a date; by default what the words ask for."""
+
+    def plan(intent: Intent, context: Context) -> Steps:
+        return _show_list(filters or {"status": _status(set(intent.text.keys))}, where)
+
+    return plan
+
+
+def show_rest(intent: Intent, context: Context) -> Steps:
+    """The next page of the last list, if its answer said that there is more."""
+    turn = next((turn for turn in reversed(context.earlier) if turn.made), None)
+    last = turn.steps[-1][-1] if turn and replies.MORE in turn.answer else None
+    if last is None or not last.page.next_cursor:
+        yield from ()
+        return intent.answer
+    arguments = {"status": "all", **last.arguments, "cursor": last.page.next_cursor}
+    return (yield from _show_list(arguments, is_next=True))
+
+
+def _show_list(arguments: Mapping[str, Any], where: str = "", *, is_next: bool = False) -> Steps:
+    tasks = yield from read_list(arguments, most=_MOST_SHOWN)
+    status = arguments["status"]
+    if tasks.items:
+        return replies.count_list(tasks, _KINDS.get(status, ""), where, is_next=is_next)
+    return f"You have no tasks{where}." if where else replies.NOTHING.get(status, "Your list is empty.")
+
+
+def _status(keys: set[str]) -> str:
+    """Which tasks a question is about, all of whose words are about the list."""
+    is_open, is_done = keys & words.OPEN_WORDS, keys & words.DONE_WORDS
+    if is_open or is_done:
+        is_both = is_open and is_done and keys & {"and", "or", "both"}
+        return "all" if is_both else "pending" if is_open or keys & words.DUE_WORDS else "completed"
+    return "all" if keys & words.WHOLE_LIST - words.LIST_NOUNS else "pending"
+
+
+def show_due(due: str = "") -> Plan:
+    """The plan that shows the open tasks on some days, or those that are `due`."""
+
+    def plan(intent: Intent, context: Context) -> Steps:
+        if due:
+            tasks = yield from read_list({"status": "pending", "due": due, "order": "due"}, most=_MOST_SHOWN)
+            return (
+                replies.count_today(tasks) if due == "..today" else replies.count_due(tasks, due.replace("any", "due"))
+            )
+        days = slots.days_at_end(intent.text) or intent.text
+        span = slots.read_days(days) or "today"
+        tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
+        return replies.count_due(tasks, f"due {days.plain().removeprefix('due ')}{replies.range_of(span, tasks.now)}")
+
+    return plan
+
+
+def show_done(intent: Intent, context: Context) -> Steps:
+    days = slots.days_at_end(intent.text) or intent.text
+    span = slots.read_past_days(days) or "today"
+    tasks = yield from read_list({"status": "completed", "done": span}, most=_MOST_SHOWN)
+    return replies.count_done(tasks, f"{days.plain()}{replies.range_of(span, tasks.now)}")
+
+
+def show_first(intent: Intent, context: Context) -> Steps:
+    tasks = yield from read_list(
+        {"status": "pending", "order": "priority"}, limit=_MOST_SUGGESTED, most=_MOST_SUGGESTED
+    )
+    return replies.suggest_first(tasks) if tasks.items else replies.NOTHING["pending"]
+
+
+def show_label(intent: Intent, context: Context) -> Steps:
+    """The open tasks with a label, or what has that word where none has the label."""
+    label = intent.text.plain()
+    if len(label) <= slots.LONGEST_LABEL:
+        tasks = yield from read_list({"status": "pending", "label": label}, most=_MOST_SHOWN)
+        if tasks.items:
+            return replies.count_list(tasks, "open ", f' with the label "{label}"')
+    return (yield from find(intent, context))
+
+
+def show_group(intent: Intent, context: Context) -> Steps:
+    return replies.count_list((yield from members(intent.text)), "open ")
+
+
+def find(intent: Intent, context: Context) -> Steps:
+    phrase = _searched(intent.text)
+    missing = replies.MISSING.format(kind="task", phrase=phrase)
+    if numbers := known_ids(phrase, context):
+        tasks = yield from read_list({"status": "all"})
+        found = [task for task in tasks.items if task.id in numbers]
+        return replies.list_found(phrase, found, tasks.now) if found else missing
+    tasks = (yield from search([phrase], "all", is_deed=intent.is_deed))[phrase]
+    found = tasks.having(phrase) or tasks_named(phrase, tasks.items, is_deed=intent.is_deed) or tasks.items
+    if not found and (similar := tasks.similar(phrase, is_deed=intent.is_deed)):
+        options = [ListedTask(id=task.id, title=task.title) for task in similar]
+        return str(WhichTask(phrase, options, is_guess=True))
+    return replies.list_found(phrase, found, tasks.now) if found else missing
+
+
+def _searched(text: Text) -> str:
+    """Without the words around it that ask for it: "show all work items"."""
+    named = [at for at, key in enumerate(text.keys) if key not in words.LIST_WORDS] or [0, len(text.keys) - 1]
+    return text.part(named[0], named[-1] + 1).plain()

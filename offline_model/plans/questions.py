@@ -1,0 +1,106 @@
+"""Which task of several a phrase means: titles compared with it, the question, and how its answer is understood."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from offline_model.conversation import ListedTask
+from offline_model.language import words
+from offline_model.language.text import Template, Text
+from offline_model.plans import Stop
+from offline_model.replies import one_line
+
+_ASKS = 'Which task do you mean by "'
+_GUESSES = 'I could not find "'
+_GUESS = re.compile(r'(.*)"\. Did you mean "(.*)" \(([0-9]{1,18})\)\?')
+_DONE = " (done)"
+_OPTION = re.compile(r"- \*\*([0-9]{1,18})\*\* (.*)")
+_POSITIONS = {word: at for at, word in enumerate(words.ORDINALS)} | {"former": 0, "last": -1, "latter": -1}
+_POSITIONS |= {f"{at + 1}{ending}": at for at in range(20) for ending in ("st", "nd", "rd", "th")}
+_POLITE, _PLEASE = Template("please|i mean|the one with|the one|task"), Template("please")
+_NEITHER = Template("(never mind|nevermind|cancel|stop|forget it|nothing|none|neither|no|nope) [of <them>]")
+_ALL = Template("(both|all) [of <them>]|all (two|three|four|five)|the two")
+_YES = Template(
+    "(yes|yep|yeah|y|sure|ok|okay|right|correct|exactly|that one|that's (it|right)) [it is|i did|i do|please]"
+)
+_MOST_OPTIONS = 20
+_LONGEST_ANSWER = 400
+
+
+def tasks_named(phrase: str, tasks: Sequence[ListedTask], *, is_deed: bool = False) -> list[ListedTask]:
+    """Returns those whose titles equal the phrase, else those of the same words, else those that have all its words.
+
+    The verb of a deed such as "bought the milk" need not be in the title: it means "milk" too, but not "sell milk".
+    """
+    tokens, wanted = words.tokens(phrase), words.meaning(phrase)
+    equal = [task for task in tasks if tokens and words.tokens(task.title) == tokens]
+    alike = [task for task in tasks if wanted and words.meaning(task.title) == wanted]
+    found = equal or alike or [task for task in tasks if wanted and wanted <= words.meaning(task.title)]
+    if found or not is_deed:
+        return found
+    is_any = tokens[0] in ("did", "done", "got", "finished", "completed")
+    found = tasks_named(" ".join(tokens[1:]), tasks)
+    return [task for task in found if is_any or words.tokens(task.title)[0] not in words.VERBS]
+
+
+@dataclass(frozen=True)
+class WhichTask:
+    """The question which of the options a phrase means; it `is_guess` if their titles are only similar."""
+
+    phrase: str
+    options: Sequence[ListedTask]
+    is_guess: bool = False
+
+    @classmethod
+    def last_in(cls, text: str) -> "WhichTask | None":
+        if guess := _GUESS.fullmatch(f"\n{text}".rpartition(f"\n{_GUESSES}")[2].strip("\n")):
+            return cls(guess[1], [ListedTask(id=int(guess[3]), title=guess[2])], is_guess=True)
+        _, asked, rest = f"\n{text}".rpartition(f"\n{_ASKS}")
+        phrase, *lines = rest.split("\n")
+        found = [match for line in lines if (match := _OPTION.fullmatch(line))]
+        options = [ListedTask(id=int(match[1]), title=match[2].removesuffix(_DONE)) for match in found]
+        return cls(phrase.removesuffix('"?'), options) if asked and options else None
+
+    def __str__(self) -> str:
+        phrase, first = one_line(self.phrase), self.options[0]
+        if self.is_guess and len(self.options) == 1:
+            return f'{_GUESSES}{phrase}". Did you mean "{one_line(first.title)}" ({first.id})?'
+        lines = [
+            f"- **{task.id}** {one_line(task.title)}{_DONE if task.status == 'completed' else ''}"
+            for task in self.options[:_MOST_OPTIONS]
+        ]
+        is_cut = len(self.options) > _MOST_OPTIONS
+        more = f"These are the first {_MOST_OPTIONS} of {len(self.options)}:\n\n" if is_cut else ""
+        not_found = f'{_GUESSES}{phrase}".\n\n' if self.is_guess else ""
+        return f'{not_found}{_ASKS}{phrase}"?\n\n' + more + "\n".join(lines)
+
+    def answer(self, text: str) -> tuple[int, ...] | None:
+        """The numbers chosen; empty if it is none of them, None if the text is no answer."""
+        if len(text) > _LONGEST_ANSWER:
+            return None
+        reply = _PLEASE.without_trailing(_POLITE.without_leading(Text.of_message(text)))
+        text = reply.raw.strip(" .!?")
+        ids = tuple(task.id for task in self.options)
+        if _NEITHER.matches(reply):
+            return ()
+        if (_YES if len(ids) == 1 else _ALL).matches(reply):
+            return ids
+        if numbers := words.numbers_in(text):
+            at = {id: id for id in ids} if set(numbers) <= set(ids) else dict(enumerate(ids, 1))
+            return tuple(at[number] for number in numbers) if set(numbers) <= at.keys() else None
+        found = self.at_position(text) or tuple(task.id for task in tasks_named(text, self.options))
+        return found if len(found) == 1 else None
+
+    def at_position(self, text: str) -> tuple[int, ...]:
+        """The option that "the second" means, if the text is such."""
+        tokens = [word for word in words.tokens(text) if word not in ("the", "one", "task", "option", "number")]
+        at = _POSITIONS.get(tokens[0]) if len(tokens) == 1 else None
+        return () if at is None or at >= len(self.options) else (self.options[at].id,)
+
+
+def one_of(phrase: str, found: Sequence[ListedTask]) -> ListedTask:
+    """The one task found, of one that was done again and again the last; else the plan ends with the question which."""
+    is_same = len({(task.title.casefold(), task.status) for task in found}) == 1 and found[0].status == "completed"
+    if len(found) > 1 and not is_same:
+        raise Stop(str(WhichTask(phrase, found)))
+    return max(found, key=lambda task: task.completed_at or "")

@@ -1,1 +1,0 @@
-"""What is known of English, and of the language of patterns."""
