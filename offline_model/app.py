@@ -11,18 +11,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from english import DateOrder
-from offline_model import model
-from offline_model.protocol import (
-    MODEL,
-    Completion,
-    CompletionCall,
-    CompletionRequest,
-    RequestError,
-    error_response,
-    parse_request,
-    tokens_of,
-    usage_of,
-)
+from offline_model import model, protocol
+from offline_model.protocol import Completion, CompletionCall, CompletionRequest, RequestError
 from offline_model.settings import Settings
 
 _SHORT_BYTES = 32 * 1024
@@ -39,8 +29,8 @@ def create_app(settings: Settings, order: DateOrder | None = None) -> Starlette:
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
     ]
     handlers: dict[Any, Any] = {
-        RequestError: lambda _, error: error_response(*error.args),
-        HTTPException: lambda _, error: error_response(error.status_code, f"{error.detail}."),
+        RequestError: lambda _, error: protocol.error_response(*error.args),
+        HTTPException: lambda _, error: protocol.error_response(error.status_code, f"{error.detail}."),
         ClientDisconnect: lambda _, error: Response(),
     }
     return Starlette(routes=routes, exception_handlers=handlers)
@@ -56,7 +46,7 @@ class Endpoint:
         return JSONResponse({"status": "ok"})
 
     async def models(self, request: Request) -> Response:
-        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "offline"}
+        model = {"id": protocol.MODEL, "object": "model", "created": 0, "owned_by": "offline"}
         return JSONResponse({"object": "list", "data": [model]})
 
     async def chat_completions(self, request: Request) -> Response:
@@ -66,7 +56,7 @@ class Endpoint:
         return await asyncio.get_running_loop().run_in_executor(self._long_ones, self._answer, raw)
 
     def _answer(self, raw: bytes) -> Response:
-        chat = parse_request(raw)
+        chat = protocol.parse_request(raw)
         completion = by_rules(chat, self._order)
         if not chat.stream:
             return JSONResponse(completion.as_object())
@@ -81,12 +71,12 @@ class Endpoint:
 
 def by_rules(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:
     reply = model.reply_to(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
-    text = "".join(tokens_of(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
+    text = "".join(protocol.tokens_of(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
     calls = [CompletionCall(call.name, json.dumps(call.arguments)) for call in reply.calls]
     return Completion(
         model=chat.model,
         text=text,
         calls=calls,
         finish_reason="tool_calls" if calls else "stop" if text == reply.text else "length",
-        usage=usage_of(chat.characters, text, calls) if chat.include_usage else None,
+        usage=protocol.usage_of(chat.characters, text, calls) if chat.include_usage else None,
     )

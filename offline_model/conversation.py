@@ -88,6 +88,11 @@ class Turn:
         now = f"{self.now:%a %Y-%m-%d %H:%M}" if self.now else ""
         return [tuple(_result(call, texts.get(call.id, ""), now) for call in calls) for calls, texts in self.made]
 
+    @property
+    def task_ids(self) -> list[int]:
+        """The tasks that its calls listed or changed."""
+        return list(dict.fromkeys(task.id for step in self.steps for one in step for task in one.page.tasks))
+
 
 def turns_of(messages: Sequence[ChatMessage]) -> list[Turn]:
     turns = [Turn("")]

@@ -15,7 +15,7 @@ from offline_model.language.text import Template, Text
 from offline_model.plans import Intent, Kind, Plan, changing, listing
 from offline_model.plans.adding import add
 from offline_model.plans.changing import complete, delete, reopen, say, update
-from offline_model.plans.listing import find, show, show_due, show_first, show_label
+from offline_model.plans.listing import find, show, show_due, show_first, show_group
 from offline_model.replies import ADDED, CHANGED, COMPLETED, DELETED, NO_QUESTION, RENAMED, REOPENED
 
 
@@ -35,6 +35,9 @@ _date, _no_date, _no_repeat = update(), update(due="none"), update(repeat="none"
 _high, _priority = update(priority="high"), "Changed {count} to high priority."
 _title, _description, _no_description = update("title"), update("description"), update(description="none")
 _important = show(" with high priority", status="pending", priority="high", order="due")
+_overdue = show(" overdue", status="pending", due="overdue", order="due")
+_today = show(" due today or overdue", status="pending", due="..today", order="due")
+_dated = show(" with a date", status="pending", due="any", order="due")
 _undated = show(" without a date", status="pending", due="none")
 
 ROWS = (
@@ -77,9 +80,9 @@ ROWS = (
     R("schedule {task} (for|on|at|by) {date}", changing.or_add(_date, "{task}"), CHANGED),
     R("replace {task} with {value}", changing.or_add(_title, "replace {task} with {value}"), RENAMED),
     # Lists.
-    R(f"{_SHOW} {{list_of_today}}", show_due("..today")),
-    R(f"{_SHOW_WHAT_IS} on today", show_due("..today")),
-    R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", show_due("..today")),
+    R(f"{_SHOW} {{list_of_today}}", _today),
+    R(f"{_SHOW_WHAT_IS} on today", _today),
+    R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", _today),
     R("(<show>|<ask>|<am_i>) {list}", show()),
     R("{bare_list}", show()),
     R("[<show>|ask for] [me] [the|and] <more> [of (it|them|<our_list>)]", listing.show_rest, replies.NO_MORE),
@@ -88,23 +91,23 @@ ROWS = (
     R("(where|what) (do|should|can|shall) (i|we) (start|begin) [with]", show_first),
     R("what ('s|is) [the|my] (most (important|urgent)|top|first) [<noun>|thing|priority] [now|today]", show_first),
     R("what ((should|shall|do) i do (next|now)|('s|is) (next|up next|up))", show_first),
-    R(f"({_SHOW_WHAT_IS} overdue [<noun>|now|already|yet]|{_SHOW_MY} overdue <things>)", show_due("overdue")),
-    R("what (did|have) (i|we) (miss|missed|forget|forgot|forgotten)", show_due("overdue")),
-    R(f"{_SHOW_WHAT_IS} due [next|now|soon]", show_due("any")),
-    R(f"{_SHOW_WHAT_IS} (due|on) {{days}}", show_due()),
-    R(f"{_SHOW} {{list_on_days}}", show_due()),
-    R("[[and] (what|how) about] {days}", show_due()),
+    R(f"({_SHOW_WHAT_IS} overdue [<noun>|now|already|yet]|{_SHOW_MY} overdue <things>)", _overdue),
+    R("what (did|have) (i|we) (miss|missed|forget|forgot|forgotten)", _overdue),
+    R(f"{_SHOW_WHAT_IS} due [next|now|soon]", _dated),
+    R(f"{_SHOW_WHAT_IS} (due|on) {{days}}", show_due),
+    R(f"{_SHOW} {{list_on_days}}", show_due),
+    R("[[and] (what|how) about] {days}", show_due),
     R(f"{_SHOW} {{done_on_days}}", listing.show_done),
     R(f"({_SHOW_MY} <important> [<things>]|{_SHOW_WHAT_IS} <important>)", _important),
     R(f"{_SHOW_MY} <things> (without|with no|that have no) [a] (<due_date>|date)", _undated),
     R("(what|which <things>) (has|have) no (<due_date>|date)", _undated),
     R("(<show>|<ask>) [me] [is|did] [i|my|the|all] [just] (delete|deleted) [<things>]", show(status="deleted")),
-    R("(<show>|<ask>) [me] [all] [my|the] [<things>] [with] [the] (label|tag) {label}", show_label),
-    R("(<show>|<ask>) [me] [all] [my|the] <things> (labelled|labeled|tagged) [with|as] {label}", show_label),
-    R("(my|all|the) {search} <list_noun>", show_label),
-    R("<show_list> [all] [my|the|our] {search} <list_noun> [do i have|are there]", show_label),
-    R("<ask_list> [left|still|open|there] [on] (my|the|our) {search} <list_noun>", show_label),
-    R("(<show>|<ask>) [me] {group}", listing.show_group),
+    R("(<show>|<ask>) [me] [all] [my|the] [<things>] [with] [the] (label|tag) {label}", show_group),
+    R("(<show>|<ask>) [me] [all] [my|the] <things> (labelled|labeled|tagged) [with|as] {label}", show_group),
+    R("(my|all|the) {search} <list_noun>", show_group),
+    R("<show_list> [all] [my|the|our] {search} <list_noun> [do i have|are there]", show_group),
+    R("<ask_list> [left|still|open|there] [on] (my|the|our) {search} <list_noun>", show_group),
+    R("(<show>|<ask>) [me] {group}", show_group),
     R("(sort|order) [my|the|all] [<things>] by {rest}", say, replies.NO_SORTING),
     # Single tasks.
     R("[<what>|give|tell|read] [me] [the|any|some] <about_task> (of|on|for|about) {search}", find),
@@ -200,7 +203,7 @@ ROWS = (
     R("take {task} (off|from) <our_list>", delete, DELETED),
     R("(cancel|forget [about]|clear) {task} <noun>", delete, DELETED),
     R("(cancel|forget [about]|clear) {numbers}", delete, DELETED),
-    R("(<delete>|<clear>) {group}", delete),
+    R("(<delete>|<clear>) {group}", delete, DELETED),
     R("(<delete>|<clear>) [all|everything|all of] [my|the] [i have|<that_is>] <done> [<things>]", changing.delete_done),
     R("clear [my|the] ([to-do|task] list|everything|all|tasks|completed|done) {rest}", say, replies.NO_BULK),
     R("cancel {rest}", say, replies.CANCEL),

@@ -13,7 +13,7 @@ from offline_model.conversation import ToolResult, Turn, turns_of
 from offline_model.intents import TABLE
 from offline_model.language import slots
 from offline_model.language.text import Template, Text, parts_of
-from offline_model.language.words import is_surely_foreign, may_be_task, means_selected, pointed_at
+from offline_model.language.words import is_surely_foreign, may_be_task, pointed_at
 from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
 from offline_model.plans.adding import add
 from offline_model.plans.changing import delete, say
@@ -41,19 +41,14 @@ _WOULD_LIKE = Template("<would_like>")
 _TRAILING = Template("please|pls|plz|thanks|thank you|thx|ty|for me|:")
 _AND = Template("(and|then|and then|but) [please|also|then]")
 _COMMAND = Template("(add|put|create|delete|remove|complete|finish|move|rename|mark|tick) [off]")
-_NEXT_COMMANDS = tuple(
-    (Template(template), words)
-    for template, words in (
-        ("(delete|remove|complete|finish|(tick|check) off|rename) [task|number] #|add|what ('s|is|do|else)", ()),
-        ("(show|list|tell) [me] (my|the|all|everything|what)", ()),
-        ("mark", ("done", "completed", "complete", "finished")),
-        ("(delete|remove|complete|finish) the", ("task",)),
-        ("move|reschedule|postpone|snooze|rename", ("to", "by", "until")),
-    )
-)
-"""What starts another request after "and", as it can hardly be part of a title; one of the words has to follow it."""
 _NEXT_AFTER_COMMAND = Template("delete|remove|complete")
 """What starts another request after one that begins with a command."""
+_NEXT_COMMAND = Template(
+    "(delete|remove|complete|finish|(tick|check) off|rename) [task|number] #|add|what ('s|is|do|else)"
+    "|(show|list|tell) [me] (my|the|all|everything|what)|mark ... (done|completed|complete|finished)"
+    "|(delete|remove|complete|finish) the ... task|(move|reschedule|postpone|snooze|rename) ... (to|by|until)"
+)
+"""What starts another request after "and" or a comma, as it can hardly be part of a title."""
 
 
 @dataclass(frozen=True)
@@ -144,10 +139,12 @@ def _understand(turns: list[Turn], order: DateOrder | None) -> tuple[Sequence[In
         intents = intents_of(turn.request, now=turn.now, order=order)
         if not intents and before.endswith(replies.NO_TITLE) and may_be_task(turn.request):
             intents = intents_of(f"add {turn.request}", now=turn.now, order=order)
-        if turn.selected:
-            intents = _choose_selected(intents, turn, chosen, order)
-        elif turn is turns[-1] and len(turns) > 1:
-            _choose_of_last(intents, turns[-2], chosen)
+        if turn.selected:  # "complete" alone is about them, too
+            options = (intents, intents_of(f"{turn.request} these", now=turn.now, order=order))
+            intents = next((one for one in options if _pointed(one, turn.selected, may_delete=True)), intents)
+            chosen = _pointed(intents, turn.selected, may_delete=True) | chosen
+        elif turn is turns[-1] and len(turns) > 1:  # to delete several tasks, they have to be named or selected
+            chosen = _pointed(intents, turns[-2].task_ids, may_delete=False) | chosen
         question = WhichTask.last_in(before)
         choice = question.answer(turn.request) if question else None
         if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
@@ -166,29 +163,14 @@ def _understand(turns: list[Turn], order: DateOrder | None) -> tuple[Sequence[In
     return intents[next(places, 0) if asked else 0 :], Context(chosen, turns[:-1])
 
 
-def _choose_selected(
-    intents: Sequence[Intent], turn: Turn, chosen: dict[str, tuple[int, ...]], order: DateOrder | None
-) -> Sequence[Intent]:
-    """Lets "these" be `chosen` to be the tasks that were selected; "complete" alone is about them, too."""
-    for understood in (intents, intents_of(f"{turn.request} these", now=turn.now, order=order)):
-        if pointing := [name for intent in understood for name in intent.phrases if means_selected(name)]:
-            for name in pointing:
-                chosen.setdefault(name, turn.selected)
-            return understood
-    return intents
-
-
-def _choose_of_last(intents: Sequence[Intent], last: Turn, chosen: dict[str, tuple[int, ...]]) -> None:
-    """Lets "them" and "the first two" be `chosen` of the tasks that the last answer showed or changed.
-
-    Several tasks are never deleted that way: "delete them" has to name them.
-    """
-    listed = list(dict.fromkeys(task.id for step in last.steps for result in step for task in result.page.tasks))
-    for intent in intents:
-        for name in intent.phrases:
-            ids = pointed_at(name, listed)
-            if ids and (len(ids) == 1 or intent.plan is not delete):
-                chosen.setdefault(name, ids)
+def _pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bool) -> dict[str, tuple[int, ...]]:
+    """Which of the listed tasks "them" and "the first two" mean."""
+    pointed = {name: (pointed_at(name, listed), intent.plan) for intent in intents for name in intent.phrases}
+    return {
+        name: ids
+        for name, (ids, plan) in pointed.items()
+        if ids and (may_delete or len(ids) == 1 or plan is not delete)
+    }
 
 
 def intents_of(request: str, *, now: datetime | None = None, order: DateOrder | None = None) -> tuple[Intent, ...]:
@@ -226,14 +208,13 @@ def _all_intents(texts: Iterable[Text]) -> list[Intent]:
 
 
 def _requests(text: Text) -> list[Text]:
-    """The requests that "and" joins."""
-    last = {key: at for at, key in enumerate(text.keys)}
+    """The requests that "and" or commas join."""
+    commas = [(at, at) for at in range(1, len(text.keys)) if "," in text.between(at)]
     parts: list[Text] = []
     start = 0
-    for first, end in _AND.places(text):
-        following = [words for template, words in _NEXT_COMMANDS if template.end_at(text, end)]
-        is_next = any(not words or any(last.get(word, 0) > end for word in words) for words in following)
-        is_next = is_next or bool(_COMMAND.end_at(text, start) and _NEXT_AFTER_COMMAND.end_at(text, end))
+    for first, end in sorted([*_AND.places(text), *commas]):
+        is_next = _NEXT_COMMAND.starts(text, end)
+        is_next = is_next or (_COMMAND.starts(text, start) and _NEXT_AFTER_COMMAND.starts(text, end))
         if is_next and first > start:
             parts.append(text.part(start, first))
             start = end

@@ -3,9 +3,8 @@
 import re
 from calendar import month_abbr
 from collections.abc import Sequence
-from typing import Protocol
 
-from offline_model.conversation import ListedTask, ToolResult
+from offline_model.conversation import ListedTask, TaskPage, ToolResult
 from offline_model.language.words import is_foreign, may_be_task
 
 ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
@@ -38,31 +37,22 @@ BYE = "Goodbye."
 ANSWER_IT = "Please choose one by its number, or say no."
 NO_QUESTION = 'There is nothing to confirm. Tell me what to do, or say "help".'
 NO_VERB = 'What should I do with it? Say, for example, "complete milk" or "delete milk".'
-FIRST_TIME = (
-    "I don't know when you last did it, so it is due today. After that, the next date counts from the day you "
-    "complete it."
-)
+FIRST_TIME = "I don't know when you last did it, so it is due today. The next date counts from the day you complete it."
 NOT_UNDERSTOOD = "I did not understand {words} as a date, so I left it in the title."
 OTHER_WEEKDAY = '"{words}" does not exist: {reason} I added nothing. Say which day you mean.'
 OTHER_CLOCK = "I only know the time in your own time zone, so I did nothing. Say the time as your own clock shows it."
 NO_REMINDER = "I can't send reminders yet."
 DATE_ONLY = "I can't send reminders yet; the due date is on your list."
 CALENDAR_REMINDS = (
-    "I can't send reminders yet, but a calendar app that subscribes to your calendar link reminds you of tasks with a "
-    "time."
+    "I can't send reminders yet; a calendar app that subscribes to your calendar link can remind you of timed tasks."
 )
-NO_BULK = (
-    'I can\'t do that to your whole list. Name the tasks by their titles, or a group such as "everything due today".'
-)
+NO_BULK = 'I can\'t do that to your whole list. Name the tasks, or a group such as "everything due today".'
 NO_SUBJECT = "Which task do you mean? Say words from its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
 NO_NEW_VALUE = 'Say which task you mean and what it should become, for example "rename milk to oat milk".'
 NO_NEW_DATE = 'Which task, and to which day? Say, for example, "move dentist to Friday" or "snooze dentist by a week".'
 NO_PRIORITY = 'Say which task and which priority, for example "make dentist high priority".'
-NO_SORTING = (
-    'I can\'t sort your list. Say "what is due this week?" to see tasks by date, or "what should I do first?" to see '
-    "them by priority."
-)
+NO_SORTING = 'I can\'t sort your list. Say "what is due this week?" or "what should I do first?" instead.'
 NO_LABEL = 'Say which label, for example "tag gym with health".'
 SAY_YES = 'Say "yes" to delete what is shown.'
 SAY_YES_TO_COMPLETE = 'Shall I complete task {id}? Say "yes" to complete it.'
@@ -75,13 +65,10 @@ CANCEL = 'Say "delete" and the title to delete a task, or "add cancel …" to ad
 LEFT_ALONE = "All right, I changed nothing."
 # As a list item: the page shows no task card below an answer whose list names no task.
 MISSING = 'I found no {kind} that matches "{phrase}". To see every task, say:\n\n- show all'
-NOT_ALL_READ = (
-    'Many tasks have such words, but I found none that matches "{phrase}". Say more of its title.\n\n- show all'
-)
 NOT_WITH_TOOLS = "I can't do that here, because the tool {tool} is not available."
 STOPPED = "I stopped after {steps} steps, the most that I take for one message. Tell me what is still to do."
 ADDED = "Added {count}."
-REMINDED = f"{ADDED}\n\n{NO_REMINDER}"
+REMINDED = "Added a reminder."  # never said: marks the intents for which the reply says that there are none
 CHANGED = "Changed {count}."
 RENAMED = "Renamed to {tasks}."
 PRIORITY = "Changed {count} to {value} priority."
@@ -102,36 +89,15 @@ UNDONE = {
 }
 NOTHING_TO_UNDO = "There is nothing to undo. I have changed nothing in this conversation."
 NOTHING_DELETED = "There is nothing to restore. You have deleted nothing in the last 30 days."
-NOTHING_TODAY = 'Nothing is due today. Say "show my tasks" to see all open tasks.'
-NOTHING = {
-    "pending": "You have no open tasks.",
-    "completed": "You have not completed any tasks yet.",
-    "deleted": "You have deleted nothing in the last 30 days.",
-}
 MORE = '; say "more" for the rest.'
 NO_MORE = 'There is nothing more to show. Say "show all" to see every task.'
 
 _MOST_FOUND = 50
 _MOST_NAMED = 10
 """So many tasks are named in an answer, others only counted."""
-_IN_WORDS = (
-    (re.compile(r"(?:call|use|look up the numbers with) list_tasks\b[^:;.]*"), 'say "show all"'),
-    (re.compile(r"\bCall list_tasks\b[^:;.]*"), 'Say "show all"'),
-    (re.compile(" from list_tasks"), ""),
-    (re.compile("task_id"), "the number"),
-)
 _TOOLS_DAY = re.compile(r"(\w{3}) (\d{4})-(0\d|1[0-2])-(\d\d)( \d\d:\d\d)?", re.ASCII)
 _CLAUSE = re.compile(r"(?<=[:;.]) ")
 _TOOL_WORD = re.compile(r"\b(?:[a-z]+_tasks?|[a-z]+_id|_meta|cursor|idempotency|limit)\b")
-
-
-class TaskLike(Protocol):
-    """A list: its tasks, how many there are on all pages, and whether there are more."""
-
-    items: Sequence[ListedTask]
-    cursor: str | None
-    total: int
-    now: str
 
 
 def not_understood(request: str) -> str:
@@ -142,58 +108,29 @@ def not_understood(request: str) -> str:
     return f"I did not understand that.{hint} {ABOUT}"
 
 
-def count_list(tasks: TaskLike, kind: str, where: str = "", *, is_next: bool = False) -> str:
+def count_tasks(page: TaskPage, kind: str, where: str = "", *, is_next: bool = False) -> str:
     """How many; the tasks themselves are shown as a card of the tool's result."""
-    number = len(tasks.items)
-    if tasks.cursor and not is_next:
-        counted = f"The first {number} of {_counted(max(tasks.total, number), kind)}"
+    number = len(page.tasks)
+    if not number:
+        return f"You have no {kind}tasks{where}."
+    if page.next_cursor and not is_next:
+        counted = f"The first {number} of {_counted(max(page.total, number), kind)}"
     else:
         counted = f"{'The next ' if is_next else ''}{_counted(number, kind)}"
-    return f"{counted}{where}{MORE if tasks.cursor else '.'}"
+    return f"{counted}{where}{MORE if page.next_cursor else '.'}"
 
 
-def count_due(tasks: TaskLike, when: str) -> str:
-    """Of tasks that are `when`: "overdue" or "due today"."""
-    number = max(tasks.total, len(tasks.items))
-    return f"{_counted(number)} {'is' if number == 1 else 'are'} {when}." if number else f"Nothing is {when}."
-
-
-def count_today(tasks: TaskLike) -> str:
-    """Of what is due up to today."""
-    late = sum(_is_overdue(task, tasks.now) for task in tasks.items)
-    counted = f"Today: {_counted(max(tasks.total, len(tasks.items)))}"
-    return f"{counted}{f', {late} overdue' if late else ''}." if tasks.items else NOTHING_TODAY
-
-
-def _is_overdue(task: ListedTask, now: str) -> bool:
-    """By the tools' dates, "Fri 2026-11-27 15:00" or without the time."""
-    day, _, clock = (task.due or "")[4:].partition(" ")
-    today, _, time = now[4:].partition(" ")
-    return bool(day) and (day < today or (day == today and "" < clock < time))
-
-
-def count_done(tasks: TaskLike, when: str) -> str:
-    number = max(tasks.total, len(tasks.items))
-    return f"You completed {_counted(number) if number else 'no task'} {when}."
-
-
-def ask_to_delete(tasks: TaskLike, kind: str = "") -> str:
-    number = len(tasks.items)
-    more = f", the first of {tasks.total}" if tasks.cursor else ""
-    return f"There {'is' if number == 1 else 'are'} {_counted(number, kind)}{more}. {SAY_YES}"
-
-
-def suggest_first(tasks: TaskLike) -> str:
-    task = tasks.items[0]
+def suggest_first(page: TaskPage) -> str:
+    task = page.tasks[0]
     priority = f"{task.priority} priority" if task.priority else ""
-    why = ", ".join(filter(None, [priority, _due(task, tasks.now)]))
-    others = " The next ones are listed below it." if len(tasks.items) > 1 else ""
+    why = ", ".join(filter(None, [priority, _due(task, page.now)]))
+    others = " The next ones are listed below it." if len(page.tasks) > 1 else ""
     return f'Start with "{one_line(task.title)}"{f" ({why})" if why else ""}.{others}'
 
 
 def range_of(days: str, now: str) -> str:
-    """The days of a range in the tools' words; empty for a word such as "overdue"."""
-    return f" ({' to '.join(_short(day, now) for day in days.split('..'))})" if days[:1].isupper() else ""
+    """The days of a range in the tools' words."""
+    return f" ({' to '.join(filter(None, (_short(day, now) for day in days.split('..'))))})"
 
 
 def list_found(phrase: str, tasks: Sequence[ListedTask], now: str) -> str:
@@ -283,11 +220,8 @@ def _counted(number: int, kind: str = "") -> str:
 
 
 def error_sentence(error: str) -> str:
-    """A tool's error without the names of tools and arguments, which users do not know."""
-    line = one_line(error)
-    for tools_words, user_words in _IN_WORDS:
-        line = tools_words.sub(user_words, line)
-    clauses = [clause for clause in _CLAUSE.split(line) if clause and not _TOOL_WORD.search(clause)]
+    """A tool's error without the clauses that name tools and arguments, which users do not know."""
+    clauses = [clause for clause in _CLAUSE.split(one_line(error)) if clause and not _TOOL_WORD.search(clause)]
     text = " ".join(clauses).rstrip(" ,:;")
     return f"{text[:1].upper()}{text[1:]}{'' if text[-1:] in '.!?' else '.'}" if text else "The tool rejected it."
 

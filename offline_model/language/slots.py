@@ -114,11 +114,6 @@ def days_at_end(text: Text) -> Text | None:
     return tail if is_about_list else None
 
 
-def _is_list_on_days(text: Text) -> object:
-    tail = days_at_end(text)
-    return tail and read_days(tail)
-
-
 def _is_done_on_days(text: Text) -> object:
     tail = days_at_end(text)
     is_past = tail and not words.DONE_WORDS.isdisjoint(text.keys[: len(text.keys) - len(tail.keys)])
@@ -183,12 +178,6 @@ def _is_subject(text: Text) -> bool:
     return no_subject.isdisjoint(text.keys[:1]) and (words.NEGATIONS | words.UNSURE).isdisjoint(text.keys)
 
 
-def _is_own_deed(text: Text) -> bool:
-    """Of "called mum", from "I called mum"."""
-    verb, *rest = text.keys or [""]
-    return bool(rest) and words.is_past(verb) and verb not in words.NOT_DEEDS
-
-
 def _is_duty(text: Text) -> bool:
     """Of "call mum", from "I should call mum", but not of "have called her"."""
     verb, following, *_ = [*text.keys, "", ""]
@@ -219,11 +208,10 @@ def _is_thing_at_time(text: Text) -> bool:
     return is_dated and is_thing and not is_for_model and words.may_be_task(text.raw)
 
 
-def _is_repeating(text: Text) -> bool:
+def _is_repeating(text: Text) -> object:
     """Of "change the filter every three months"."""
-    when = read_task(text).when
     is_chore = not (words.VERBS - words.CHANGING_VERBS).isdisjoint(text.keys[:1])
-    return is_chore and when is not None and when.repeat is not None
+    return is_chore and "repeat" in date_fields(read_task(text).when)
 
 
 def _has_time(text: Text) -> object:
@@ -232,7 +220,17 @@ def _has_time(text: Text) -> object:
     return reading.when or reading.unread
 
 
+VALUES: dict[str, Callable[[Text], Fields | None]] = {
+    "date": read_new_date,
+    "shift": read_earlier,
+    "new_date": read_correction,
+    "period": read_period,
+    "from_date_to_date": read_second_date,
+}
+"""What the text in a slot means as fields of a task; elsewhere it is the text itself."""
+
 SLOTS: dict[str, Callable[[Text], object]] = {
+    **VALUES,
     **dict.fromkeys(("title", "new", "task", "number", "rest"), bool),  # whatever there is
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
     "new_on_list": lambda text: split_list_name(text)[1] is not None,
@@ -242,14 +240,9 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,
     "list_of_today": _is_list_of_today,
-    "list_on_days": _is_list_on_days,
+    "list_on_days": lambda text: (tail := days_at_end(text)) and read_days(tail),
     "done_on_days": _is_done_on_days,
-    "shift": read_earlier,
-    "new_date": read_correction,
     "group": filters_of,
-    "date": read_new_date,
-    "period": read_period,
-    "from_date_to_date": read_second_date,
     "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
     "errand": is_errand,
     "new_repeating": _is_repeating,
@@ -260,7 +253,7 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "bare_list": _is_bare_list,
     **dict.fromkeys(("search", "search_of_deed"), lambda text: not words.LIST_WORDS.issuperset(text.keys)),
     "numbers": lambda text: words.numbers_in(text.plain()),
-    "own_deed": _is_own_deed,
+    "own_deed": lambda text: len(text.keys) > 1 and words.is_past(text.keys[0]) and text.keys[0] not in words.NOT_DEEDS,
     "deed": lambda text: len(text.keys) > 1 and words.is_known_past(text.keys[0]),
     "deed_not_done": lambda text: len(text.keys) > 1 and not words.points(text.raw),
     "subject": _is_subject,
@@ -276,13 +269,5 @@ TYPED = word_set("""
     date period from_date_to_date priority label list bare_list numbers number
     """)
 """Those that take only a certain kind of text."""
-DEEDS = {"past", "own_deed", "deed", "deed_not_done", "search_of_deed"}
+DEEDS = word_set("past own_deed deed deed_not_done search_of_deed")
 """Those that report something done, as "bought the milk" does, whose verb need not be in the title."""
-VALUES = {
-    "date": read_new_date,
-    "shift": read_earlier,
-    "new_date": read_correction,
-    "period": read_period,
-    "from_date_to_date": read_second_date,
-}
-"""What the text in a slot means as fields of a task; elsewhere it is the text itself."""

@@ -78,6 +78,10 @@ class Text:
         stop = self.spans[end][0] if end < len(self.spans) else self.end
         return replace(self, keys=self.keys[first:end], spans=self.spans[first:end], start=start, end=max(start, stop))
 
+    def between(self, at: int) -> str:
+        """The signs before a word."""
+        return self.whole[self.spans[at - 1][1] : self.spans[at][0]]
+
     def span(self, start: int, end: int) -> "Text":
         """The part between two places of the line."""
         return self.part(self.line.count(" ", 0, start), self.line.count(" ", 0, end))
@@ -103,12 +107,8 @@ def _key(word: str) -> str:
 
 class Template:
     def __init__(self, source: str) -> None:
-        self.source = source
-        pattern = _pattern(source)
-        pattern += "" if "{" in source else f"(?:{_EMOJI} )*"
-        self._whole, self._leading = re.compile(pattern, re.DOTALL), re.compile(f"(?:{pattern})+(?=.)", re.DOTALL)
-        self._trailing = re.compile(f"(?<= )(?:{pattern})+$")
-        self._anywhere = re.compile(f"(?<![^ ])(?:{pattern})")
+        self._pattern = _pattern(source) + ("" if "{" in source else f"(?:{_EMOJI} )*")
+        self._whole = re.compile(self._pattern, re.DOTALL)
         self.slots = tuple(self._whole.groupindex)
 
     def matches(self, text: Text) -> bool:
@@ -127,24 +127,22 @@ class Template:
             end, start = match.end(self.slots[0]), match.start(self.slots[1])
             line = line[:end] + "\0" * (start - end) + line[start:]
 
-    def end_at(self, text: Text, first: int = 0) -> int | None:
-        """Returns the word before which the template's words end that begin at a word."""
-        start = len("".join(f"{key} " for key in text.keys[:first]))
-        match = self._whole.match(text.line, start)
-        return text.line.count(" ", 0, match.end()) if match else None
+    def starts(self, text: Text, first: int) -> bool:
+        """Whether the template's words begin at a word."""
+        return self._whole.match(text.line, sum(len(key) + 1 for key in text.keys[:first])) is not None
 
     def places(self, text: Text) -> Iterator[tuple[int, int]]:
         """Yields the words at which the template's words begin and before which they end, wherever they stand."""
-        for match in self._anywhere.finditer(text.line):
+        for match in re.finditer(f"(?<![^ ]){self._pattern}", text.line):
             yield text.line.count(" ", 0, match.start()), text.line.count(" ", 0, match.end())
 
     def without_leading(self, text: Text) -> Text:
         """The text without such words at its start, however many there are; something is always left."""
-        match = self._leading.match(text.line)
+        match = re.match(f"(?:{self._pattern})+(?=.)", text.line, re.DOTALL)
         return text.span(match.end(), len(text.line)) if match else text
 
     def without_trailing(self, text: Text) -> Text:
-        match = self._trailing.search(text.line)
+        match = re.search(f"(?<= )(?:{self._pattern})+$", text.line)
         return text.span(0, match.start()) if match else text
 
 

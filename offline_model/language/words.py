@@ -42,7 +42,7 @@ ERRANDS = VERBS - word_set("""
     """)
 """With one of these begins what is a task even without "add" before it."""
 
-CHANGING_VERBS = word_set("cancel clear complete delete finish move plan show skip start stop tell")
+CHANGING_VERBS = word_set("cancel clear complete delete finish move note plan remind show skip start stop tell")
 """With one of these begins what is done to a task or asked, rather than what is a task."""
 
 NO_ERRANDS = word_set(
@@ -212,11 +212,6 @@ def points(phrase: str) -> bool:
     """Whether it is only "it" or "the last task", which name no task, or nothing."""
     words = set(tokens(phrase))
     return not words or (bool(words & (POINTING | POSITIONS)) and words <= POINTING | POSITIONS | UNSAID)
-
-
-def means_selected(phrase: str) -> bool:
-    """Whether "these" or "all of them" may be the tasks that were selected."""
-    return points(phrase) or {"all", "them", *POINTING, *UNSAID}.issuperset(tokens(phrase))
 
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")

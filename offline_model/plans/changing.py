@@ -80,7 +80,7 @@ def or_add(plan: Plan, title: str) -> Plan:
     def with_addition(intent: Intent, context: Context) -> Steps:
         reading = intent.readings[0]
         phrase = reading["task"].plain()
-        if tasks_named(phrase, (yield from search([phrase], "pending"))[phrase].items):
+        if tasks_named(phrase, (yield from search([phrase], "pending"))[phrase].tasks):
             return (yield from plan(intent, context))
         date = slots.read_date(reading["date"]) or {} if "date" in reading else {}
         new = title.format(**{slot: text.plain() for slot, text in reading.items()})
@@ -117,13 +117,14 @@ def delete(intent: Intent, context: Context) -> Steps:
     if found.missing:
         return " ".join([*([replies.NONE_DELETED] if found.ids else []), *found.not_found()])
     if found.group:
-        return replies.ask_to_delete(found.group)
+        return f"{replies.count_tasks(found.group, 'open ')} {replies.SAY_YES}"
     return replies.report(intent.answer, (yield call_for("delete_task", found.ids)))
 
 
 def delete_done(intent: Intent, context: Context) -> Steps:
     tasks = yield from read_list({"status": "completed"})
-    return replies.ask_to_delete(tasks, "done ") if tasks.items else replies.NOTHING["completed"]
+    question = f" {replies.SAY_YES}" if tasks.tasks else ""
+    return f"{replies.count_tasks(tasks, 'completed ')}{question}"
 
 
 def agree(intent: Intent, context: Context) -> Steps:
@@ -132,7 +133,7 @@ def agree(intent: Intent, context: Context) -> Steps:
         return replies.report(replies.COMPLETED, (yield call_for("complete_task", [int(asked[1])])))
     if not context.last_answer.endswith(replies.SAY_YES):
         return intent.answer
-    ids = [task.id for step in context.earlier[-1].steps for result in step for task in result.page.tasks]
+    ids = context.earlier[-1].task_ids
     return replies.report(replies.DELETED_ALL, (yield call_for("delete_task", ids))) if ids else intent.answer
 
 
@@ -169,7 +170,7 @@ def restore_last(intent: Intent, context: Context) -> Steps:
     tools, ids = _last_changed(context)
     if tools != {"delete_task"}:
         tasks = yield from read_list({"status": "deleted"}, limit=1, most=1)
-        ids = [task.id for task in tasks.items]
+        ids = [task.id for task in tasks.tasks]
     if not ids:
         return replies.NOTHING_DELETED
     return replies.report(intent.answer, (yield call_for("update_task", ids, undo=True)))
@@ -200,7 +201,7 @@ def carry_out(intent: Intent, context: Context) -> Steps:
     ids = list(dict.fromkeys(found.ids))
     if found.missing or len(ids) != 1:
         return " ".join(found.not_found()) or replies.ONE_AT_A_TIME
-    tasks = found.tasks or (yield from read_list({"status": "all"})).items
+    tasks = found.tasks or (yield from read_list({"status": "all"})).tasks
     task = next((task for task in tasks if task.id == ids[0]), None)
     if task is None:
         raise Stop(replies.MISSING.format(kind="task", phrase=found.name))

@@ -8,8 +8,8 @@ from offline_model.conversation import ListedTask
 from offline_model.language import slots, words
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, Steps
-from offline_model.plans.lookup import PAGE, known_ids, members, read_list, search
-from offline_model.plans.questions import WhichTask, tasks_named
+from offline_model.plans.lookup import PAGE, known_ids, read_list, search
+from offline_model.plans.questions import WhichTask, having, similar, tasks_named
 
 _MOST_SHOWN = 2 * PAGE
 """As many tasks as a card holds."""
@@ -39,10 +39,7 @@ def show_rest(intent: Intent, context: Context) -> Steps:
 
 def _show_list(arguments: Mapping[str, Any], where: str = "", *, is_next: bool = False) -> Steps:
     tasks = yield from read_list(arguments, most=_MOST_SHOWN)
-    status = arguments["status"]
-    if tasks.items:
-        return replies.count_list(tasks, _KINDS.get(status, ""), where, is_next=is_next)
-    return f"You have no tasks{where}." if where else replies.NOTHING.get(status, "Your list is empty.")
+    return replies.count_tasks(tasks, _KINDS.get(arguments["status"], ""), where, is_next=is_next)
 
 
 def _status(keys: set[str]) -> str:
@@ -54,64 +51,50 @@ def _status(keys: set[str]) -> str:
     return "all" if keys & words.WHOLE_LIST - words.LIST_NOUNS else "pending"
 
 
-def show_due(due: str = "") -> Plan:
-    """The plan that shows the open tasks on some days, or those that are `due`."""
-
-    def plan(intent: Intent, context: Context) -> Steps:
-        if due:
-            tasks = yield from read_list({"status": "pending", "due": due, "order": "due"}, most=_MOST_SHOWN)
-            return (
-                replies.count_today(tasks) if due == "..today" else replies.count_due(tasks, due.replace("any", "due"))
-            )
-        days = slots.days_at_end(intent.text) or intent.text
-        span = slots.read_days(days) or "today"
-        tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
-        return replies.count_due(tasks, f"due {days.plain().removeprefix('due ')}{replies.range_of(span, tasks.now)}")
-
-    return plan
+def show_due(intent: Intent, context: Context) -> Steps:
+    days = slots.days_at_end(intent.text) or intent.text
+    span = slots.read_days(days) or "today"
+    tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
+    when = days.plain().removeprefix("due ")
+    return replies.count_tasks(tasks, "open ", f" due {when}{replies.range_of(span, tasks.now)}")
 
 
 def show_done(intent: Intent, context: Context) -> Steps:
     days = slots.days_at_end(intent.text) or intent.text
     span = slots.read_past_days(days) or "today"
     tasks = yield from read_list({"status": "completed", "done": span}, most=_MOST_SHOWN)
-    return replies.count_done(tasks, f"{days.plain()}{replies.range_of(span, tasks.now)}")
+    return replies.count_tasks(tasks, "completed ", f" {days.plain()}{replies.range_of(span, tasks.now)}")
 
 
 def show_first(intent: Intent, context: Context) -> Steps:
     tasks = yield from read_list(
         {"status": "pending", "order": "priority"}, limit=_MOST_SUGGESTED, most=_MOST_SUGGESTED
     )
-    return replies.suggest_first(tasks) if tasks.items else replies.NOTHING["pending"]
-
-
-def show_label(intent: Intent, context: Context) -> Steps:
-    """The open tasks with a label, or what has that word where none has the label."""
-    label = intent.text.plain()
-    if len(label) <= slots.LONGEST_LABEL:
-        tasks = yield from read_list({"status": "pending", "label": label}, most=_MOST_SHOWN)
-        if tasks.items:
-            return replies.count_list(tasks, "open ", f' with the label "{label}"')
-    return (yield from find(intent, context))
+    return replies.suggest_first(tasks) if tasks.tasks else replies.count_tasks(tasks, "open ")
 
 
 def show_group(intent: Intent, context: Context) -> Steps:
-    return replies.count_list((yield from members(intent.text)), "open ")
+    """The open tasks of a group or with a label, or what has that word where none has the label."""
+    filters = slots.filters_of(intent.text) or {"label": intent.text.plain()}
+    label = filters.get("label", "")
+    if len(label) <= slots.LONGEST_LABEL:
+        page = yield from read_list({"status": "pending", **filters}, most=_MOST_SHOWN)
+        if page.tasks or not label:
+            return replies.count_tasks(page, "open ", f' with the label "{label}"' if label else "")
+    return (yield from find(intent, context))
 
 
 def find(intent: Intent, context: Context) -> Steps:
     phrase = _searched(intent.text)
-    missing = replies.MISSING.format(kind="task", phrase=phrase)
     if numbers := known_ids(phrase, context):
-        tasks = yield from read_list({"status": "all"})
-        found = [task for task in tasks.items if task.id in numbers]
-        return replies.list_found(phrase, found, tasks.now) if found else missing
-    tasks = (yield from search([phrase], "all", is_deed=intent.is_deed))[phrase]
-    found = tasks.having(phrase) or tasks_named(phrase, tasks.items, is_deed=intent.is_deed) or tasks.items
-    if not found and (similar := tasks.similar(phrase, is_deed=intent.is_deed)):
-        options = [ListedTask(id=task.id, title=task.title) for task in similar]
-        return str(WhichTask(phrase, options, is_guess=True))
-    return replies.list_found(phrase, found, tasks.now) if found else missing
+        page = yield from read_list({"status": "all"})
+        found = [task for task in page.tasks if task.id in numbers]
+    else:
+        page = (yield from search([phrase], "all", is_deed=intent.is_deed))[phrase]
+        found = having(phrase, page.tasks) or tasks_named(phrase, page.tasks, is_deed=intent.is_deed) or page.tasks
+        if not found and (nearest := similar(phrase, page.nearest, is_deed=intent.is_deed)):
+            return str(WhichTask(phrase, [ListedTask(id=one.id, title=one.title) for one in nearest], is_guess=True))
+    return replies.list_found(phrase, found, page.now) if found else replies.MISSING.format(kind="task", phrase=phrase)
 
 
 def _searched(text: Text) -> str:

@@ -2,73 +2,40 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from offline_model import replies
-from offline_model.conversation import ListedTask, TaskName
+from offline_model.conversation import ListedTask, TaskPage
 from offline_model.language import slots, words
-from offline_model.language.text import Text, parts_of
+from offline_model.language.text import parts_of
 from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Results, Stop
-from offline_model.plans.questions import WhichTask, one_of, tasks_named
+from offline_model.plans.questions import WhichTask, having, one_of, similar, tasks_named
 
 PAGE = 100
 MAX_PAGES = 5
 _MOST_WORDS = 6
 _LONGEST_WORD = 30
-_ALIKE = 0.75
 FIRST_OPEN = ("pending", "completed")
 FIRST_DONE = ("completed", "pending")
 Item = TypeVar("Item")
 
 
-@dataclass
-class TaskList:
-    """Tasks among which phrases are looked for. `total` counts all pages; `nearest` have titles like the query."""
-
-    items: Sequence[ListedTask]
-    cursor: str | None = None
-    total: int = 0
-    now: str = ""
-    nearest: Sequence[TaskName] = ()
-
-    def similar(self, phrase: str, *, is_deed: bool = False) -> list[TaskName]:
-        """Of the nearest those in which each word of the phrase, but for a deed's verb, is spelled so or nearly so."""
-        wanted = words.meaning(phrase.partition(" ")[2] if is_deed else phrase)
-        shortened = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
-        titles = [(task, words.tokens(task.title)) for task in self.nearest]
-        return [
-            task
-            for task, title in titles
-            if shortened and all(get_close_matches(word, title, 1, _ALIKE) for word in shortened)
-        ]
-
-    def having(self, phrase: str) -> list[ListedTask]:
-        """Those whose title, description or labels have all words of the phrase."""
-        wanted = words.meaning(phrase)
-        texts = [(task, f"{task.title} {task.description or ''} {' '.join(task.labels)}") for task in self.items]
-        return [task for task, text in texts if wanted <= words.meaning(text)]
-
-
 def read_list(
     arguments: Mapping[str, Any], *, most: int = PAGE * MAX_PAGES, limit: int = PAGE
-) -> Generator[Calls, Results, TaskList]:
+) -> Generator[Calls, Results, TaskPage]:
     """Reads a list with these arguments, page by page, up to so many tasks."""
-    tasks = TaskList([])
-    cursor = arguments.get("cursor")
-    for _ in range(MAX_PAGES):
-        more = {"limit": limit} | ({"cursor": cursor} if cursor else {})
-        (page,) = yield from _pages(({**arguments, **more},))
-        cursor = page.cursor
-        tasks = TaskList([*tasks.items, *page.items], cursor, page.total, page.now, page.nearest)
-        if not cursor or len(tasks.items) >= most:
+    (page,) = yield from _pages([{**arguments, "limit": limit}])
+    for _ in range(MAX_PAGES - 1):
+        if not page.next_cursor or len(page.tasks) >= most:
             break
-    return tasks
+        (more,) = yield from _pages([{**arguments, "limit": limit, "cursor": page.next_cursor}])
+        page = more.model_copy(update={"tasks": [*page.tasks, *more.tasks]})
+    return page
 
 
 def search(
     names: Sequence[str], status: str, *, is_deed: bool = False
-) -> Generator[Calls, Results, dict[str, TaskList]]:
+) -> Generator[Calls, Results, dict[str, TaskPage]]:
     """Reads for each name the tasks that have its words, in one step."""
     if not names:
         return {}
@@ -76,14 +43,11 @@ def search(
     return dict(zip(names, (yield from _pages(queries)), strict=True))
 
 
-def _pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[TaskList]]:
+def _pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[TaskPage]]:
     results = yield tuple(PlannedCall("list_tasks", dict(arguments)) for arguments in queries)
     if failed := next((result for result in results if result.error), None):
         raise Stop(f"I could not read your list: {replies.error_sentence(failed.error)}")
-    pages = [result.page for result in results]
-    return [
-        TaskList(page.tasks, page.next_cursor, page.total or len(page.tasks), page.now, page.nearest) for page in pages
-    ]
+    return [result.page for result in results]
 
 
 def _query(name: str, *, is_deed: bool) -> str:
@@ -103,18 +67,6 @@ def known_ids(phrase: str, context: Context, *, is_deed: bool = False) -> list[i
     return ids
 
 
-def members(text: Text) -> Generator[Calls, Results, TaskList]:
-    """Reads the open tasks of a group; of a label that no task has, those that have it as a word."""
-    filters = slots.filters_of(text) or {"label": text.plain()}
-    tasks = yield from read_list({"status": "pending", **filters})
-    if not tasks.items and (label := filters.get("label")):
-        found = yield from search([label], "pending")
-        tasks = TaskList(found[label].having(label))
-    if not tasks.items:
-        raise Stop(replies.NO_MEMBERS.format(group=text.plain()))
-    return tasks
-
-
 @dataclass
 class FoundTasks:
     """The numbers of all tasks that a phrase names, the tasks that were looked up, and the names that no task has."""
@@ -123,17 +75,34 @@ class FoundTasks:
     ids: list[int] = field(default_factory=list)
     tasks: list[ListedTask] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    group: TaskList | None = None
-    is_cut: bool = False
-    """Whether more tasks have the words than were read."""
+    group: TaskPage | None = None
 
     def not_found(self, kind: str = "task") -> list[str]:
-        sentence = replies.NOT_ALL_READ if self.is_cut else replies.MISSING
-        return [sentence.format(kind=kind, phrase=name) for name in self.missing]
+        return [replies.MISSING.format(kind=kind, phrase=name) for name in self.missing]
 
     def add(self, *tasks: ListedTask) -> None:
         self.tasks += tasks
         self.ids += [task.id for task in tasks]
+
+
+def find_target(
+    intent: Intent, context: Context, statuses: Sequence[str] = FIRST_OPEN
+) -> Generator[Calls, Results, FoundTasks]:
+    """Finds the tasks that an intent is about: the open ones of a group, else those that are named."""
+    for phrase, reading in zip(intent.phrases, intent.readings, strict=True):
+        text = next((reading[name] for name in slots.TARGETS if name in reading), None)
+        filters = slots.filters_of(text) if text and phrase not in context.chosen else None
+        if filters is None:
+            continue
+        group = yield from read_list({"status": "pending", **filters})
+        if group.tasks:
+            return FoundTasks(phrase, [task.id for task in group.tasks], group.tasks, group=group)
+        if label := filters.get("label"):
+            found = yield from search([label], "pending")
+            if options := having(label, found[label].tasks):
+                raise Stop(str(WhichTask(phrase, options)))
+        raise Stop(replies.NO_MEMBERS.format(group=phrase))
+    return (yield from find_tasks(intent.phrases, context, statuses=statuses, is_deed=intent.is_deed))
 
 
 def find_tasks(
@@ -151,13 +120,12 @@ def find_tasks(
         if ids := known_ids(phrase, context, is_deed=is_deed):
             return FoundTasks(phrase, ids if phrase in context.chosen else _not_too_many(ids))
     found = FoundTasks(phrases[0], missing=_not_too_many(parts_of(phrases[0])))
-    looked_up: list[dict[str, TaskList]] = []
+    looked_up: list[dict[str, TaskPage]] = []
     for status in statuses:
         names = found.missing if found.ids else [*phrases, *found.missing]
         names = [name for name in dict.fromkeys(names) if not known_ids(name, context)]
         lists = yield from search(names, status, is_deed=is_deed)
         looked_up.append(lists)
-        found.is_cut |= any(one.cursor for one in lists.values())
         if not found.ids and (whole := _as_one(phrases, lists, is_deed=is_deed)):
             return whole
         for part in list(found.missing):
@@ -166,19 +134,7 @@ def find_tasks(
             break
     if found.missing:
         _ask_for_similar(found.missing if found.ids else [phrases[0]], looked_up, is_deed=is_deed)
-    return found if found.ids else FoundTasks(phrases[0], missing=[phrases[0]], is_cut=found.is_cut)
-
-
-def find_target(
-    intent: Intent, context: Context, statuses: Sequence[str] = FIRST_OPEN
-) -> Generator[Calls, Results, FoundTasks]:
-    """Finds the tasks that an intent is about: those of a group, else those that are named."""
-    for phrase, reading in zip(intent.phrases, intent.readings, strict=True):
-        text = next((reading[name] for name in slots.TARGETS if name in reading), None)
-        if text and phrase not in context.chosen and slots.filters_of(text):
-            group = yield from members(text)
-            return FoundTasks(phrase, [task.id for task in group.items], list(group.items), group=group)
-    return (yield from find_tasks(intent.phrases, context, statuses=statuses, is_deed=intent.is_deed))
+    return found if found.ids else FoundTasks(phrases[0], missing=[phrases[0]])
 
 
 def _not_too_many(named: list[Item]) -> list[Item]:
@@ -194,10 +150,10 @@ def _check_is_named(phrase: str, *, is_deed: bool) -> None:
         raise Stop(replies.NO_SUBJECT if tokens == {"them"} else replies.NO_BULK)
 
 
-def _as_one(phrases: Sequence[str], lists: dict[str, TaskList], *, is_deed: bool) -> FoundTasks | None:
+def _as_one(phrases: Sequence[str], lists: dict[str, TaskPage], *, is_deed: bool) -> FoundTasks | None:
     """The phrase that is a task's whole title before one that has its words."""
     hits = [
-        (phrase, found) for phrase in phrases if (found := tasks_named(phrase, lists[phrase].items, is_deed=is_deed))
+        (phrase, found) for phrase in phrases if (found := tasks_named(phrase, lists[phrase].tasks, is_deed=is_deed))
     ]
     exact = [(phrase, found) for phrase, found in hits if found[0].title.casefold() == phrase.casefold()]
     for phrase, found in (exact or hits)[:1]:
@@ -207,19 +163,19 @@ def _as_one(phrases: Sequence[str], lists: dict[str, TaskList], *, is_deed: bool
     return None
 
 
-def _take(part: str, found: FoundTasks, lists: dict[str, TaskList], context: Context, *, is_deed: bool) -> None:
+def _take(part: str, found: FoundTasks, lists: dict[str, TaskPage], context: Context, *, is_deed: bool) -> None:
     if numbers := known_ids(part, context):
         found.ids += numbers
-    elif fitting := tasks_named(part, lists[part].items, is_deed=is_deed):
+    elif fitting := tasks_named(part, lists[part].tasks, is_deed=is_deed):
         found.add(one_of(part, fitting))
     else:
         return
     found.missing.remove(part)
 
 
-def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, TaskList]], *, is_deed: bool) -> None:
+def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, TaskPage]], *, is_deed: bool) -> None:
     for name in missing:
         lists = [lists[name] for lists in looked_up if name in lists]
-        similar = {task.id: task for tasks in lists for task in tasks.similar(name, is_deed=is_deed)}
-        if similar:
-            raise Stop(str(WhichTask(name, [ListedTask(id=one.id, title=one.title) for one in similar.values()], True)))
+        nearest = {task.id: task for page in lists for task in similar(name, page.nearest, is_deed=is_deed)}
+        if nearest:
+            raise Stop(str(WhichTask(name, [ListedTask(id=one.id, title=one.title) for one in nearest.values()], True)))

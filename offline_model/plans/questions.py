@@ -3,8 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from offline_model.conversation import ListedTask
+from offline_model.conversation import ListedTask, TaskName
 from offline_model.language import words
 from offline_model.language.text import Template, Text
 from offline_model.plans import Stop
@@ -25,6 +26,9 @@ _YES = Template(
 )
 _MOST_OPTIONS = 20
 _LONGEST_ANSWER = 400
+_LONGEST_WORD = 30
+_MOST_WORDS = 6
+_ALIKE = 0.75
 
 
 def tasks_named(phrase: str, tasks: Sequence[ListedTask], *, is_deed: bool = False) -> list[ListedTask]:
@@ -41,6 +45,21 @@ def tasks_named(phrase: str, tasks: Sequence[ListedTask], *, is_deed: bool = Fal
     is_any = tokens[0] in ("did", "done", "got", "finished", "completed")
     found = tasks_named(" ".join(tokens[1:]), tasks)
     return [task for task in found if is_any or words.tokens(task.title)[0] not in words.VERBS]
+
+
+def having(phrase: str, tasks: Sequence[ListedTask]) -> list[ListedTask]:
+    """Returns those whose title, description or labels have all words of the phrase."""
+    wanted = words.meaning(phrase)
+    texts = [(task, f"{task.title} {task.description or ''} {' '.join(task.labels)}") for task in tasks]
+    return [task for task, text in texts if wanted <= words.meaning(text)]
+
+
+def similar(phrase: str, tasks: Sequence[TaskName], *, is_deed: bool = False) -> list[TaskName]:
+    """Returns those in which each word of the phrase, but for a deed's verb, is spelled so or nearly so."""
+    wanted = words.meaning(phrase.partition(" ")[2] if is_deed else phrase)
+    wanted = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
+    titles = [(task, words.tokens(task.title)) for task in tasks if wanted]
+    return [task for task, title in titles if all(get_close_matches(word, title, 1, _ALIKE) for word in wanted)]
 
 
 @dataclass(frozen=True)

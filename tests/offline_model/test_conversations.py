@@ -94,6 +94,16 @@ async def test_of_two_titles_that_match_it_is_asked_which(
     assert {1, 2, 3, 4} - set(await conversation.tools.ids()) == deleted
 
 
+@pytest.mark.parametrize(("answer", "deleted"), [("all", {1, 2}), ("yes", set()), ("2", {2}), ("no", set())])
+async def test_of_a_group_that_is_no_label_it_is_asked_which(
+    conversation: Conversation, answer: str, deleted: set[int]
+) -> None:
+    await conversation.tools.add("call mum", also=["call the bank", "local news"])
+    assert "Which task do you mean" in await conversation.say("delete all calls")
+    await conversation.say(answer)
+    assert {1, 2, 3} - set(await conversation.tools.ids()) == deleted
+
+
 async def test_the_question_is_asked_until_it_is_answered(conversation: Conversation) -> None:
     await conversation.tools.add("call mum at six", also=["call mum at nine"])
     for sentence in ("rename call mum to ring mum", "erm", "7"):

@@ -345,7 +345,12 @@ async def test_other_words_mean_the_same(conversation: Conversation, sentence: s
         ("add 3 tasks: read, write, sleep", [add("read", "write", "sleep")]),
         ("add run every 2 days starting tomorrow", [add("run", due="Tue 2026-11-24", repeat="FREQ=DAILY;INTERVAL=2")]),
         ("repeat the dentist every 6 months", [change(2, repeat="FREQ=MONTHLY;INTERVAL=6")]),
-        ("make all calls due tomorrow", [change(5, 6, due="Tue 2026-11-24")]),
+        (
+            "complete gym, delete dentist and add soap",
+            [change(1, tool="complete_task"), change(2, tool="delete_task"), add("soap")],
+        ),
+        ("tag all overdue tasks with late", [change(4, add_labels=["late"])]),
+        ("complete all calls", []),
         ("add tea and also remind me to ask Bob tomorrow", [add("tea", "ask Bob", due="Tue 2026-11-24")]),
         ("the dentist is cancelled", []),
         ("cancel the gym", []),
