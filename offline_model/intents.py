@@ -14,7 +14,7 @@ from offline_model.language.slots import DEEDS, NAMING, SLOTS, TYPED
 from offline_model.language.text import Template, Text
 from offline_model.plans import Intent, Kind, Plan, changing, listing
 from offline_model.plans.adding import add
-from offline_model.plans.changing import complete, delete, reopen, say, update
+from offline_model.plans.changing import delete, say, set_done, update
 from offline_model.plans.listing import find, show, show_due, show_first, show_group
 from offline_model.replies import ADDED, CHANGED, COMPLETED, DELETED, NO_QUESTION, RENAMED, REOPENED
 
@@ -32,6 +32,7 @@ _SHOW_MY = f"{_SHOW} [all] [is|are|'s] [my|the|our|of] [my|the]"
 _SHOW_WHAT_IS = f"{_SHOW} [all] [is|are|'s] [my|the|our] [<noun>|anything|[do] i have] [<that_is>|is|are|'s]"
 _PRIORITIES = {"high": "high|top|urgent", "medium": "medium|normal", "low": "low", "none": "no"}
 _date, _no_date, _no_repeat = update(), update(due="none"), update(repeat="none")
+_complete, _reopen = set_done(True), set_done(False)
 _high, _priority = update(priority="high"), "Changed {count} to high priority."
 _title, _description, _no_description = update("title"), update("description"), update(description="none")
 _important = show(" with high priority", status="pending", priority="high", order="due")
@@ -68,7 +69,7 @@ ROWS = (
     R("<remind_me> {when} (to|about|of|that i (have|need) to) {new}", add, replies.REMINDED),
     R("remind me about {undated}", say, replies.NO_REMINDERS),
     R("(remind|wake|notify|alert) me [up] <when> {rest}", say, replies.NO_REMINDERS),
-    R("(set|change|add) (a|an|the|my) reminder (for|at|on|in) {rest}", say, replies.NO_REMINDERS),
+    R("(set|change|add) (a|an|the|my) (reminder (for|at|on|in)|alarm|timer) {rest}", say, replies.NO_REMINDERS),
     R("(don't|do not) [let me] forget [the|my] {duty}", add, ADDED),
     R("(i|we) (must|should|gotta) [also|still] {duty}", add, ADDED),
     R("(i|we) [also|still|really] need [some|more] {duty}", add, ADDED),
@@ -78,8 +79,10 @@ ROWS = (
     R("{new_repeating}", add, ADDED),
     R("{thing_at_time}", add, ADDED),
     R("schedule {task} (for|on|at|by) {date}", changing.or_add(_date, "{task}"), CHANGED),
+    R("make {task} (at|on|for|by) {date}", changing.or_add(_date, "make {task}"), CHANGED),
     R("replace {task} with {value}", changing.or_add(_title, "replace {task} with {value}"), RENAMED),
     # Lists.
+    R(f"{_SHOW} {{done_on_days}}", listing.show_done),
     R(f"{_SHOW} {{list_of_today}}", _today),
     R(f"{_SHOW_WHAT_IS} on today", _today),
     R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", _today),
@@ -97,7 +100,6 @@ ROWS = (
     R(f"{_SHOW_WHAT_IS} (due|on) {{days}}", show_due),
     R(f"{_SHOW} {{list_on_days}}", show_due),
     R("[[and] (what|how) about] {days}", show_due),
-    R(f"{_SHOW} {{done_on_days}}", listing.show_done),
     R(f"({_SHOW_MY} <important> [<things>]|{_SHOW_WHAT_IS} <important>)", _important),
     R(f"{_SHOW_MY} <things> (without|with no|that have no) [a] (<due_date>|date)", _undated),
     R("(what|which <things>) (has|have) no (<due_date>|date)", _undated),
@@ -181,23 +183,23 @@ ROWS = (
     R("<note> (on|for|to|of) {task} : {value}", _description, CHANGED),
     R("(clear|remove|delete|erase|empty) [the] <note> (of|for|on|from) {task}", _no_description, CHANGED),
     # What is done, and what is not.
-    R("(mark|set|tick|check|cross|flag|put) [off|out] {task} [as|to|is] [being] <done>", complete, COMPLETED),
-    R("(change|set|move|update) [the] [status of] {task} (to|as) <done>", complete, COMPLETED),
-    R("(mark|set) {task} as {past}", complete, COMPLETED),
-    R("<tick> {task} (off|out) [<from_list>]", complete, COMPLETED),
-    R("(tick|check|mark) {numbers}", complete, COMPLETED),
-    R("(<finish>|<tick> (off|out)) {task} [<from_list>]", complete, COMPLETED),
-    R("[<i>] [<now>] <done> [with] [:] {task} [<done_when>]", complete, COMPLETED),
-    R("{subject} [<is>] [<now>] <done> [now|already] [<done_when>]", complete, COMPLETED),
-    R("{subject} <is> [<now>] {past}", complete, COMPLETED),
-    R("<i> [<now>] {own_deed} [<now>] [<done_when>]", complete, COMPLETED),
-    R("[<now>] {deed} [<now>] [<done_when>]", complete, COMPLETED),
-    R("(mark|set|tick|check|cross) [off] {group}", complete, COMPLETED),
-    R("[<i>] [<now>] (did|got|bought|paid|finish) {group}", complete, COMPLETED),
-    R("(reopen|re-open|reactivate|uncomplete|untick|uncheck) {task}", reopen, REOPENED),
-    R("(mark|set) {task} [as] (not <done>|undone|incomplete|pending|open)", reopen, REOPENED),
-    R("{task} (is not|isn't|are not|aren't|was not|wasn't) [really|actually] <done> [yet]", reopen, REOPENED),
-    R("(i|we) (haven't|have not|didn't|did not) [really|actually] {deed_not_done} [yet]", reopen, REOPENED),
+    R("(mark|set|tick|check|cross|flag|put) [off|out] {task} [as|to|is] [being] <done>", _complete, COMPLETED),
+    R("(change|set|move|update) [the] [status of] {task} (to|as) <done>", _complete, COMPLETED),
+    R("(mark|set) {task} as {past}", _complete, COMPLETED),
+    R("<tick> {task} (off|out) [<from_list>]", _complete, COMPLETED),
+    R("(tick|check|mark) {numbers}", _complete, COMPLETED),
+    R("(<finish>|<tick> (off|out)) {task} [<from_list>]", _complete, COMPLETED),
+    R("[<i>] [<now>] <done> [with] [:] {task} [<done_when>]", _complete, COMPLETED),
+    R("{subject} [<is>] [<now>] <done> [now|already] [<done_when>]", _complete, COMPLETED),
+    R("{subject} <is> [<now>] {past}", _complete, COMPLETED),
+    R("<i> [<now>] {own_deed} [<now>] [<done_when>]", _complete, COMPLETED),
+    R("[<now>] {deed} [<now>] [<done_when>]", _complete, COMPLETED),
+    R("(mark|set|tick|check|cross) [off] {group}", _complete, COMPLETED),
+    R("[<i>] [<now>] (did|got|bought|paid|finish) {group}", _complete, COMPLETED),
+    R("(reopen|re-open|reactivate|uncomplete|untick|uncheck) {task}", _reopen, REOPENED),
+    R("(mark|set) {task} [as] (not <done>|undone|incomplete|pending|open)", _reopen, REOPENED),
+    R("{task} (is not|isn't|are not|aren't|was not|wasn't) [really|actually] <done> [yet]", _reopen, REOPENED),
+    R("(i|we) (haven't|have not|didn't|did not) [really|actually] {deed_not_done} [yet]", _reopen, REOPENED),
     # What is deleted, and what comes back.
     R("<delete> {task} [<from_list>]", delete, DELETED),
     R("take {task} (off|from) <our_list>", delete, DELETED),

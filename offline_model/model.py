@@ -109,12 +109,8 @@ def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
 
 def _report(steps: list[tuple[ToolResult, ...]]) -> str:
     """The results of calls that no plan made."""
-    results = [result for step in steps for result in step]
-    parts = [
-        replies.report(answer, [result for result in results if result.tool == tool])
-        for tool, answer in replies.BY_TOOL.items()
-    ]
-    return "\n\n".join(filter(None, parts)) or "Done."
+    changes = [result for step in steps for result in step if result.tool in replies.UNDONE]
+    return replies.report(replies.CHANGED, changes) or "Done."
 
 
 def _carry_out(turns: list[Turn], order: DateOrder | None) -> Steps:
@@ -134,18 +130,18 @@ def _understand(turns: list[Turn], order: DateOrder | None) -> tuple[Sequence[In
     chosen: dict[str, tuple[int, ...]] = {}
     intents: Sequence[Intent] = ()
     asked = ""
-    recent = list(zip(turns, ["", *(turn.answer for turn in turns)], strict=False))[-MAX_QUESTIONS:]
-    for turn, before in reversed(recent):
+    recent = list(pairwise([Turn(""), *turns]))[-MAX_QUESTIONS:]
+    for last, turn in reversed(recent):
         intents = intents_of(turn.request, now=turn.now, order=order)
-        if not intents and before.endswith(replies.NO_TITLE) and may_be_task(turn.request):
-            intents = intents_of(f"add {turn.request}", now=turn.now, order=order)
+        if not intents and last.answer.endswith(replies.INCOMPLETE) and may_be_task(turn.request):
+            intents = intents_of(f"{last.request} {turn.request}", now=turn.now, order=order)
         if turn.selected:  # "complete" alone is about them, too
             options = (intents, intents_of(f"{turn.request} these", now=turn.now, order=order))
             intents = next((one for one in options if _pointed(one, turn.selected, may_delete=True)), intents)
             chosen = _pointed(intents, turn.selected, may_delete=True) | chosen
-        elif turn is turns[-1] and len(turns) > 1:  # to delete several tasks, they have to be named or selected
-            chosen = _pointed(intents, turns[-2].task_ids, may_delete=False) | chosen
-        question = WhichTask.last_in(before)
+        elif turn is turns[-1]:  # to delete several tasks, they have to be named or selected
+            chosen = _pointed(intents, last.task_ids, may_delete=False) | chosen
+        question = WhichTask.last_in(last.answer)
         choice = question.answer(turn.request) if question else None
         if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
             if question:

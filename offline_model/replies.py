@@ -54,6 +54,8 @@ NO_NEW_DATE = 'Which task, and to which day? Say, for example, "move dentist to 
 NO_PRIORITY = 'Say which task and which priority, for example "make dentist high priority".'
 NO_SORTING = 'I can\'t sort your list. Say "what is due this week?" or "what should I do first?" instead.'
 NO_LABEL = 'Say which label, for example "tag gym with health".'
+INCOMPLETE = (NO_TITLE, NO_SUBJECT, NO_NEW_DATE)
+"""The answers to requests that the next message may complete."""
 SAY_YES = 'Say "yes" to delete what is shown.'
 SAY_YES_TO_COMPLETE = 'Shall I complete task {id}? Say "yes" to complete it.'
 ONE_AT_A_TIME = 'An agent can work on one task at a time. Say "do task 3", with the number of the task.'
@@ -80,7 +82,6 @@ DELETED = "Deleted {tasks}."
 DELETED_ALL = "Deleted {count}."
 RESTORED = "Restored {tasks}."
 REVERTED = "Undid the last change to {tasks}."
-BY_TOOL = {"add_task": ADDED, "update_task": CHANGED, "complete_task": COMPLETED, "delete_task": DELETED}
 UNDONE = {
     "add_task": "Removed {tasks} again.",
     "update_task": "Undid the change to {tasks}.",
@@ -145,7 +146,7 @@ def list_found(phrase: str, tasks: Sequence[ListedTask], now: str) -> str:
     return f'{_counted(len(tasks))} for "{one_line(phrase)}":\n\n' + "\n".join(lines)
 
 
-def already(tasks: Sequence[ListedTask], state: str = "Already done") -> str:
+def already(tasks: Sequence[ListedTask], state: str) -> str:
     return f"{state}: {_named(tasks)}." if tasks else ""
 
 

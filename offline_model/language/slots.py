@@ -56,10 +56,10 @@ def date_fields(when: english.When | None) -> Fields:
     return {"due": when.due, **({"repeat": when.repeat} if when.repeat else {})}
 
 
-def read_date(text: Text) -> Fields | None:
-    """What the whole text means as a date; a time only if no day is named, so that a task keeps its own."""
+def read_date(text: Text, *, is_new: bool = False) -> Fields | None:
+    """What the whole text means as a date; unless the task is new, a time only if no day is named."""
     when = _read_when(text.raw, _now(text), text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
-    if when and when.is_time_only and when.time:
+    if when and when.is_time_only and when.time and not is_new:
         return {"due": f"{when.time:%H:%M}"}
     return date_fields(when) or None
 
@@ -105,6 +105,10 @@ def read_past_days(text: Text) -> str | None:
     return english.read_past_range(text.raw, _now(text))
 
 
+def _is_today(text: Text) -> bool:
+    return read_days(text) == english.When(_now(text).date()).due
+
+
 def days_at_end(text: Text) -> Text | None:
     """The days in "do I have to do this week", after "what", or in "did I do last week"; None if there are none."""
     size = len(text.keys)
@@ -118,11 +122,6 @@ def _is_done_on_days(text: Text) -> object:
     tail = days_at_end(text)
     is_past = tail and not words.DONE_WORDS.isdisjoint(text.keys[: len(text.keys) - len(tail.keys)])
     return tail and is_past and read_past_days(tail)
-
-
-def _is_list_of_today(text: Text) -> bool:
-    tail = days_at_end(text)
-    return tail is not None and "due" not in text.keys and read_days(tail) == english.When(_now(text).date()).due
 
 
 def filters_of(text: Text) -> Mapping[str, str] | None:
@@ -239,8 +238,8 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "thing_at_time": _is_thing_at_time,
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,
-    "list_of_today": _is_list_of_today,
     "list_on_days": lambda text: (tail := days_at_end(text)) and read_days(tail),
+    "list_of_today": lambda text: "due" not in text.keys and (tail := days_at_end(text)) and _is_today(tail),
     "done_on_days": _is_done_on_days,
     "group": filters_of,
     "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),

@@ -121,7 +121,7 @@ RULES = {
     "thanks": "thanks|thank you|thx|cheers|ta",
     "hello": "hi|hello|hey|hiya|howdy|greetings|good (morning|afternoon|evening|day)",
     "how_are_you": "how are you [doing] [today]",
-    "due_date": "due date|deadline|alarm|timer",
+    "due_date": "due date|deadline",
     "last_change": "it|that|this|them|those|[the|your] last [change|one|step|answer]|what (you|i) [just] did",
     "move": "(move|push|shift|reschedule|postpone|snooze|defer|delay|put off) [back]",
     "weekday": "monday|tuesday|wednesday|thursday|friday|saturday|sunday",

@@ -9,7 +9,7 @@ from offline_model.conversation import ListedTask, ToolResult, Turn
 from offline_model.language import slots
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, call_for
-from offline_model.plans.lookup import FIRST_DONE, find_target, find_tasks, read_list, search
+from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, find_target, find_tasks, read_list, search
 from offline_model.plans.questions import tasks_named
 
 _BARE_HOUR = re.compile(r"(?:at )?\d\d?")
@@ -82,33 +82,27 @@ def or_add(plan: Plan, title: str) -> Plan:
         phrase = reading["task"].plain()
         if tasks_named(phrase, (yield from search([phrase], "pending"))[phrase].tasks):
             return (yield from plan(intent, context))
-        date = slots.read_date(reading["date"]) or {} if "date" in reading else {}
+        date = slots.read_date(reading["date"], is_new=True) or {} if "date" in reading else {}
         new = title.format(**{slot: text.plain() for slot, text in reading.items()})
         return replies.report(replies.ADDED, (yield (PlannedCall("add_task", {"title": new, **date}),)))
 
     return with_addition
 
 
-def complete(intent: Intent, context: Context) -> Steps:
-    """A task that is not among the open ones may be done already, or no task at all."""
-    found = yield from find_target(intent, context)
-    done = [task for task in found.tasks if task.status == "completed"]
-    ids = [id for id in found.ids if id not in {task.id for task in done}]
-    parts = [replies.already(done)]
-    if ids:
-        parts.append(replies.report(intent.answer, (yield call_for("complete_task", ids))))
-    return "\n\n".join(filter(None, [*parts, *found.not_found("open task")]))
+def set_done(is_done: bool) -> Plan:
+    """The plan that completes tasks, or reopens them; what is in that state already is only mentioned."""
 
+    def plan(intent: Intent, context: Context) -> Steps:
+        found = yield from find_target(intent, context, FIRST_OPEN if is_done else FIRST_DONE)
+        same = [task for task in found.tasks if (task.status == "completed") == is_done]
+        ids = [id for id in found.ids if id not in {task.id for task in same}]
+        parts = [replies.already(same, "Already done" if is_done else "Still open")]
+        if ids:
+            calls = call_for("complete_task", ids) if is_done else call_for("update_task", ids, status="pending")
+            parts.append(replies.report(intent.answer, (yield calls)))
+        return "\n\n".join(filter(None, [*parts, *found.not_found("open task" if is_done else "task")]))
 
-def reopen(intent: Intent, context: Context) -> Steps:
-    """One that is done before one that is not."""
-    found = yield from find_tasks(intent.phrases[:1], context, statuses=FIRST_DONE, is_deed=intent.is_deed)
-    still_open = [task for task in found.tasks if task.status != "completed"]
-    ids = [id for id in found.ids if id not in {task.id for task in still_open}]
-    parts = [replies.already(still_open, "Still open")]
-    if ids:
-        parts.append(replies.report(intent.answer, (yield call_for("update_task", ids, status="pending"))))
-    return "\n\n".join(filter(None, [*parts, *found.not_found()]))
+    return plan
 
 
 def delete(intent: Intent, context: Context) -> Steps:
@@ -192,7 +186,7 @@ def _last_changed(context: Context) -> tuple[set[str], list[int]]:
 
 
 def _changes(turn: Turn) -> list[ToolResult]:
-    return [result for step in turn.steps for result in step if result.tool in replies.BY_TOOL and not result.error]
+    return [result for step in turn.steps for result in step if result.tool in replies.UNDONE and not result.error]
 
 
 def carry_out(intent: Intent, context: Context) -> Steps:

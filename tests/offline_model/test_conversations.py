@@ -255,6 +255,25 @@ async def test_tasks_that_were_just_shown_are_moved_but_not_deleted(conversation
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "call"),
+    [
+        ("add", "dentist", ("add_task", {"title": "dentist"})),
+        ("delete", "the gym", ("delete_task", {"task_id": 1})),
+        ("complete", "gym", ("complete_task", {"task_id": 1})),
+        ("move gym", "to friday", ("update_task", {"task_id": 1, "due": "Fri 2026-11-27"})),
+    ],
+)
+async def test_a_request_is_completed(
+    conversation: Conversation, first: str, second: str, call: tuple[str, dict[str, Any]]
+) -> None:
+    await conversation.tools.add("gym")
+    await conversation.say(first)
+    assert conversation.calls == []
+    await conversation.say(second)
+    assert conversation.changes == [call]
+
+
+@pytest.mark.parametrize(
     ("sentence", "words"),
     [
         ("add dentist 12/05", '"12/05"'),

@@ -107,6 +107,7 @@ VARIANTS: list[tuple[Call, tuple[str, ...]]] = [
             "what do I have planned today",
         ),
     ),
+    (shows("completed", done="Mon 2026-11-23"), ("What have I done today?", "what did I get done today")),
     (
         shows(due="overdue", order="due"),
         (
@@ -146,6 +147,7 @@ VARIANTS: list[tuple[Call, tuple[str, ...]]] = [
             "which tasks did I finish last week",
             "show what I completed last week",
             "how many tasks did I complete last week?",
+            "what have I done last week",
         ),
     ),
     (
@@ -351,6 +353,8 @@ async def test_other_words_mean_the_same(conversation: Conversation, sentence: s
         ),
         ("tag all overdue tasks with late", [change(4, add_labels=["late"])]),
         ("complete all calls", []),
+        ("make dentist at 4pm", [change(2, due="16:00")]),
+        ("make soup at 4pm", [add("make soup", due="Mon 2026-11-23 16:00")]),
         ("add tea and also remind me to ask Bob tomorrow", [add("tea", "ask Bob", due="Tue 2026-11-24")]),
         ("the dentist is cancelled", []),
         ("cancel the gym", []),
