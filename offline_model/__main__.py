@@ -7,7 +7,7 @@ from common import workers
 from common.environment import read_or_stop, read_settings
 from english import DateOrder
 from offline_model.app import create_app
-from offline_model.settings import DateSettings, Settings
+from offline_model.settings import DateSettings, OfflineSettings
 
 logger = logging.getLogger("offline_model")
 
@@ -17,7 +17,7 @@ _CONVERSATION = 4  # times as much as one request to the other services: what wa
 def main() -> None:
     logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
     logging.getLogger("uvicorn").setLevel("WARNING")
-    settings = read_or_stop(partial(read_settings, Settings))
+    settings = read_or_stop(partial(read_settings, OfflineSettings))
     order = read_or_stop(partial(read_settings, DateSettings)).date_order
     limits = read_or_stop(partial(read_settings, workers.ClientLimits))
     if sys.argv[1:] == ["check"]:
@@ -34,7 +34,7 @@ def main() -> None:
     )
 
 
-def _create(settings: Settings, order: DateOrder | None, address: str) -> workers.ServedApplication:
+def _create(settings: OfflineSettings, order: DateOrder | None, address: str) -> workers.ServedApplication:
     return workers.ServedApplication(
         create_app(settings, order),
         on_end=lambda: os._exit(0),  # an open stream has nothing to save

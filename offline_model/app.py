@@ -13,7 +13,7 @@ from starlette.routing import Route
 from english import DateOrder
 from offline_model import model, protocol
 from offline_model.protocol import Completion, CompletionCall, CompletionRequest, RequestError
-from offline_model.settings import Settings
+from offline_model.settings import OfflineSettings
 
 _SHORT_BYTES = 32 * 1024
 """Longer requests are parsed in a thread, one after the other, so that short ones do not wait for them."""
@@ -21,7 +21,7 @@ _AT_ONCE = 32
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
-def create_app(settings: Settings, order: DateOrder | None = None) -> Starlette:
+def create_app(settings: OfflineSettings, order: DateOrder | None = None) -> Starlette:
     endpoint = Endpoint(settings.token_delay, order)
     routes = [
         Route("/health", endpoint.health),
@@ -65,7 +65,7 @@ class Endpoint:
     async def _paced(self, events: Iterable[str]) -> AsyncIterator[str]:
         for index, event in enumerate(events):
             if index and (self._token_delay or index % _AT_ONCE == 0):
-                await asyncio.sleep(self._token_delay)  # even of 0, so that other requests are served meanwhile
+                await asyncio.sleep(self._token_delay)  # even of 0, so that other requests are served, too
             yield event
 
 

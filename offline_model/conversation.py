@@ -47,7 +47,7 @@ class ListedTask(TaskName):
     next: NextDue | None = None
 
 
-class TaskPage(BaseModel):
+class ResultPage(BaseModel):
     """A page of a list, or the tasks of a call; `nearest` have titles like the query."""
 
     tasks: list[ListedTask]
@@ -64,12 +64,12 @@ class ToolResult:
 
     tool: str
     arguments: dict[str, Any]
-    page: TaskPage = field(default_factory=lambda: TaskPage(tasks=[]))
+    page: ResultPage = field(default_factory=lambda: ResultPage(tasks=[]))
     error: str = ""
 
 
 @dataclass
-class Turn:
+class ChatTurn:
     request: str
     answer: str = ""
     now: datetime | None = None
@@ -94,8 +94,8 @@ class Turn:
         return list(dict.fromkeys(task.id for step in self.steps for one in step for task in one.page.tasks))
 
 
-def turns_of(messages: Sequence[ChatMessage]) -> list[Turn]:
-    turns = [Turn("")]
+def turns_of(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
+    turns = [ChatTurn("")]
     outputs: dict[str | None, str] = {}
     now, calendar = None, False
     tagged: list[str] = []
@@ -108,7 +108,7 @@ def turns_of(messages: Sequence[ChatMessage]) -> list[Turn]:
                 turns[-1].now, turns[-1].calendar = now, calendar
         elif message.role == "user":
             request, selected = _with_numbers(_FILES.sub("", _QUOTATION.sub("", message.content, count=1)), tagged)
-            turns.append(Turn(request, now=now, calendar=calendar, selected=selected))
+            turns.append(ChatTurn(request, now=now, calendar=calendar, selected=selected))
             tagged = []
         elif message.role == "tool":
             outputs[message.tool_call_id] = message.content
@@ -155,7 +155,7 @@ def _result(call: FunctionCall, text: str, now: str) -> ToolResult:
     if value is None or tool.startswith(_AGENT):
         return ToolResult(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
-        page = TaskPage.model_validate(value if tool == "list_tasks" else {**_changed(value), "now": now})
+        page = ResultPage.model_validate(value if tool == "list_tasks" else {**_changed(value), "now": now})
         return ToolResult(tool, arguments, page)
     except ValidationError:
         unreadable = "The tool gave an answer that I cannot read."
@@ -163,7 +163,7 @@ def _result(call: FunctionCall, text: str, now: str) -> ToolResult:
 
 
 def _changed(value: Any) -> dict[str, Any]:
-    """The task of a result, and those of a call for several beside it, as a page."""
+    """The task of a result, with those of a call for several, as a page."""
     more = value if isinstance(value, dict) else {}
     also = more.get("also")
     return {"tasks": [value, *(also if isinstance(also, list) else [])], "not_found": more.get("not_found", [])}

@@ -240,7 +240,7 @@ def _intent(template: Template, row: IntentRow, text: Text) -> Intent | None:
     if not readings:
         return None
     naming = [slot for slot in NAMING if slot in readings[0]]
-    phrases = [" ".join(reading[slot].plain() for slot in naming) for reading in readings if naming]
+    phrases = [" ".join(reading[slot].unquoted() for slot in naming) for reading in readings if naming]
     sizes = {slot: len(part.keys) for slot, part in readings[0].items()}
     slot_words = sum(size for slot, size in sizes.items() if slot not in TYPED), sum(sizes.values())
     return Intent(row.plan, row.answer, readings, phrases, row.kind, not DEEDS.isdisjoint(sizes), slot_words)

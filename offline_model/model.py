@@ -9,7 +9,7 @@ from typing import Any
 
 from english import DateOrder
 from offline_model import assignments, replies
-from offline_model.conversation import ToolResult, Turn, turns_of
+from offline_model.conversation import ChatTurn, ToolResult, turns_of
 from offline_model.intents import TABLE
 from offline_model.language import slots
 from offline_model.language.text import Template, Text, parts_of
@@ -113,7 +113,7 @@ def _report(steps: list[tuple[ToolResult, ...]]) -> str:
     return replies.report(replies.CHANGED, changes) or "Done."
 
 
-def _carry_out(turns: list[Turn], order: DateOrder | None) -> Steps:
+def _carry_out(turns: list[ChatTurn], order: DateOrder | None) -> Steps:
     answers: list[str] = []
     try:
         intents, context = _understand(turns, order)
@@ -125,12 +125,12 @@ def _carry_out(turns: list[Turn], order: DateOrder | None) -> Steps:
     return "\n\n".join(answers)
 
 
-def _understand(turns: list[Turn], order: DateOrder | None) -> tuple[Sequence[Intent], Context]:
+def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequence[Intent], Context]:
     """The last request's intents; an answer to a question brings back the request that the question was about."""
     chosen: dict[str, tuple[int, ...]] = {}
     intents: Sequence[Intent] = ()
     asked = ""
-    recent = list(pairwise([Turn(""), *turns]))[-MAX_QUESTIONS:]
+    recent = list(pairwise([ChatTurn(""), *turns]))[-MAX_QUESTIONS:]
     for last, turn in reversed(recent):
         intents = intents_of(turn.request, now=turn.now, order=order)
         if not intents and last.answer.endswith(replies.INCOMPLETE) and may_be_task(turn.request):
@@ -208,7 +208,7 @@ def _requests(text: Text) -> list[Text]:
     commas = [(at, at) for at in range(1, len(text.keys)) if "," in text.between(at)]
     parts: list[Text] = []
     start = 0
-    for first, end in sorted([*_AND.places(text), *commas]):
+    for first, end in sorted([*_AND.find_all(text), *commas]):
         is_next = _NEXT_COMMAND.starts(text, end)
         is_next = is_next or (_COMMAND.starts(text, start) and _NEXT_AFTER_COMMAND.starts(text, end))
         if is_next and first > start:

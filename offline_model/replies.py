@@ -4,7 +4,7 @@ import re
 from calendar import month_abbr
 from collections.abc import Sequence
 
-from offline_model.conversation import ListedTask, TaskPage, ToolResult
+from offline_model.conversation import ListedTask, ResultPage, ToolResult
 from offline_model.language.words import is_foreign, may_be_task
 
 ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
@@ -109,7 +109,7 @@ def not_understood(request: str) -> str:
     return f"I did not understand that.{hint} {ABOUT}"
 
 
-def count_tasks(page: TaskPage, kind: str, where: str = "", *, is_next: bool = False) -> str:
+def count_tasks(page: ResultPage, kind: str, where: str = "", *, is_next: bool = False) -> str:
     """How many; the tasks themselves are shown as a card of the tool's result."""
     number = len(page.tasks)
     if not number:
@@ -121,7 +121,7 @@ def count_tasks(page: TaskPage, kind: str, where: str = "", *, is_next: bool = F
     return f"{counted}{where}{MORE if page.next_cursor else '.'}"
 
 
-def suggest_first(page: TaskPage) -> str:
+def suggest_first(page: ResultPage) -> str:
     task = page.tasks[0]
     priority = f"{task.priority} priority" if task.priority else ""
     why = ", ".join(filter(None, [priority, _due(task, page.now)]))

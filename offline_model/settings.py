@@ -6,7 +6,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from english import DateOrder
 
 
-class Settings(BaseSettings):
+class OfflineSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="OFFLINE_", env_ignore_empty=True, use_attribute_docstrings=True)
 
     host: str = "127.0.0.1"

@@ -20,8 +20,7 @@ from backend.settings import Settings as BackendSettings
 from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
 from common.workers import ClientLimits
 from mcp_server.settings import Settings as McpSettings
-from offline_model.settings import DateSettings
-from offline_model.settings import Settings as OfflineSettings
+from offline_model.settings import DateSettings, OfflineSettings
 from tests.conftest import ROOT
 from workspace.settings import Settings as WorkspaceSettings
 

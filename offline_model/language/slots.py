@@ -130,7 +130,7 @@ def filters_of(text: Text) -> Mapping[str, str] | None:
         for reading in template.readings(text):
             if "label" in reading:
                 if is_label(reading["label"]):
-                    return {"label": reading["label"].plain()}
+                    return {"label": reading["label"].unquoted()}
             elif days := due or read_days(reading["days"]):
                 return {"due": days}
     return None
@@ -138,7 +138,7 @@ def filters_of(text: Text) -> Mapping[str, str] | None:
 
 def is_label(text: Text) -> bool:
     """Whether it may be one: "shopping", from "all the shopping", but not "tasks" or a number."""
-    is_short = 0 < len(text.keys) <= 3 and len(text.plain()) <= LONGEST_LABEL
+    is_short = 0 < len(text.keys) <= 3 and len(text.unquoted()) <= LONGEST_LABEL
     return is_short and words.LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
 
 
@@ -246,12 +246,12 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "errand": is_errand,
     "new_repeating": _is_repeating,
     "duty": _is_duty,
-    "value": lambda text: text.plain().strip(punctuation + " "),
+    "value": lambda text: text.unquoted().strip(punctuation + " "),
     "label": is_label,
     "list": _is_list,
     "bare_list": _is_bare_list,
     **dict.fromkeys(("search", "search_of_deed"), lambda text: not words.LIST_WORDS.issuperset(text.keys)),
-    "numbers": lambda text: words.numbers_in(text.plain()),
+    "numbers": lambda text: words.numbers_in(text.unquoted()),
     "own_deed": lambda text: len(text.keys) > 1 and words.is_past(text.keys[0]) and text.keys[0] not in words.NOT_DEEDS,
     "deed": lambda text: len(text.keys) > 1 and words.is_known_past(text.keys[0]),
     "deed_not_done": lambda text: len(text.keys) > 1 and not words.points(text.raw),

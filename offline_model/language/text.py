@@ -92,7 +92,7 @@ class Text:
         keys, spans = [_key(word[0]) for word in words], [word.span() for word in words]
         return replace(self, whole=raw, keys=keys, spans=spans, start=0, end=len(raw))
 
-    def plain(self) -> str:
+    def unquoted(self) -> str:
         """With the quotations back in; one that is the whole part loses its quotation marks."""
         text = self.raw.strip(" \n,:;?")
         plain = _PRIVATE.sub(lambda mark: self.quotations[ord(mark[0]) - 0xE000], text)
@@ -131,7 +131,7 @@ class Template:
         """Whether the template's words begin at a word."""
         return self._whole.match(text.line, sum(len(key) + 1 for key in text.keys[:first])) is not None
 
-    def places(self, text: Text) -> Iterator[tuple[int, int]]:
+    def find_all(self, text: Text) -> Iterator[tuple[int, int]]:
         """Yields the words at which the template's words begin and before which they end, wherever they stand."""
         for match in re.finditer(f"(?<![^ ]){self._pattern}", text.line):
             yield text.line.count(" ", 0, match.start()), text.line.count(" ", 0, match.end())
@@ -164,4 +164,4 @@ def parts_of(phrase: str) -> list[str]:
     """What commas, lines and "and" join, outside quotations."""
     text = Text.of_message(phrase)
     parts = [text.with_raw(raw) for raw in JOINT.split(text.raw)[::2]]
-    return [part.plain() for part in parts if part]
+    return [part.unquoted() for part in parts if part]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from offline_model.conversation import ToolResult, Turn
+from offline_model.conversation import ChatTurn, ToolResult
 from offline_model.language.text import Text
 
 MAX_TASKS = 25
@@ -34,7 +34,7 @@ class Context:
     """What earlier messages tell: the tasks chosen for phrases that were asked about, and the earlier turns."""
 
     chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    earlier: Sequence[Turn] = ()
+    earlier: Sequence[ChatTurn] = ()
 
     @property
     def last_answer(self) -> str:

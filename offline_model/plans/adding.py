@@ -71,7 +71,7 @@ def _drafts(reading: Mapping[str, Text]) -> list[Draft]:
     Of "milk, eggs and bread to shopping": three, each labelled "shopping", as there is one list only.
     """
     if "title" in reading:
-        return [Draft(reading["title"].plain())]
+        return [Draft(reading["title"].unquoted())]
     text = list(reading.values())[-1]
     when = reading["when"].raw if "when" in reading else ""
     text, list_name = slots.split_list_name(text)
@@ -87,8 +87,8 @@ def _drafts(reading: Mapping[str, Text]) -> list[Draft]:
 def _drafts_of_line(line: Text, list_name: str, when: str) -> list[Draft]:
     """A description goes on to the end of the line, and describes the last title before it."""
     titles, described = line, {}
-    for first, end in list(_DESCRIPTION.places(line))[:1]:
-        before, after = line.part(0, first), line.part(end, len(line.keys)).plain()
+    for first, end in list(_DESCRIPTION.find_all(line))[:1]:
+        before, after = line.part(0, first), line.part(end, len(line.keys)).unquoted()
         if before and after:
             titles = line.with_raw(before.raw.rstrip(" ,:("))
             described = {"description": after.removesuffix(")").strip()}
@@ -103,7 +103,8 @@ def _drafts_of_line(line: Text, list_name: str, when: str) -> list[Draft]:
     for text, reading, date, priority, label in zip(texts, readings, dates, priorities, labels, strict=True):
         title, own_list = slots.split_list_name(text.with_raw(reading.title))
         names = dict.fromkeys(filter(None, [*label.get("labels", []), list_name or own_list]))
-        drafts.append(Draft(title.plain(), {**date, **priority, **({"labels": list(names)} if names else {})}, reading))
+        tags = {"labels": list(names)} if names else {}
+        drafts.append(Draft(title.unquoted(), {**date, **priority, **tags}, reading))
     if drafts:
         drafts[-1] = replace(drafts[-1], fields={**drafts[-1].fields, **described})
     return drafts
@@ -143,7 +144,7 @@ def _titles(line: Text) -> list[Text]:
             titles.append(raw)
         else:
             titles[-1] += joint + raw
-    return [bare for title in titles if (bare := _bare(line, title)).plain()]
+    return [bare for title in titles if (bare := _bare(line, title)).unquoted()]
 
 
 def _with_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:

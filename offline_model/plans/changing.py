@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from offline_model import replies
-from offline_model.conversation import ListedTask, ToolResult, Turn
+from offline_model.conversation import ChatTurn, ListedTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, call_for
@@ -38,14 +38,14 @@ def update(field: str = "", **fixed: Any) -> Plan:
         slot, text = values[found.name]
         fields = dict(fixed) if text is None else _fields(field, slot, text, found.tasks)
         results = yield call_for("update_task", found.ids, **fields)
-        return replies.report(intent.answer, results, value=text.plain() if text else "")
+        return replies.report(intent.answer, results, value=text.unquoted() if text else "")
 
     return plan
 
 
 def _fields(field: str, slot: str, text: Text, tasks: Sequence[ListedTask]) -> dict[str, Any]:
     if slot not in slots.VALUES:
-        value = text.plain()
+        value = text.unquoted()
         return {field: value.casefold() if field == "priority" else [value] if field.endswith("labels") else value}
     fields = slots.VALUES[slot](text) or {}
     names_day = "BY" in fields.get("repeat", "") or " start" in text.raw
@@ -79,11 +79,11 @@ def or_add(plan: Plan, title: str) -> Plan:
 
     def with_addition(intent: Intent, context: Context) -> Steps:
         reading = intent.readings[0]
-        phrase = reading["task"].plain()
+        phrase = reading["task"].unquoted()
         if tasks_named(phrase, (yield from search([phrase], "pending"))[phrase].tasks):
             return (yield from plan(intent, context))
         date = slots.read_date(reading["date"], is_new=True) or {} if "date" in reading else {}
-        new = title.format(**{slot: text.plain() for slot, text in reading.items()})
+        new = title.format(**{slot: text.unquoted() for slot, text in reading.items()})
         return replies.report(replies.ADDED, (yield (PlannedCall("add_task", {"title": new, **date}),)))
 
     return with_addition
@@ -106,7 +106,7 @@ def set_done(is_done: bool) -> Plan:
 
 
 def delete(intent: Intent, context: Context) -> Steps:
-    """A group is shown first: whoever agrees deletes exactly those."""
+    """Deletes a group only after "yes"."""
     found = yield from find_target(intent, context)
     if found.missing:
         return " ".join([*([replies.NONE_DELETED] if found.ids else []), *found.not_found()])
@@ -185,7 +185,7 @@ def _last_changed(context: Context) -> tuple[set[str], list[int]]:
     return set(), []
 
 
-def _changes(turn: Turn) -> list[ToolResult]:
+def _changes(turn: ChatTurn) -> list[ToolResult]:
     return [result for step in turn.steps for result in step if result.tool in replies.UNDONE and not result.error]
 
 

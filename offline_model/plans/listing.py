@@ -55,7 +55,7 @@ def show_due(intent: Intent, context: Context) -> Steps:
     days = slots.days_at_end(intent.text) or intent.text
     span = slots.read_days(days) or "today"
     tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
-    when = days.plain().removeprefix("due ")
+    when = days.unquoted().removeprefix("due ")
     return replies.count_tasks(tasks, "open ", f" due {when}{replies.range_of(span, tasks.now)}")
 
 
@@ -63,7 +63,7 @@ def show_done(intent: Intent, context: Context) -> Steps:
     days = slots.days_at_end(intent.text) or intent.text
     span = slots.read_past_days(days) or "today"
     tasks = yield from read_list({"status": "completed", "done": span}, most=_MOST_SHOWN)
-    return replies.count_tasks(tasks, "completed ", f" {days.plain()}{replies.range_of(span, tasks.now)}")
+    return replies.count_tasks(tasks, "completed ", f" {days.unquoted()}{replies.range_of(span, tasks.now)}")
 
 
 def show_first(intent: Intent, context: Context) -> Steps:
@@ -75,7 +75,7 @@ def show_first(intent: Intent, context: Context) -> Steps:
 
 def show_group(intent: Intent, context: Context) -> Steps:
     """The open tasks of a group or with a label, or what has that word where none has the label."""
-    filters = slots.filters_of(intent.text) or {"label": intent.text.plain()}
+    filters = slots.filters_of(intent.text) or {"label": intent.text.unquoted()}
     label = filters.get("label", "")
     if len(label) <= slots.LONGEST_LABEL:
         page = yield from read_list({"status": "pending", **filters}, most=_MOST_SHOWN)
@@ -100,4 +100,4 @@ def find(intent: Intent, context: Context) -> Steps:
 def _searched(text: Text) -> str:
     """Without the words around it that ask for it: "show all work items"."""
     named = [at for at, key in enumerate(text.keys) if key not in words.LIST_WORDS] or [0, len(text.keys) - 1]
-    return text.part(named[0], named[-1] + 1).plain()
+    return text.part(named[0], named[-1] + 1).unquoted()

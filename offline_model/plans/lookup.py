@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from offline_model import replies
-from offline_model.conversation import ListedTask, TaskPage
+from offline_model.conversation import ListedTask, ResultPage
 from offline_model.language import slots, words
 from offline_model.language.text import parts_of
 from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Results, Stop
@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 
 def read_list(
     arguments: Mapping[str, Any], *, most: int = PAGE * MAX_PAGES, limit: int = PAGE
-) -> Generator[Calls, Results, TaskPage]:
+) -> Generator[Calls, Results, ResultPage]:
     """Reads a list with these arguments, page by page, up to so many tasks."""
     (page,) = yield from _pages([{**arguments, "limit": limit}])
     for _ in range(MAX_PAGES - 1):
@@ -35,7 +35,7 @@ def read_list(
 
 def search(
     names: Sequence[str], status: str, *, is_deed: bool = False
-) -> Generator[Calls, Results, dict[str, TaskPage]]:
+) -> Generator[Calls, Results, dict[str, ResultPage]]:
     """Reads for each name the tasks that have its words, in one step."""
     if not names:
         return {}
@@ -43,7 +43,7 @@ def search(
     return dict(zip(names, (yield from _pages(queries)), strict=True))
 
 
-def _pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[TaskPage]]:
+def _pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[ResultPage]]:
     results = yield tuple(PlannedCall("list_tasks", dict(arguments)) for arguments in queries)
     if failed := next((result for result in results if result.error), None):
         raise Stop(f"I could not read your list: {replies.error_sentence(failed.error)}")
@@ -75,14 +75,10 @@ class FoundTasks:
     ids: list[int] = field(default_factory=list)
     tasks: list[ListedTask] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    group: TaskPage | None = None
+    group: ResultPage | None = None
 
     def not_found(self, kind: str = "task") -> list[str]:
         return [replies.MISSING.format(kind=kind, phrase=name) for name in self.missing]
-
-    def add(self, *tasks: ListedTask) -> None:
-        self.tasks += tasks
-        self.ids += [task.id for task in tasks]
 
 
 def find_target(
@@ -120,16 +116,18 @@ def find_tasks(
         if ids := known_ids(phrase, context, is_deed=is_deed):
             return FoundTasks(phrase, ids if phrase in context.chosen else _not_too_many(ids))
     found = FoundTasks(phrases[0], missing=_not_too_many(parts_of(phrases[0])))
-    looked_up: list[dict[str, TaskPage]] = []
+    looked_up: list[dict[str, ResultPage]] = []
     for status in statuses:
         names = found.missing if found.ids else [*phrases, *found.missing]
         names = [name for name in dict.fromkeys(names) if not known_ids(name, context)]
         lists = yield from search(names, status, is_deed=is_deed)
         looked_up.append(lists)
-        if not found.ids and (whole := _as_one(phrases, lists, is_deed=is_deed)):
-            return whole
+        fitting = {name: tasks_named(name, page.tasks, is_deed=is_deed) for name, page in lists.items()}
+        if not found.ids and (whole := next(iter(_whole_titles(phrases, fitting)), None)):
+            task = one_of(whole, fitting[whole])
+            return FoundTasks(whole, [task.id], [task])
         for part in list(found.missing):
-            _take(part, found, lists, context, is_deed=is_deed)
+            _take(part, found, fitting, context)
         if not found.missing:
             break
     if found.missing:
@@ -150,30 +148,24 @@ def _check_is_named(phrase: str, *, is_deed: bool) -> None:
         raise Stop(replies.NO_SUBJECT if tokens == {"them"} else replies.NO_BULK)
 
 
-def _as_one(phrases: Sequence[str], lists: dict[str, TaskPage], *, is_deed: bool) -> FoundTasks | None:
-    """The phrase that is a task's whole title before one that has its words."""
-    hits = [
-        (phrase, found) for phrase in phrases if (found := tasks_named(phrase, lists[phrase].tasks, is_deed=is_deed))
-    ]
-    exact = [(phrase, found) for phrase, found in hits if found[0].title.casefold() == phrase.casefold()]
-    for phrase, found in (exact or hits)[:1]:
-        whole = FoundTasks(phrase)
-        whole.add(one_of(phrase, found))
-        return whole
-    return None
+def _whole_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ListedTask]]) -> list[str]:
+    """The phrases that are a task's whole title or, if none is, those whose words are in one."""
+    hits = [phrase for phrase in phrases if fitting[phrase]]
+    return [phrase for phrase in hits if fitting[phrase][0].title.casefold() == phrase.casefold()] or hits
 
 
-def _take(part: str, found: FoundTasks, lists: dict[str, TaskPage], context: Context, *, is_deed: bool) -> None:
-    if numbers := known_ids(part, context):
-        found.ids += numbers
-    elif fitting := tasks_named(part, lists[part].tasks, is_deed=is_deed):
-        found.add(one_of(part, fitting))
+def _take(part: str, found: FoundTasks, fitting: Mapping[str, Sequence[ListedTask]], context: Context) -> None:
+    if ids := known_ids(part, context):
+        found.ids += ids
+    elif fitting[part]:
+        found.tasks.append(one_of(part, fitting[part]))
+        found.ids.append(found.tasks[-1].id)
     else:
         return
     found.missing.remove(part)
 
 
-def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, TaskPage]], *, is_deed: bool) -> None:
+def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, ResultPage]], *, is_deed: bool) -> None:
     for name in missing:
         lists = [lists[name] for lists in looked_up if name in lists]
         nearest = {task.id: task for page in lists for task in similar(name, page.nearest, is_deed=is_deed)}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from offline_model.app import create_app as create_offline_model
-from offline_model.settings import Settings as OfflineSettings
+from offline_model.settings import OfflineSettings
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve

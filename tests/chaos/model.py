@@ -12,7 +12,7 @@ from starlette.routing import Route
 from offline_model import app as offline
 from offline_model.conversation import turns_of
 from offline_model.protocol import MODEL, ChatMessage, Completion, CompletionCall, CompletionRequest, parse_request
-from offline_model.settings import Settings
+from offline_model.settings import OfflineSettings
 from tests.chaos.agents.script import Script
 from tests.serving import serve
 from tests.support.completions import check_pairs
@@ -67,7 +67,7 @@ def _two_at_once(chat: CompletionRequest) -> Completion | None:
 
 @asynccontextmanager
 async def serve_model(script: Script | None = None, *, token_seconds: float = TOKEN_SECONDS) -> AsyncIterator[LookedAt]:
-    app = offline.create_app(Settings())
+    app = offline.create_app(OfflineSettings())
     endpoint = LookedAt(script, token_seconds)
     app.router.routes.insert(0, Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]))
     async with serve(app, lifespan="off") as url:

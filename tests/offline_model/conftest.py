@@ -5,7 +5,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from offline_model.app import create_app
-from offline_model.settings import Settings
+from offline_model.settings import OfflineSettings
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import http_client, new_user
 from tests.mcp.servers import open_server
@@ -18,7 +18,7 @@ NewConversation = Callable[[], Conversation]
 
 @pytest.fixture
 async def url() -> AsyncIterator[str]:
-    async with serve(create_app(Settings()), lifespan="off") as url:
+    async with serve(create_app(OfflineSettings()), lifespan="off") as url:
         yield url
 
 

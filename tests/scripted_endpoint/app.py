@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from offline_model import app as offline
 from offline_model.protocol import CompletionRequest, RequestError, parse_request, sentence_of
-from offline_model.settings import Settings
+from offline_model.settings import OfflineSettings
 from tests.scripted_endpoint.delivery import Delivery
 from tests.scripted_endpoint.received import ReceivedRequest, RequestLog
 from tests.scripted_endpoint.script import Addition, Script, Step
@@ -22,7 +22,7 @@ _JSON = {"content-type": "application/json"}
 
 
 def create_app(*, token_delay: float = 0) -> Starlette:
-    app = offline.create_app(Settings())
+    app = offline.create_app(OfflineSettings())
     endpoint = Endpoint(token_delay)
     app.router.routes[:0] = [
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),

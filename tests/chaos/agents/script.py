@@ -9,7 +9,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 
-from offline_model.conversation import Turn, turns_of
+from offline_model.conversation import ChatTurn, turns_of
 from offline_model.protocol import MODEL, ChatMessage, Completion, CompletionCall, CompletionRequest
 
 CODER = "do_with_coder"
@@ -45,7 +45,7 @@ class Script:
         asked = _ASKED.fullmatch(turns[-1].request)
         return _assistant(turns[-1], self._how[asked[1]], chat.tool_names) if asked and chat.tool_names else None
 
-    def _note(self, turn: Turn) -> None:
+    def _note(self, turn: ChatTurn) -> None:
         for calls, outputs in turn.made:
             for call in calls:
                 if call.function.name == CODER:
@@ -63,7 +63,7 @@ def done(token: str) -> str:
     return f"Done with {token}."
 
 
-def _assistant(turn: Turn, how: str, tools: frozenset[str]) -> Completion:
+def _assistant(turn: ChatTurn, how: str, tools: frozenset[str]) -> Completion:
     outputs = [text for _, answers in turn.made for text in answers.values()]
     if outputs:
         return _said(outputs[-1] if outputs[-1].startswith("Done with") else f"That did not work: {outputs[-1]}")
