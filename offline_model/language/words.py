@@ -13,7 +13,7 @@ PASTS = dict(
         ate:eat bought:buy broke:break brought:bring built:build caught:catch chose:choose did:do done:do drank:drink
         drawn:draw drew:draw driven:drive drove:drive fed:feed found:find flew:fly gave:give given:give gone:go
         got:get grew:grow held:hold hung:hang kept:keep laid:lay left:leave lent:lend lost:lose made:make met:meet
-        paid:pay ran:run rang:ring said:say sang:sing sat:sit saw:see sent:send slept:sleep sold:sell spent:spend
+        paid:pay ran:run rang:ring sang:sing sat:sit saw:see sent:send slept:sleep sold:sell spent:spend
         spoke:speak swam:swim swept:sweep taken:take taught:teach thought:think threw:throw thrown:throw told:tell
         took:take was:be went:go withdrew:withdraw woke:wake won:win wore:wear written:write wrote:write
     """)

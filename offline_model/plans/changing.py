@@ -122,13 +122,18 @@ def delete_done(intent: Intent, context: Context) -> Steps:
 
 
 def agree(intent: Intent, context: Context) -> Steps:
-    """Completes or deletes what the last answer asked about: exactly the tasks that it named."""
+    """Completes or deletes what the last answer asked about: exactly the tasks of the last list that it shows."""
     if asked := _ASKED_TO_COMPLETE.search(context.last_answer):
         return replies.report(replies.COMPLETED, (yield call_for("complete_task", [int(asked[1])])))
     if not context.last_answer.endswith(replies.SAY_YES):
         return intent.answer
-    ids = context.earlier[-1].task_ids
+    lists = [result for step in context.earlier[-1].steps for result in step if result.tool == "list_tasks"]
+    ids = [task.id for one in lists if _filters(one) == _filters(lists[-1]) for task in one.page.tasks]
     return replies.report(replies.DELETED_ALL, (yield call_for("delete_task", ids))) if ids else intent.answer
+
+
+def _filters(result: ToolResult) -> dict[str, Any]:
+    return {name: value for name, value in result.arguments.items() if name != "cursor"}
 
 
 def disagree(intent: Intent, context: Context) -> Steps:

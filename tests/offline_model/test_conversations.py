@@ -130,6 +130,8 @@ async def test_two_questions_of_one_message(conversation: Conversation) -> None:
         ("delete the dentits", "the dentist", True),
         ("delete the dentits", "add bread", False),
         ("delete all done tasks", "yes", True),
+        ("what is due today and delete all done tasks", "yes", True),
+        ("add soap and delete all done tasks", "yes", True),
         ("delete all done tasks", "never mind", False),
         ("delete all done tasks", "what's overdue?", False),
     ],
