@@ -46,7 +46,7 @@ _NEXT_AFTER_COMMAND = Template("delete|remove|complete")
 _NEXT_COMMAND = Template(
     "(delete|remove|complete|finish|(tick|check) off|rename) [task|number] #|add|what ('s|is|do|else)"
     "|(show|list|tell) [me] (my|the|all|everything|what)|mark ... (done|completed|complete|finished)"
-    "|(delete|remove) (all|everything)|(delete|remove|complete|finish) the ... task"
+    "|(delete|remove) (all|everything)|delete the|(remove|complete|finish) the ... task"
     "|(move|reschedule|postpone|snooze|rename) ... (to|by|until)"
 )
 """What starts another request after "and" or a comma, as it can hardly be part of a title."""

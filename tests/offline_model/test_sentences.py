@@ -353,6 +353,7 @@ async def test_other_words_mean_the_same(conversation: Conversation, sentence: s
         ),
         ("tag all overdue tasks with late", [change(4, add_labels=["late"])]),
         ("complete all calls", []),
+        ("buy soap and delete the gym", [add("buy soap"), change(1, tool="delete_task")]),
         ("make dentist at 4pm", [change(2, due="16:00")]),
         ("make soup at 4pm", [add("make soup", due="Mon 2026-11-23 16:00")]),
         ("add tea and also remind me to ask Bob tomorrow", [add("tea", "ask Bob", due="Tue 2026-11-24")]),
