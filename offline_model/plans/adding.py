@@ -43,9 +43,11 @@ def add(intent: Intent, context: Context) -> Steps:
         raise Stop(replies.OTHER_WEEKDAY.format(words=span.text, reason=span.reason))
     unread = dict.fromkeys(f'"{words}"' for draft in drafts for words in draft.reading.unread)
     is_dated = any("due" in draft.fields for draft in drafts)
+    if not is_dated:
+        unread |= {f'"{reading["when"].raw}"': None for reading in intent.readings if "when" in reading}
     results = yield _calls(drafts)
     parts = [replies.report(replies.ADDED, results)]
-    if intent.answer == replies.REMINDED and (is_dated or unread or "when" in intent.readings[0]):
+    if intent.answer == replies.REMINDED and (is_dated or unread):
         parts.append(replies.DATE_ONLY if is_dated else replies.NO_REMINDER)
     if unread and not any(result.error for result in results):
         parts.append(replies.NOT_UNDERSTOOD.format(words=" and ".join(unread)))
