@@ -11,10 +11,7 @@ from typing import Any, Literal
 
 import httpx2
 
-from todo_client.connection import ApiError, Client, ConnectionLost, connected, sentence
-from todo_client.sse import Frames
-
-__all__ = ["ApiError", "ChatKit", "ConnectionLost", "Page", "request", "user_input"]
+from todo_client.connection import Client, connected, read_events
 
 Json = dict[str, Any]
 Events = AbstractAsyncContextManager[AsyncIterator[Json]]
@@ -105,7 +102,7 @@ class ChatKit(Client):
 
     async def ask(self, kind: str, /, **params: Any) -> Any:
         """The JSON of an operation that does not stream."""
-        async with self._answer(kind, params, "application/json") as response:
+        async with self._send(kind, params, "application/json") as response:
             with connected():
                 return json.loads(await response.aread())
 
@@ -114,36 +111,20 @@ class ChatKit(Client):
         self, kind: str, /, metadata: Json | None = None, **params: Any
     ) -> AsyncIterator[AsyncIterator[Json]]:
         """The events of an operation that streams."""
-        async with self._answer(kind, params, "text/event-stream", metadata) as response:
+        async with self._send(kind, params, "text/event-stream", metadata) as response:
             yield _events(response)
 
-    @asynccontextmanager
-    async def _answer(
+    def _send(
         self, kind: str, params: Json, media_type: str, metadata: Json | None = None
-    ) -> AsyncIterator[httpx2.Response]:
-        """The response when it has begun, if it is what was asked for."""
-        beside = {**(metadata or {}), **({"detached": True} if self._detached else {})}
-        asked = self.http.build_request("POST", "/chatkit", json=request(kind, beside, **params))
-        with connected():
-            response = await self.http.send(asked, stream=True)
-        try:
-            if response.status_code != 200 or not response.headers.get("content-type", "").startswith(media_type):
-                with connected():
-                    await response.aread()
-                raise ApiError(response.status_code, sentence(response))
-            yield response
-        finally:
-            await response.aclose()
+    ) -> AbstractAsyncContextManager[httpx2.Response]:
+        sent = {**(metadata or {}), **({"detached": True} if self._detached else {})}
+        return self.open_response("POST", "/chatkit", request(kind, sent, **params), media_type=media_type)
 
 
 async def _events(response: httpx2.Response) -> AsyncIterator[Json]:
-    frames = Frames()
     with connected():
-        async for piece in response.aiter_bytes():
-            for data in frames.feed(piece):
-                yield json.loads(data)
-    if frames.cut_off:
-        raise ConnectionLost
+        async for event in read_events(response):
+            yield json.loads(event.data)
 
 
 def _page(answer: Json) -> Page:

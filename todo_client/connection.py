@@ -1,14 +1,16 @@
-"""One person's connection to one backend, whatever is spoken over it, and what can go wrong with it."""
+"""Requests of one user to one backend, and what can go wrong with them."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self
 
 import httpx2
 
+from todo_client.sse import EventParser, ServerSentEvent
+
 
 class ApiError(Exception):
-    """The server's sentence about why it does not answer, and HTTP's status."""
+    """The server rejected a request; the text is its sentence, `status` that of HTTP."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -16,16 +18,16 @@ class ApiError(Exception):
 
 
 class ConnectionLost(Exception):
-    """No answer, or one that broke off: nobody knows what the server has done."""
+    """There is no response, or it broke off: nobody knows what the server has done."""
 
     def __init__(self) -> None:
         super().__init__("The connection to the server is lost.")
 
 
 class Client:
-    """Whatever is spoken over it. `timeout` is in seconds, of each silence; `over` is one whose connection it shares.
+    """The base of the clients of each API. `timeout` is in seconds, of each silence; `over` shares its connections.
 
-    `http` is there for what no operation is for, as `/ready`.
+    `http` is for requests that have no method, such as `/ready`.
     """
 
     def __init__(
@@ -52,23 +54,47 @@ class Client:
         path: str,
         body: Mapping[str, Any] | None = None,
         *,
+        content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx2.Response:
-        """The answer, where it is what was asked for."""
+        """Returns the response of a request that was accepted."""
         with connected():
-            response = await self.http.request(method, path, json=body, params=params, headers=headers)
+            response = await self.http.request(method, path, json=body, content=content, params=params, headers=headers)
         if not response.is_success:
             raise ApiError(response.status_code, sentence(response))
         return response
+
+    @asynccontextmanager
+    async def open_response(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        media_type: str = "",
+    ) -> AsyncIterator[httpx2.Response]:
+        """Opens a response, which is read in the block."""
+        request = self.http.build_request(method, path, json=body, headers=headers)
+        with connected():
+            response = await self.http.send(request, stream=True)
+        try:
+            if response.status_code != 200 or not response.headers.get("content-type", "").startswith(media_type):
+                with connected():
+                    await response.aread()
+                raise ApiError(response.status_code, sentence(response))
+            yield response
+        finally:
+            await response.aclose()
 
 
 def open_http(
     base_url: str, *, token: str | None, headers: Mapping[str, str] | None, timeout: float
 ) -> httpx2.AsyncClient:
-    """`timeout` is in seconds, of each silence."""
+    """Opens the connections of one client. `timeout` is in seconds, of each silence."""
     sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-    encrypted = httpx2.URL(base_url).scheme == "https"  # else neither certificates nor proxies are looked for
+    encrypted = httpx2.URL(base_url).scheme == "https"  # without it, loading certificates and proxies only costs time
     return httpx2.AsyncClient(
         base_url=base_url,
         headers=sent,
@@ -78,9 +104,20 @@ def open_http(
     )
 
 
+async def read_events(response: httpx2.Response) -> AsyncIterator[ServerSentEvent]:
+    """Yields the events of a streamed response. Raises `ConnectionLost` if it breaks off, also within an event."""
+    parser = EventParser()
+    with connected():
+        async for piece in response.aiter_bytes():
+            for event in parser.feed(piece):
+                yield event
+    if parser.is_incomplete:
+        raise ConnectionLost
+
+
 @contextmanager
 def connected() -> Iterator[None]:
-    """What is no answer at all, or cannot be read, is none."""
+    """Raises `ConnectionLost` for a response that did not arrive or cannot be parsed."""
     try:
         yield
     except (httpx2.TransportError, ValueError) as error:
@@ -88,7 +125,7 @@ def connected() -> Iterator[None]:
 
 
 def sentence(response: httpx2.Response) -> str:
-    """Why a request was refused."""
+    """Returns why a request was rejected."""
     try:
         return str(response.json()["error"])
     except (ValueError, KeyError, TypeError):

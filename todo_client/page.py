@@ -1,13 +1,11 @@
 """What the page asks beside ChatKit: the list of tasks, a conversation's files, what is remembered, and the log."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx2
 
-from todo_client.connection import ApiError, Client, connected, sentence
+from todo_client.connection import ApiError, Client, connected
 
 Json = dict[str, Any]
 
@@ -38,20 +36,6 @@ class Page(Client):
         """Put this in place of the memory that was read in this version."""
         return _memory(await self.request("PUT", "/memory", {"text": text}, headers={"If-Match": version}))
 
-    @asynccontextmanager
-    async def log(self, chat_id: str) -> AsyncIterator[AsyncIterator[str]]:
-        """A conversation's log, a line of JSON for each event."""
-        with connected():
-            response = await self.http.send(self.http.build_request("GET", f"/chats/{chat_id}/log"), stream=True)
-        try:
-            if not response.is_success:
-                with connected():
-                    await response.aread()
-                raise ApiError(response.status_code, sentence(response))
-            yield response.aiter_lines()
-        finally:
-            await response.aclose()
-
     async def begin(self, title: str, *, left: str | None = None) -> Json:
         """A conversation in which nothing is said yet, to put files in; it may take the place of one that is `left`."""
         return await self._json("POST", "/conversations", {"title": title, **({"left": left} if left else {})})
@@ -60,10 +44,7 @@ class Page(Client):
         return await self._json("GET", f"/chats/{chat_id}/files")
 
     async def put_file(self, chat_id: str, path: str, content: bytes) -> Json:
-        with connected():
-            response = await self.http.put(f"/chats/{chat_id}/files/{quote(path)}", content=content)
-        if not response.is_success:
-            raise ApiError(response.status_code, sentence(response))
+        response = await self.request("PUT", f"/chats/{chat_id}/files/{quote(path)}", content=content)
         with connected():
             return response.json()
 

@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes that may be cut anywhere.
+"""Server-sent events from bytes that may be cut anywhere.
 
 httpx2 has a reader of its own, which takes nearly twice as long for an event and drops one that was cut off at the end.
 """
@@ -7,45 +7,22 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class Event(NamedTuple):
-    """`id` is empty where the server sent none."""
+class ServerSentEvent(NamedTuple):
+    """`id` is empty if the server sent none."""
 
     id: str
     name: str
     data: str
 
 
-class Frames:
-    def __init__(self) -> None:
-        self._line = b""
-        self._data: list[bytes] = []
-
-    def feed(self, piece: bytes) -> Iterator[str]:
-        """The data of each event that this piece ends, its lines joined; comments and other fields are skipped."""
-        *lines, self._line = (self._line + piece).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                self._data.append(line[5:].removeprefix(b" ").removesuffix(b"\r"))
-            elif line in (b"", b"\r") and self._data:
-                data, self._data = self._data, []
-                yield b"\n".join(data).decode()
-
-    @property
-    def cut_off(self) -> bool:
-        """Whether the bytes so far end within an event."""
-        return bool(self._line or self._data)
-
-
-class NamedFrames:
-    """The same of events that have a name, and an id to go on from."""
-
+class EventParser:
     def __init__(self) -> None:
         self._line = b""
         self._head: dict[bytes, str] = {}
         self._data: list[bytes] = []
 
-    def feed(self, piece: bytes) -> Iterator[Event]:
-        """Each event that this piece ends; comments and fields that are not known are skipped."""
+    def feed(self, piece: bytes) -> Iterator[ServerSentEvent]:
+        """Yields each event that this piece completes; comments and unknown fields are skipped."""
         *lines, self._line = (self._line + piece).split(b"\n")
         for line in lines:
             name, _, value = line.removesuffix(b"\r").partition(b":")
@@ -57,9 +34,9 @@ class NamedFrames:
             elif line in (b"", b"\r"):
                 (head, self._head), (data, self._data) = (self._head, {}), (self._data, [])
                 if data:
-                    yield Event(head.get(b"id", ""), head.get(b"event", "message"), b"\n".join(data).decode())
+                    yield ServerSentEvent(head.get(b"id", ""), head.get(b"event", "message"), b"\n".join(data).decode())
 
     @property
-    def cut_off(self) -> bool:
+    def is_incomplete(self) -> bool:
         """Whether the bytes so far end within an event."""
         return bool(self._line or self._head or self._data)

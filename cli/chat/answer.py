@@ -8,9 +8,10 @@ from typing import Any
 from rich.console import RenderableType
 
 from cli.chat import rendering
-from cli.chat.connection import Connection, Reading
+from cli.chat.connection import Connection
 from cli.chat.screen import Screen
 from todo_client.connection import ApiError, ConnectionLost
+from todo_client.reading import Reading
 from todo_client.runs import Event
 
 _AGENT_EVENTS = ("answer", "thinking", "tool_call", "tool_result")

@@ -1,8 +1,9 @@
 from typing import Any
 
-from cli.chat.connection import Connection, Reading
+from cli.chat.connection import Connection
 from cli.chat.rendering import render_question
 from cli.chat.screen import PROMPT, Screen
+from todo_client.reading import Reading
 
 APPROVAL_PROMPT = "Approve? y, or n and a reason [y/N] "
 

@@ -1,24 +1,20 @@
 """What the terminal asks of the assistant, and answers that are read on when a connection breaks."""
 
-import asyncio
 import os
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from cli.chat.open_texts import OpenTexts
 from cli.chat.options import Options
 from cli.services.environment import named_zone
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.page import Page
-from todo_client.runs import Event, Events, Runs
+from todo_client.reading import Reading
+from todo_client.runs import Event, Runs
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries to go on reading
 _INTERACTION = "todo.interaction"
-_NO_MORE = ("interaction_complete",)
-_AWAY = (502, 503, 504)  # what a proxy says of a server that is not there
 _NOT_THERE = 404
 
 Begun = TypeVar("Begun")
@@ -32,16 +28,6 @@ def is_own(chat_id: str | None) -> bool:
 def opened(options: Options, url: str, *, patience: float) -> "Connection":
     zone = named_zone(os.environ)
     return Connection(url, options.token, zone, options.model, options.temperature, patience)
-
-
-@dataclass
-class Reading:
-    """An answer as it is read: where it is, and what was read of it. `begin` asks for it, where it is not there yet."""
-
-    chat_id: str
-    run_id: str | None = None
-    begin: Callable[[], Events] | None = None
-    number: int = 0
 
 
 @dataclass
@@ -88,12 +74,12 @@ class Connection:
 
             return await _in_place_of(left, begin)
         key = str(uuid.uuid4())
-        return Reading(chat_id, begin=lambda: self.runs.interact(chat_id, text, key=key, more=self._more()))
+        return Reading(chat_id, start=lambda runs: runs.interact(chat_id, text, key=key, more=self._more()))
 
     def edit(self, chat_id: str, run_id: str, text: str) -> Reading:
         """Something else in place of a message."""
         key = str(uuid.uuid4())
-        return Reading(chat_id, begin=lambda: self.runs.edit(chat_id, run_id, text, key=key, more=self._more()))
+        return Reading(chat_id, start=lambda runs: runs.edit(chat_id, run_id, text, key=key, more=self._more()))
 
     async def retry(self, chat_id: str) -> Reading:
         """The last message, answered once more; raises `ApiError` where there is none."""
@@ -112,45 +98,14 @@ class Connection:
 
         return await _in_place_of(left, begin)
 
-    async def events(self, reading: Reading) -> AsyncGenerator[Event]:
-        """All that is told of the answer from where it was read to; raises `ConnectionLost` beyond patience."""
-        pause, silent_since = FIRST_PAUSE, None
-        texts = OpenTexts()
-        clock = asyncio.get_running_loop().time
-        while True:
-            goes_on = False  # where a stream that told something ends in order, it was moved
-            try:
-                async with self._open(reading) as events:
-                    async for event in events:
-                        pause, goes_on = FIRST_PAUSE, True
-                        if silent_since is not None:
-                            silent_since = None
-                            self.lost(False)
-                        _note(reading, event)
-                        if (new := texts.read(event)) is not None:
-                            yield new
-                        if event.name in _NO_MORE:
-                            return
-            except ConnectionLost:
-                goes_on = False
-            except ApiError as refusal:
-                if refusal.status not in _AWAY:
-                    raise
-                goes_on = False
-            if not goes_on:
-                if silent_since is None:
-                    silent_since = clock()
-                    self.lost(True)
-                elif clock() - silent_since > self.patience:
-                    raise ConnectionLost
-            texts.reconnect()
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.6, LONGEST_PAUSE)
+    def events(self, reading: Reading) -> AsyncGenerator[Event]:
+        """All that is told of the answer from where it was read to; raises the error beyond patience."""
+        return reading.events(self.runs, reconnect_seconds=self.patience, on_lost=self.lost)
 
     async def cancel(self, reading: Reading) -> None:
         """Stop the answer. One that nothing was heard of is asked for again, by its key: it may have begun."""
         if reading.run_id is None:
-            async with self._open(reading) as events:
+            async with reading.open(self.runs) as events:
                 async for event in events:
                     if event.name == "interaction_started":
                         reading.run_id = event.data["interaction_id"]
@@ -159,15 +114,9 @@ class Connection:
             await self.runs.cancel(reading.chat_id, reading.run_id)
 
     async def newest(self) -> str | None:
-        """The id of the conversation that was used last: those of runs are in the order of time."""
-        chats, after = list[dict[str, Any]](), None
-        while True:
-            page = await self.runs.get_chats(limit=100, after=after)
-            chats += page["chats"]
-            if (after := page["after"]) is None:
-                break
-        newest = max(chats, key=lambda chat: chat["leaf"] or "", default=None)
-        return newest["chat_id"] if newest else None
+        """The id of the conversation that was used last."""
+        chat = await self.runs.find_last_used_chat()
+        return chat["chat_id"] if chat else None
 
     async def last(self, chat_id: str) -> dict[str, Any] | None:
         """The interaction that a conversation shows last; None for a name that is new, or where nothing was said."""
@@ -202,12 +151,6 @@ class Connection:
             for step in page["steps"]:
                 yield step
             more = page["after"]
-
-    def _open(self, reading: Reading) -> Events:
-        if reading.run_id is None:
-            assert reading.begin is not None, "an answer is there, or can be asked for"
-            return reading.begin()
-        return self.runs.events(reading.chat_id, reading.run_id, after=reading.number)
 
     async def _begun(self, kind: str, chat_id: str | None, beside: dict[str, Any], **params: Any) -> Reading:
         """The answer that a request of ChatKit's begins, which goes on when its stream is left."""
@@ -248,9 +191,3 @@ async def _in_place_of(left: str | None, begin: Callable[[str | None], Awaitable
         if left is None or refusal.status != _NOT_THERE:
             raise
         return await begin(None)
-
-
-def _note(reading: Reading, event: Event) -> None:
-    if event.name == "interaction_started":
-        reading.run_id = event.data["interaction_id"]
-    reading.number = event.number or reading.number

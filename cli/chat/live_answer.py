@@ -8,9 +8,10 @@ from rich.console import RenderableType
 from cli.chat import rendering
 from cli.chat.answer import Answer
 from cli.chat.approvals import PendingApprovals
-from cli.chat.connection import Connection, Reading
+from cli.chat.connection import Connection
 from cli.chat.markdown import ChatMarkdown, split_finished
 from cli.chat.screen import TerminalScreen
+from todo_client.reading import Reading
 from todo_client.runs import Event
 
 FRAME_SECONDS = 0.1  # between two drawings, at least

@@ -10,11 +10,12 @@ from typing import Any
 
 from cli.chat import rendering
 from cli.chat.answer import Answer
-from cli.chat.connection import Connection, Reading
+from cli.chat.connection import Connection
 from cli.chat.options import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, Options
 from cli.chat.screen import Screen
 from cli.terminal import clean
 from todo_client.connection import ApiError, ConnectionLost
+from todo_client.reading import Reading
 from todo_client.runs import Event
 
 PATIENCE = 30  # seconds without the server in the middle of an answer

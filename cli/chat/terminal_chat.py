@@ -7,13 +7,14 @@ from typing import Any
 from cli.chat import server
 from cli.chat.approvals import PendingApprovals
 from cli.chat.commands import table
-from cli.chat.connection import Connection, Reading, is_own
+from cli.chat.connection import Connection, is_own
 from cli.chat.live_answer import LiveAnswer
 from cli.chat.markdown import ChatMarkdown
 from cli.chat.message_queue import MessageQueue
 from cli.chat.options import DONE, FAILED, NEWEST, NO_SERVER, Exit, Options
 from cli.chat.screen import PROMPT, Screen, TerminalScreen
 from todo_client.connection import ApiError, ConnectionLost
+from todo_client.reading import Reading
 
 PATIENCE = 3_600  # seconds without the server in the middle of an answer; until then the user can stop it
 _LOOK_SECONDS = 3.0  # between two looks for what is said in the conversation elsewhere

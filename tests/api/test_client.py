@@ -9,7 +9,8 @@ from tests.chatkit_client import Answer, ChatKit, check_sequence
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, says
 from tests.support.users import User
-from todo_client.chatkit import ApiError, Events, user_input
+from todo_client.chatkit import Events, user_input
+from todo_client.connection import ApiError
 
 LISTS = calls(call("list_tasks"))
 

@@ -19,7 +19,7 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 from todo_client.chatkit import request, user_input
-from todo_client.sse import Frames, NamedFrames
+from todo_client.sse import EventParser
 
 pytestmark = pytest.mark.long
 
@@ -44,9 +44,9 @@ def outcome_of(api: str, response: httpx2.Response) -> Any:
     if api == "chat":
         return response.json()
     if api == "run_api":
-        frames = NamedFrames().feed(response.content)
+        frames = EventParser().feed(response.content)
         return [(frame.name, frame.data) for frame in frames if not frame.name.endswith("_delta")]
-    chunks = [json.loads(data) for data in Frames().feed(response.content) if data != "[DONE]"]
+    chunks = [json.loads(one.data) for one in EventParser().feed(response.content) if one.data != "[DONE]"]
     return [chunk for chunk in chunks if not chunk["type"].endswith("-delta")]
 
 

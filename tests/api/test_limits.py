@@ -14,7 +14,7 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 from todo_client.chatkit import request, user_input
-from todo_client.sse import Frames
+from todo_client.sse import EventParser
 
 pytestmark = pytest.mark.long
 
@@ -43,7 +43,7 @@ APIS = ("chatkit", "plain", "run_api", "chat", "ai_sdk")
 def check_rejected(response: httpx2.Response, *statuses: int) -> None:
     """By a status, or where a stream has begun by one error event, with a sentence."""
     if response.status_code == 200 and response.headers["content-type"].startswith("text/event-stream"):
-        [event] = [json.loads(data) for data in Frames().feed(response.content)]
+        [event] = [json.loads(one.data) for one in EventParser().feed(response.content)]
         assert event["type"] == "error"
         sentence = event["message"]
     else:

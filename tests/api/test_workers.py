@@ -21,7 +21,8 @@ from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
-from todo_client.chatkit import ConnectionLost, user_input
+from todo_client.chatkit import user_input
+from todo_client.connection import ConnectionLost
 
 pytestmark = pytest.mark.long(seconds=15)
 

@@ -94,7 +94,7 @@ class TestExportAndForget:
 
         logged = await todo_at(stack, "export", "--user", name, "--format", "jsonl")
         assert logged.returncode == 0, logged.stderr
-        async with written.page.log(thread) as lines:
+        async with written.runs.log(thread) as lines:
             assert [json.loads(line) for line in logged.stdout.splitlines()] == [json.loads(one) async for one in lines]
         missing = await todo_at(stack, "export", "--user", name, "--format", "jsonl", "--thread", "thr_none")
         assert missing.returncode == 1

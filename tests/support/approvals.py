@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tests.support.users import User
-from todo_client.sse import Frames
+from todo_client.sse import EventParser
 
 Json = dict[str, Any]
 
@@ -86,12 +86,12 @@ class AiSdkApi:
 
     async def _send(self, user: User, chat: str, message: Json) -> list[Json]:
         """The chunks of the answer."""
-        frames, chunks = Frames(), list[Json]()
+        parser, chunks = EventParser(), list[Json]()
         body = {"threadId": chat, "messages": [message]}
         async with user.runs.http.stream("POST", "/chat/stream", json=body) as response:
             assert response.status_code == 200, (await response.aread()).decode()
             async for piece in response.aiter_bytes():
-                chunks += [json.loads(data) for data in frames.feed(piece) if data != "[DONE]"]
+                chunks += [json.loads(one.data) for one in parser.feed(piece) if one.data != "[DONE]"]
         return chunks
 
 

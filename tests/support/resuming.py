@@ -9,7 +9,7 @@ from tests.runs_client import Runs, check, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, delete_tasks
 from todo_client.runs import Event
-from todo_client.sse import NamedFrames
+from todo_client.sse import EventParser
 
 TASKS = [f"task {number}" for number in range(1, 23)]
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -48,12 +48,12 @@ class CutReader:
     async def _read_until_cut(self, path: str, most: int) -> None:
         """So many bytes, wherever they end."""
         headers = {"Last-Event-ID": str(last_number(self.events))} if self.events else {}
-        frames = NamedFrames()
+        parser = EventParser()
         async with self.chance.choice(self.processes).http.stream("GET", path, headers=headers) as response:
             assert response.status_code == 200
             async for piece in response.aiter_raw():
                 read = [
-                    check(Event(int(one.id or 0), one.name, json.loads(one.data))) for one in frames.feed(piece[:most])
+                    check(Event(int(one.id or 0), one.name, json.loads(one.data))) for one in parser.feed(piece[:most])
                 ]
                 assert text_of(read) in ANSWERS, "no piece is missing within a connection"
                 self.events += read

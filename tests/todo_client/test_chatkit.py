@@ -10,8 +10,9 @@ from chatkit.types import ChatKitReq
 from pydantic import TypeAdapter
 
 from tests.todo_client.server import END, EVENTS, answering, chunk, whole
-from todo_client.chatkit import ApiError, ChatKit, ConnectionLost, Events, Page
-from todo_client.sse import Frames
+from todo_client.chatkit import ChatKit, Events, Page
+from todo_client.connection import ApiError, ConnectionLost
+from todo_client.sse import EventParser
 
 TOLD: list[dict[str, Any]] = [{"type": "a", "text": "Zażółć \u2028 🥛"}, {"type": "b"}, {"type": "c", "n": [1, 2]}]
 JSON = [json.dumps(event, ensure_ascii=False).encode() for event in TOLD]
@@ -34,10 +35,10 @@ async def read(events: Events) -> list[dict[str, Any]]:
 def test_events_are_the_same_wherever_their_bytes_are_cut(form: str) -> None:
     stream = FORMS[form]
     for cut in range(len(stream) + 1):
-        frames = Frames()
+        parser = EventParser()
         pieces = (stream[:cut], stream[cut:])
-        assert [json.loads(data) for piece in pieces for data in frames.feed(piece)] == TOLD
-        assert not frames.cut_off
+        assert [json.loads(one.data) for piece in pieces for one in parser.feed(piece)] == TOLD
+        assert not parser.is_incomplete
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1_000_000])

@@ -8,7 +8,7 @@ import pytest
 from tests.todo_client.server import END, EVENTS, answering, chunk, whole
 from todo_client.connection import ApiError, ConnectionLost, open_http
 from todo_client.runs import Event, Runs
-from todo_client.sse import NamedFrames
+from todo_client.sse import EventParser
 
 TOLD = [Event(1, "a", {"text": "Zażółć \u2028 🥛"}), Event(None, "b", {}), Event(12, "c", {"n": [1, 2]})]
 
@@ -32,10 +32,10 @@ FORMS = {
 def test_events_are_the_same_wherever_their_bytes_are_cut(form: str) -> None:
     stream = FORMS[form]
     for cut in range(len(stream) + 1):
-        frames = NamedFrames()
-        found = [event for piece in (stream[:cut], stream[cut:]) for event in frames.feed(piece)]
+        parser = EventParser()
+        found = [event for piece in (stream[:cut], stream[cut:]) for event in parser.feed(piece)]
         assert [Event(int(one.id) if one.id else None, one.name, json.loads(one.data)) for one in found] == TOLD
-        assert not frames.cut_off
+        assert not parser.is_incomplete
 
 
 async def test_a_message_is_sent_with_its_key_and_its_events_are_read() -> None:

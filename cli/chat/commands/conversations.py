@@ -54,7 +54,7 @@ async def show_log(chat: "TerminalChat", _: str) -> None:
     if chat.chat_id is None:
         await chat.screen.fail("This conversation is empty.")
         return
-    async with chat.connection.page.log(chat.chat_id) as lines:
+    async with chat.connection.runs.log(chat.chat_id) as lines:
         async for line in lines:
             await chat.screen.show_line(line)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.chat.relay import Relay
 from tests.cli.chat.terminal import Terminal
 from tests.scripted_model import ScriptedModel
+from tests.support.http_relay import Relay
 from tests.support.script import add_task
 from tests.support.stack import Stack
 from tests.support.users import User
