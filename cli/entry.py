@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from cli import __main__, packages, terminal
+from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 
 WITHOUT_PACKAGES = ("status", "logs", "down")
@@ -22,6 +23,7 @@ def main() -> int:
         except KeyboardInterrupt:
             return 130
         if Path(sys.prefix).resolve() != wanted.directory.resolve():
+            os.environ.setdefault("PYTHONPATH", str(CHECKOUT))  # ./todo sets it; an installed `todo` does not
             os.execv(python, [str(python), "-P", "-m", "cli", *sys.argv[1:]])  # noqa: S606 - no shell is wanted
     return __main__.main()
 

@@ -11,7 +11,8 @@ from evals.judge import TrialAnswer, TrialCall, judge
 from evals.request_limit import RequestLimit
 from evals.rows import Connection
 from evals.stage import Stage
-from todo_client.runs import ApiError, ConnectionLost, Event, Runs
+from todo_client.connection import ApiError, ConnectionLost
+from todo_client.runs import Event, Runs
 
 CHAT = "eval"  # a chat with a name: nobody asks the model for another
 # How the backend's sentences about temporary failures begin, which say nothing about the model's quality.

@@ -73,7 +73,7 @@ class Agent:
         Raises `RunFailed` if the assistant cannot answer, `ApiError` if the server rejects the message, and
         `ConnectionLost` if it is away for too long. Cancelling `prompt` does not stop the assistant; `abort` does.
         """
-        return await self._read_all(self._start(message))
+        return await self._read_with_follow_ups(self._start(message))
 
     async def resume(self) -> Result | None:
         """Waits for the answer that the chat is writing, or that waits for an approval. Listeners receive its events
@@ -83,7 +83,7 @@ class Agent:
             last = (await repeat(lambda: runs.get_chat(self.chat, limit=1), self._reconnect_seconds))["interactions"]
         if not last or last[0]["status"] in REASONS:
             return None
-        return await self._read_all(Reading(self.chat, last[0]["id"]))
+        return await self._read_with_follow_ups(Reading(self.chat, last[0]["id"]))
 
     def steer(self, message: Message) -> "Future[None]":
         """Sends a message that the model reads in its next request, in place of follow-ups that wait."""
@@ -151,7 +151,7 @@ class Agent:
         key = str(uuid.uuid4())
         return Reading(self.chat, start=lambda runs: runs.interact(self.chat, message, key=key, more=self._options))
 
-    async def _read_all(self, first: Reading) -> Result:
+    async def _read_with_follow_ups(self, first: Reading) -> Result:
         """Reads an interaction and those that follow it."""
         async with self._connect() as runs:
             with self._guard:
@@ -159,9 +159,9 @@ class Agent:
                     raise RuntimeError("The agent is answering already. Call steer() or follow_up().")
                 self._prompt = prompt = _Prompt(runs, self.chat, self._reconnect_seconds)
             try:
-                outcome = await self._read(first, prompt)
+                outcome = await self._read_interaction(first, prompt)
                 while (following := await self._find_next(outcome, prompt)) is not None:
-                    outcome = await self._read(following, prompt)
+                    outcome = await self._read_interaction(following, prompt)
             finally:
                 with self._guard:
                     self._prompt = None
@@ -173,7 +173,7 @@ class Agent:
             raise RunFailed(prompt.error.get("error") or outcome.get("reason", ""), prompt.error.get("code"), result)
         return result
 
-    async def _read(self, reading: Reading, prompt: "_Prompt") -> Json:
+    async def _read_interaction(self, reading: Reading, prompt: "_Prompt") -> Json:
         """Reads an interaction to its end, and what it has used. Returns the data of its last event."""
         outcome: Json = {}
         prompt.set_interaction(reading.run_id)

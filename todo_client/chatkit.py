@@ -1,4 +1,4 @@
-"""ChatKit as a program speaks it: the requests, and the answers with their events as they come.
+"""The requests of the ChatKit protocol, and the events of its responses.
 
 Threads, items and events are the JSON objects of `chatkit.types`; an `error` event is an event like the others.
 """
@@ -15,9 +15,9 @@ from todo_client.connection import Client, connected, read_events
 
 Json = dict[str, Any]
 Events = AbstractAsyncContextManager[AsyncIterator[Json]]
-"""The events of one answer as they come.
+"""The events of one answer.
 
-Leaving the block closes the connection, which stops the answer, unless the client is a detached one.
+Leaving the block closes the connection, which stops the answer, unless the client is detached.
 """
 Order = Literal["asc", "desc"]
 
@@ -32,20 +32,17 @@ class Page:
 
 
 def user_input(text: str, **more: Any) -> Json:
-    """A message as ChatKit takes it; `more` are further fields, as `quoted_text`."""
+    """Returns a message; `more` are further fields, such as `quoted_text`."""
     return {"content": [{"type": "input_text", "text": text}], "attachments": [], "inference_options": {}, **more}
 
 
 def request(kind: str, /, metadata: Json | None = None, **params: Any) -> Json:
-    """The body of a POST to `/chatkit`; `metadata` is what our backend is told beside the protocol."""
+    """Returns the body of a POST to `/chatkit`; `metadata` is for the backend only."""
     return {"type": kind, "params": params, **({"metadata": metadata} if metadata else {})}
 
 
 class ChatKit(Client):
-    """One person's connection to one backend; every operation raises `ApiError` or `ConnectionLost`.
-
-    Answers of a `detached` one go on when nobody reads them.
-    """
+    """Each method raises `ApiError` or `ConnectionLost`. Answers of a `detached` client go on without readers."""
 
     def __init__(
         self,
@@ -67,20 +64,20 @@ class ChatKit(Client):
         return self.open("threads.add_user_message", thread_id=thread_id, input=user_input(text))
 
     def retry_after_item(self, thread_id: str, item_id: str) -> Events:
-        """Answer a message of the person anew."""
+        """Answers a message of the user again."""
         return self.open("threads.retry_after_item", thread_id=thread_id, item_id=item_id)
 
     def custom_action(self, thread_id: str, item_id: str, action: Json) -> Events:
-        """What a widget's element does, with the events that come of it."""
+        """Sends the action of a widget's element."""
         return self.open("threads.custom_action", thread_id=thread_id, item_id=item_id, action=action)
 
     async def sync_custom_action(self, thread_id: str, item_id: str, action: Json) -> Json | None:
-        """The same without a stream: the item as it is afterwards, if it has changed."""
+        """Does the same without a stream; returns the item if it has changed."""
         done = await self.ask("threads.sync_custom_action", thread_id=thread_id, item_id=item_id, action=action)
         return done.get("updated_item")
 
     async def get_thread(self, thread_id: str) -> Json:
-        """With its newest items."""
+        """Returns a thread with its newest items."""
         return await self.ask("threads.get_by_id", thread_id=thread_id)
 
     async def list_threads(self, *, limit: int = 20, order: Order = "desc", after: str | None = None) -> Page:
@@ -101,7 +98,7 @@ class ChatKit(Client):
         await self.ask("items.feedback", thread_id=thread_id, item_ids=item_ids, kind=kind)
 
     async def ask(self, kind: str, /, **params: Any) -> Any:
-        """The JSON of an operation that does not stream."""
+        """Returns the JSON of an operation that does not stream."""
         async with self._send(kind, params, "application/json") as response:
             with connected():
                 return json.loads(await response.aread())
@@ -110,7 +107,7 @@ class ChatKit(Client):
     async def open(
         self, kind: str, /, metadata: Json | None = None, **params: Any
     ) -> AsyncIterator[AsyncIterator[Json]]:
-        """The events of an operation that streams."""
+        """Opens the events of an operation that streams."""
         async with self._send(kind, params, "text/event-stream", metadata) as response:
             yield _events(response)
 

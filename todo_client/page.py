@@ -1,4 +1,4 @@
-"""What the page asks beside ChatKit: the list of tasks, a conversation's files, what is remembered, and the log."""
+"""The other requests of the page: tasks, the files of a conversation, the memory."""
 
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 class Memory(NamedTuple):
-    """`version` goes with a change, which is refused (412) where another was quicker; so many lines are not read."""
+    """A change is sent with `version`, and rejected (412) if there was another one; `unread` counts lines."""
 
     text: str
     version: str
@@ -19,7 +19,7 @@ class Memory(NamedTuple):
 
 
 class Page(Client):
-    """One person's connection to one backend; every operation raises `ApiError` or `ConnectionLost`."""
+    """Each method raises `ApiError` or `ConnectionLost`."""
 
     async def ready(self) -> Json:
         return await self._json("GET", "/ready")
@@ -33,11 +33,11 @@ class Page(Client):
         return _memory(await self.request("GET", "/memory"))
 
     async def remember(self, text: str, version: str) -> Memory:
-        """Put this in place of the memory that was read in this version."""
+        """Replaces the memory that was read in this version."""
         return _memory(await self.request("PUT", "/memory", {"text": text}, headers={"If-Match": version}))
 
     async def begin(self, title: str, *, left: str | None = None) -> Json:
-        """A conversation in which nothing is said yet, to put files in; it may take the place of one that is `left`."""
+        """Creates a conversation without messages, to upload files; the user may have `left` another for it."""
         return await self._json("POST", "/conversations", {"title": title, **({"left": left} if left else {})})
 
     async def files(self, chat_id: str) -> Json:
