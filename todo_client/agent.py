@@ -94,13 +94,18 @@ class Agent:
         return self._send_message(message, "follow_up")
 
     def abort(self) -> "Future[None]":
-        """Stops the answer, also if it has not begun yet. What was said and done is kept."""
+        """Stops the answer, if there is one. What was said and done is kept."""
 
         async def send(prompt: _Prompt) -> None:
             prompt.is_aborted = True
             await prompt.cancel()
 
-        return self._send(send)
+        try:
+            return self._send(send)
+        except RuntimeError:
+            nothing_to_stop: Future[None] = Future()
+            nothing_to_stop.set_result(None)
+            return nothing_to_stop
 
     def approve(
         self, approval_id: str, *, approved: bool = True, reason: str | None = None, always: bool = False
@@ -164,7 +169,7 @@ class Agent:
                     outcome = await self._read_interaction(following, prompt)
             finally:
                 with self._guard:
-                    self._prompt = None
+                    self._prompt = None if self._prompt is prompt else self._prompt
                 prompt.cancel_requests()
         reason = REASONS[outcome["status"]]
         await self._emit(EventType.AGENT_END, {"reason": reason}, prompt)
@@ -176,6 +181,7 @@ class Agent:
     async def _read_interaction(self, reading: Reading, prompt: "_Prompt") -> Json:
         """Reads an interaction to its end, and what it has used. Returns the data of its last event."""
         outcome: Json = {}
+        prompt.text, prompt.error = "", {}
         prompt.set_interaction(reading.run_id)
         if reading.run_id is not None and prompt.is_aborted:
             await prompt.cancel()

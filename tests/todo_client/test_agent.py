@@ -94,7 +94,7 @@ async def test_events_and_result(agent: Agent, model: ScriptedModel) -> None:
     assert started["name"] == ended["name"] == detailed["name"] == "add_task"
     assert started["input"] == {"title": "milk"}
     assert (ended["is_error"], "milk" in ended["output"]) == (False, True)
-    assert detailed["details"] == {}
+    assert detailed["details"]["title"] == "milk"
     assert events[-1].data == {"reason": "completed"}
     assert text_of(events) == "Done."
     assert (result.usage.requests, result.usage.total_tokens > 0) == (2, True)
@@ -142,7 +142,8 @@ async def test_failure_raises(agent: Agent, model: ScriptedModel) -> None:
 
 async def test_one_prompt_at_a_time(agent: Agent, model: ScriptedModel) -> None:
     await model.script(SLOW, says("Hello."))
-    for intervene in (agent.abort, lambda: agent.steer("stop"), lambda: agent.approve("call_1")):
+    assert agent.abort().done()
+    for intervene in (lambda: agent.steer("stop"), lambda: agent.follow_up("go on"), lambda: agent.approve("call_1")):
         with pytest.raises(RuntimeError, match="not answering"):
             intervene()
     events = listen(agent)
