@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 from tests.settings import FILES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CLIENT = tomllib.loads((ROOT / "todo_client" / "pyproject.toml").read_text())["project"]
 PACKAGES: list[str] = PROJECT["tool"]["importlinter"]["root_packages"]
 
 
@@ -31,7 +32,7 @@ def test_files_repeat_the_settings_classes(path: Path) -> None:
 def test_one_version() -> None:
     """The image has no pyproject.toml, and the newest entry of the changelog is the version that it describes."""
     newest = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
-    assert PROJECT["project"]["version"] == VERSION == newest
+    assert PROJECT["project"]["version"] == CLIENT["version"] == VERSION == newest
 
 
 def test_command_line_names_the_import_formats() -> None:
@@ -58,6 +59,12 @@ def test_imported_packages_are_declared(package: str) -> None:
     assert not {
         name for name in others if declared.isdisjoint(map(canonicalize_name, [name, *distributions.get(name, ())]))
     }
+
+
+def test_client_is_installed_by_itself() -> None:
+    imported = {name for path in (ROOT / "todo_client").glob("*.py") for name in imports(path)}
+    assert imported - sys.stdlib_module_names == {"httpx2", "todo_client"}
+    assert [line for line in PROJECT["project"]["dependencies"] if line.startswith("httpx2")] == CLIENT["dependencies"]
 
 
 def imports(path: Path) -> Iterator[str]:

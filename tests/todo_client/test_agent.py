@@ -1,16 +1,13 @@
 """The Python client against running services: events, interventions, lost connections, branches."""
 
-import ast
 import asyncio
 import random
-import sys
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
 from tests.support.http_relay import Relay
@@ -68,14 +65,6 @@ def text_of(events: list[AgentEvent]) -> str:
 
 def data_of(events: list[AgentEvent], kind: EventType) -> list[dict[str, Any]]:
     return [event.data for event in events if event.type is kind]
-
-
-def test_needs_only_httpx2() -> None:
-    trees = [ast.parse(path.read_text()) for path in (ROOT / "todo_client").glob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    imported = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
-    imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    assert {name.partition(".")[0] for name in imported} - sys.stdlib_module_names == {"httpx2", "todo_client"}
 
 
 async def test_events_and_result(agent: Agent, model: ScriptedModel) -> None:
