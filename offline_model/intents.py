@@ -225,9 +225,9 @@ class IntentTable:
         if unknown := {slot for template, _ in self._rows for slot in template.slots} - SLOTS.keys():
             raise ValueError(f"no such slots: {unknown}")
 
-    def intent_of(self, *texts: Text) -> Intent | None:
-        """Returns the intent of the row that fits one of the texts best."""
-        found = [intent for text in texts for row in self._rows if (intent := _intent(*row, text))]
+    def intent_of(self, text: Text) -> Intent | None:
+        """Returns the intent of the row that fits the text best."""
+        found = [intent for row in self._rows if (intent := _intent(*row, text))]
         return min(found, key=lambda intent: intent.slot_words, default=None)
 
 

@@ -146,7 +146,7 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
         choice = question.answer(turn.request) if question else None
         if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
             if question:
-                chosen = {name: question.at_position(name) for intent in intents for name in intent.phrases} | chosen
+                chosen = _pointed(intents, question.ids, may_delete=False) | chosen
             break
         if turn is turns[-1] and not choice:
             raise Stop(replies.LEFT_ALONE if choice == () else f"{replies.ANSWER_IT}\n\n{question}")
@@ -192,8 +192,10 @@ def _all_intents(texts: Iterable[Text]) -> list[Intent]:
     intents: list[Intent] = []
     for part in parts:
         polite = _without_politeness(part)
-        intent = TABLE.intent_of(_WOULD_LIKE.without_leading(polite), polite)
-        literal = TABLE.intent_of(part)
+        intent = TABLE.intent_of(polite)
+        if (wanted := _WOULD_LIKE.without_leading(polite)).raw != polite.raw:
+            intent = TABLE.intent_of(wanted) or intent
+        literal = TABLE.intent_of(part) if part.raw != polite.raw else None
         if literal and not literal.slot_words[0] and (not intent or literal.slot_words < intent.slot_words):
             intent = literal  # "ok" and "thanks" are more than politeness
         if not intent:

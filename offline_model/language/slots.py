@@ -39,6 +39,7 @@ _GROUPS = [
 Fields = dict[str, str]
 """The arguments `due` and `repeat` of a tool."""
 _read_task, _read_when = lru_cache(1_000)(english.read_task), lru_cache(1_000)(english.read_when)
+_read_range, _read_past = lru_cache(1_000)(english.read_coming_range), lru_cache(1_000)(english.read_past_range)
 
 
 def _now(text: Text) -> datetime:
@@ -97,12 +98,12 @@ def read_period(text: Text) -> Fields | None:
 def read_days(text: Text) -> str | None:
     """The days of open tasks that are asked for."""
     is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
-    return english.read_coming_range(text.raw, _now(text), text.order) if is_short else None
+    return _read_range(text.raw, _now(text), text.order) if is_short else None
 
 
 def read_past_days(text: Text) -> str | None:
     """The days on which tasks were completed that are asked for."""
-    return english.read_past_range(text.raw, _now(text))
+    return _read_past(text.raw, _now(text))
 
 
 def _is_today(text: Text) -> bool:

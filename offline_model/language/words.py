@@ -214,27 +214,28 @@ def points(phrase: str) -> bool:
     return not words or (bool(words & (POINTING | POSITIONS)) and words <= POINTING | POSITIONS | UNSAID)
 
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_HOW_MANY = {"two": 2, "three": 3, "four": 4, "five": 5, "2": 2, "3": 3, "4": 4, "5": 5}
-_MANY = frozenset(["them", "those", "these", "all", "both"])
+_ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+_PLACES = {word: at for at, word in enumerate(_ORDINALS)} | {"former": 0, "last": -1, "latter": -1}
+_PLACES |= {f"{at + 1}{ending}": at for at in range(20) for ending in ("st", "nd", "rd", "th")}
+_COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "2": 2, "3": 3, "4": 4, "5": 5}
 
 
 def pointed_at(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
     """Which of the tasks of the last answer "them", "it" or "the first two" means; nothing if it is not clear."""
-    named = [word for word in tokens(phrase) if word not in ("the", "of", "one", "ones", "task", "tasks")]
+    named = [word for word in tokens(phrase) if word not in ("the", "of", "one", "ones", "task", "tasks", "option")]
     match named:
-        case [word] if word in _MANY:
-            return tuple(ids) if word != "both" or len(ids) == 2 else ()
-        case ["all", "them" | "those" | "these"]:
+        case ["all"] | ["them" | "those" | "these"] | ["all", "them" | "those" | "these"]:
             return tuple(ids)
+        case ["both"] | ["both", "them" | "those" | "these"]:
+            return tuple(ids) if len(ids) == 2 else ()
+        case [count] | ["all", count] if count in _COUNTS and count.isalpha():
+            return tuple(ids) if len(ids) == _COUNTS[count] else ()
         case ["it" | "that" | "this"]:
             return tuple(ids) if len(ids) == 1 else ()
-        case [word] if word in ORDINALS:
-            return tuple(ids[ORDINALS.index(word) : ORDINALS.index(word) + 1])
-        case ["last"]:
-            return tuple(ids[-1:])
-        case ["first" | "last" as end, count] if count in _HOW_MANY and len(ids) >= _HOW_MANY[count]:
-            return tuple(ids[: _HOW_MANY[count]] if end == "first" else ids[-_HOW_MANY[count] :])
+        case [word] if word in _PLACES and -len(ids) <= _PLACES[word] < len(ids):
+            return (ids[_PLACES[word]],)
+        case ["first" | "last" as end, count] if count in _COUNTS and len(ids) >= _COUNTS[count]:
+            return tuple(ids[: _COUNTS[count]] if end == "first" else ids[-_COUNTS[count] :])
         case _:
             return ()
 

@@ -16,11 +16,8 @@ _GUESSES = 'I could not find "'
 _GUESS = re.compile(r'(.*)"\. Did you mean "(.*)" \(([0-9]{1,18})\)\?')
 _DONE = " (done)"
 _OPTION = re.compile(r"- \*\*([0-9]{1,18})\*\* (.*)")
-_POSITIONS = {word: at for at, word in enumerate(words.ORDINALS)} | {"former": 0, "last": -1, "latter": -1}
-_POSITIONS |= {f"{at + 1}{ending}": at for at in range(20) for ending in ("st", "nd", "rd", "th")}
 _POLITE, _PLEASE = Template("please|i mean|the one with|the one|task"), Template("please")
 _NEITHER = Template("(never mind|nevermind|cancel|stop|forget it|nothing|none|neither|no|nope) [of <them>]")
-_ALL = Template("(both|all) [of <them>]|all (two|three|four|five)|the two")
 _YES = Template(
     "(yes|yep|yeah|y|sure|ok|okay|right|correct|exactly|that one|that's (it|right)) [it is|i did|i do|please]"
 )
@@ -93,28 +90,25 @@ class WhichTask:
         not_found = f'{_GUESSES}{phrase}".\n\n' if self.is_guess else ""
         return f'{not_found}{_ASKS}{phrase}"?\n\n' + more + "\n".join(lines)
 
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(task.id for task in self.options)
+
     def answer(self, text: str) -> tuple[int, ...] | None:
         """The numbers chosen; empty if it is none of them, None if the text is no answer."""
         if len(text) > _LONGEST_ANSWER:
             return None
         reply = _PLEASE.without_trailing(_POLITE.without_leading(Text.of_message(text)))
         text = reply.raw.strip(" .!?")
-        ids = tuple(task.id for task in self.options)
         if _NEITHER.matches(reply):
             return ()
-        if (_YES if len(ids) == 1 else _ALL).matches(reply):
-            return ids
+        if len(self.ids) == 1 and _YES.matches(reply):
+            return self.ids
         if numbers := words.numbers_in(text):
-            at = {id: id for id in ids} if set(numbers) <= set(ids) else dict(enumerate(ids, 1))
+            at = {id: id for id in self.ids} if set(numbers) <= set(self.ids) else dict(enumerate(self.ids, 1))
             return tuple(at[number] for number in numbers) if set(numbers) <= at.keys() else None
-        found = self.at_position(text) or tuple(task.id for task in tasks_named(text, self.options))
-        return found if len(found) == 1 else None
-
-    def at_position(self, text: str) -> tuple[int, ...]:
-        """The option that "the second" means, if the text is such."""
-        tokens = [word for word in words.tokens(text) if word not in ("the", "one", "task", "option", "number")]
-        at = _POSITIONS.get(tokens[0]) if len(tokens) == 1 else None
-        return () if at is None or at >= len(self.options) else (self.options[at].id,)
+        named = tuple(task.id for task in tasks_named(text, self.options))
+        return words.pointed_at(text, self.ids) or (named if len(named) == 1 else None)
 
 
 def one_of(phrase: str, found: Sequence[ListedTask]) -> ListedTask:

@@ -80,6 +80,8 @@ async def test_nothing_is_changed_unless_every_task_is_found(conversation: Conve
         ("call mum at nine.", {3}),
         ("1 and 3", {1, 3}),
         ("all of them", {1, 2, 3}),
+        ("all three", {1, 2, 3}),
+        ("both", set()),
         ("never mind", set()),
         ("add bread", set()),
     ],
