@@ -36,7 +36,7 @@ class NextDue(BaseModel):
     due: str
 
 
-class ListedTask(TaskName):
+class ResultTask(TaskName):
     description: str | None = None
     status: str = "pending"
     due: str | None = None
@@ -50,7 +50,7 @@ class ListedTask(TaskName):
 class ResultPage(BaseModel):
     """A page of a list, or the tasks of a call; `nearest` have titles like the query."""
 
-    tasks: list[ListedTask]
+    tasks: list[ResultTask]
     next_cursor: str | None = None
     total: int = 0
     now: str = ""

@@ -4,7 +4,7 @@ import re
 from calendar import month_abbr
 from collections.abc import Sequence
 
-from offline_model.conversation import ListedTask, ResultPage, ToolResult
+from offline_model.conversation import ResultPage, ResultTask, ToolResult
 from offline_model.language.words import is_foreign, may_be_task
 
 ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
@@ -134,7 +134,7 @@ def range_of(days: str, now: str) -> str:
     return f" ({' to '.join(filter(None, (_short(day, now) for day in days.split('..'))))})"
 
 
-def list_found(phrase: str, tasks: Sequence[ListedTask], now: str) -> str:
+def list_found(phrase: str, tasks: Sequence[ResultTask], now: str) -> str:
     """With the state of each."""
     lines = []
     for task in tasks[:_MOST_FOUND]:
@@ -146,7 +146,7 @@ def list_found(phrase: str, tasks: Sequence[ListedTask], now: str) -> str:
     return f'{_counted(len(tasks))} for "{one_line(phrase)}":\n\n' + "\n".join(lines)
 
 
-def already(tasks: Sequence[ListedTask], state: str) -> str:
+def already(tasks: Sequence[ResultTask], state: str) -> str:
     return f"{state}: {_named(tasks)}." if tasks else ""
 
 
@@ -183,7 +183,7 @@ def _failure(result: ToolResult) -> str:
     return f"{f'I could not add {_joined(names)}' if names else 'That did not work'}: {error_sentence(result.error)}"
 
 
-def _named(tasks: Sequence[ListedTask], now: str = "", *, with_dates: bool = False) -> str:
+def _named(tasks: Sequence[ResultTask], now: str = "", *, with_dates: bool = False) -> str:
     """At most so many of them, in the order of their numbers."""
     in_order = sorted(tasks, key=lambda task: task.id)
     names = [f'"{one_line(task.title)}"{_date(task, now, with_dates=with_dates)}' for task in in_order[:_MOST_NAMED]]
@@ -195,14 +195,14 @@ def _joined(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _date(task: ListedTask, now: str, *, with_dates: bool) -> str:
+def _date(task: ResultTask, now: str, *, with_dates: bool) -> str:
     """When it is due; of a task that repeats and was completed, when it comes again."""
     if task.next:
         return f" (next {_short(task.next.due, now)})"
     return f" ({_due(task, now)}{', repeats' if task.repeat else ''})" if with_dates and task.due else ""
 
 
-def _due(task: ListedTask, now: str) -> str:
+def _due(task: ResultTask, now: str) -> str:
     return f"due {_short(task.due, now)}" if task.due else ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from offline_model import replies
-from offline_model.conversation import ChatTurn, ListedTask, ToolResult
+from offline_model.conversation import ChatTurn, ResultTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, call_for
@@ -43,7 +43,7 @@ def update(field: str = "", **fixed: Any) -> Plan:
     return plan
 
 
-def _fields(field: str, slot: str, text: Text, tasks: Sequence[ListedTask]) -> dict[str, Any]:
+def _fields(field: str, slot: str, text: Text, tasks: Sequence[ResultTask]) -> dict[str, Any]:
     if slot not in slots.VALUES:
         value = text.unquoted()
         return {field: value.casefold() if field == "priority" else [value] if field.endswith("labels") else value}
@@ -54,7 +54,7 @@ def _fields(field: str, slot: str, text: Text, tasks: Sequence[ListedTask]) -> d
     return _with_nearest_hour(fields, text, tasks)
 
 
-def _with_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ListedTask]) -> dict[str, str]:
+def _with_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ResultTask]) -> dict[str, str]:
     """Of "7" the morning or the evening, whichever is nearer to when the tasks are due now."""
     due = fields.get("due", "")
     times = [task.due[-5:] for task in tasks if task.due and ":" in task.due]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from offline_model import replies
-from offline_model.conversation import ListedTask
+from offline_model.conversation import ResultTask
 from offline_model.language import slots, words
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, Steps
@@ -93,7 +93,7 @@ def find(intent: Intent, context: Context) -> Steps:
         page = (yield from search([phrase], "all", is_deed=intent.is_deed))[phrase]
         found = having(phrase, page.tasks) or tasks_named(phrase, page.tasks, is_deed=intent.is_deed) or page.tasks
         if not found and (nearest := similar(phrase, page.nearest, is_deed=intent.is_deed)):
-            return str(WhichTask(phrase, [ListedTask(id=one.id, title=one.title) for one in nearest], is_guess=True))
+            return str(WhichTask(phrase, [ResultTask(id=one.id, title=one.title) for one in nearest], is_guess=True))
     return replies.list_found(phrase, found, page.now) if found else replies.MISSING.format(kind="task", phrase=phrase)
 
 

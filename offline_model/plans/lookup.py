@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from offline_model import replies
-from offline_model.conversation import ListedTask, ResultPage
+from offline_model.conversation import ResultPage, ResultTask
 from offline_model.language import slots, words
 from offline_model.language.text import parts_of
 from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Results, Stop
@@ -73,7 +73,7 @@ class FoundTasks:
 
     name: str
     ids: list[int] = field(default_factory=list)
-    tasks: list[ListedTask] = field(default_factory=list)
+    tasks: list[ResultTask] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     group: ResultPage | None = None
 
@@ -148,13 +148,13 @@ def _check_is_named(phrase: str, *, is_deed: bool) -> None:
         raise Stop(replies.NO_SUBJECT if tokens == {"them"} else replies.NO_BULK)
 
 
-def _whole_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ListedTask]]) -> list[str]:
+def _whole_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ResultTask]]) -> list[str]:
     """The phrases that are a task's whole title or, if none is, those whose words are in one."""
     hits = [phrase for phrase in phrases if fitting[phrase]]
     return [phrase for phrase in hits if fitting[phrase][0].title.casefold() == phrase.casefold()] or hits
 
 
-def _take(part: str, found: FoundTasks, fitting: Mapping[str, Sequence[ListedTask]], context: Context) -> None:
+def _take(part: str, found: FoundTasks, fitting: Mapping[str, Sequence[ResultTask]], context: Context) -> None:
     if ids := known_ids(part, context):
         found.ids += ids
     elif fitting[part]:
@@ -170,4 +170,4 @@ def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, Resul
         lists = [lists[name] for lists in looked_up if name in lists]
         nearest = {task.id: task for page in lists for task in similar(name, page.nearest, is_deed=is_deed)}
         if nearest:
-            raise Stop(str(WhichTask(name, [ListedTask(id=one.id, title=one.title) for one in nearest.values()], True)))
+            raise Stop(str(WhichTask(name, [ResultTask(id=one.id, title=one.title) for one in nearest.values()], True)))

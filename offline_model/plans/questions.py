@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from offline_model.conversation import ListedTask, TaskName
+from offline_model.conversation import ResultTask, TaskName
 from offline_model.language import words
 from offline_model.language.text import Template, Text
 from offline_model.plans import Stop
@@ -28,7 +28,7 @@ _MOST_WORDS = 6
 _ALIKE = 0.75
 
 
-def tasks_named(phrase: str, tasks: Sequence[ListedTask], *, is_deed: bool = False) -> list[ListedTask]:
+def tasks_named(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = False) -> list[ResultTask]:
     """Returns those whose titles equal the phrase, else those of the same words, else those that have all its words.
 
     The verb of a deed such as "bought the milk" need not be in the title: it means "milk" too, but not "sell milk".
@@ -44,7 +44,7 @@ def tasks_named(phrase: str, tasks: Sequence[ListedTask], *, is_deed: bool = Fal
     return [task for task in found if is_any or words.tokens(task.title)[0] not in words.VERBS]
 
 
-def having(phrase: str, tasks: Sequence[ListedTask]) -> list[ListedTask]:
+def having(phrase: str, tasks: Sequence[ResultTask]) -> list[ResultTask]:
     """Returns those whose title, description or labels have all words of the phrase."""
     wanted = words.meaning(phrase)
     texts = [(task, f"{task.title} {task.description or ''} {' '.join(task.labels)}") for task in tasks]
@@ -64,17 +64,17 @@ class WhichTask:
     """The question which of the options a phrase means; it `is_guess` if their titles are only similar."""
 
     phrase: str
-    options: Sequence[ListedTask]
+    options: Sequence[ResultTask]
     is_guess: bool = False
 
     @classmethod
     def last_in(cls, text: str) -> "WhichTask | None":
         if guess := _GUESS.fullmatch(f"\n{text}".rpartition(f"\n{_GUESSES}")[2].strip("\n")):
-            return cls(guess[1], [ListedTask(id=int(guess[3]), title=guess[2])], is_guess=True)
+            return cls(guess[1], [ResultTask(id=int(guess[3]), title=guess[2])], is_guess=True)
         _, asked, rest = f"\n{text}".rpartition(f"\n{_ASKS}")
         phrase, *lines = rest.split("\n")
         found = [match for line in lines if (match := _OPTION.fullmatch(line))]
-        options = [ListedTask(id=int(match[1]), title=match[2].removesuffix(_DONE)) for match in found]
+        options = [ResultTask(id=int(match[1]), title=match[2].removesuffix(_DONE)) for match in found]
         return cls(phrase.removesuffix('"?'), options) if asked and options else None
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class WhichTask:
         return words.pointed_at(text, self.ids) or (named if len(named) == 1 else None)
 
 
-def one_of(phrase: str, found: Sequence[ListedTask]) -> ListedTask:
+def one_of(phrase: str, found: Sequence[ResultTask]) -> ResultTask:
     """The one task found, of one that was done again and again the last; else the plan ends with the question which."""
     is_same = len({(task.title.casefold(), task.status) for task in found}) == 1 and found[0].status == "completed"
     if len(found) > 1 and not is_same:
