@@ -48,6 +48,7 @@ _NEXT_COMMAND = Template(
     "|(show|list|tell) [me] (my|the|all|everything|what)|mark ... (done|completed|complete|finished)"
     "|(delete|remove) (all|everything)|delete the|(remove|complete|finish) the ... task"
     "|(move|reschedule|postpone|snooze|rename) ... (to|by|until)"
+    "|(make|mark|set|tag|label|move|rename|complete|finish|describe|repeat) (it|them)"
 )
 """What starts another request after "and" or a comma, as it can hardly be part of a title."""
 
@@ -71,7 +72,7 @@ def reply_to(
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:
         return Reply(f"{_report(steps)}\n\n{replies.STOPPED.format(steps=len(steps))}")
-    next_step = _resume(_limit_calls(_carry_out(turns, order)), steps)
+    next_step = _resume(_carry_out(turns, order), steps)
     if must_call and isinstance(next_step, str) and not steps:
         next_step = (PlannedCall("list_tasks", {"status": "pending"}),)
     if isinstance(next_step, str):
@@ -82,8 +83,8 @@ def reply_to(
     return Reply(replies.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=next_step)
 
 
-def _limit_calls(plan: Steps) -> Steps:
-    """The plan with at most `MAX_CALLS_OF_RESPONSE` calls in a step."""
+def _make_calls(plan: Steps, ids: list[int]) -> Steps:
+    """The plan with at most `MAX_CALLS_OF_RESPONSE` calls in a step; `ids` become the tasks of its last step."""
     results: Any = None
     while True:
         try:
@@ -93,6 +94,7 @@ def _limit_calls(plan: Steps) -> Steps:
         results = ()
         for start in range(0, len(calls), MAX_CALLS_OF_RESPONSE):
             results += yield calls[start : start + MAX_CALLS_OF_RESPONSE]
+        ids[:] = dict.fromkeys(task.id for result in results for task in result.page.tasks)
 
 
 def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
@@ -116,10 +118,13 @@ def _report(steps: list[tuple[ToolResult, ...]]) -> str:
 
 def _carry_out(turns: list[ChatTurn], order: DateOrder | None) -> Steps:
     answers: list[str] = []
+    ids: list[int] = []
     try:
         intents, context = _understand(turns, order)
         for intent in intents:
-            answer = yield from intent.plan(intent, context)
+            pointed = _pointed([intent], ids, may_delete=False)  # "it" after "and" is what stands before it
+            context = replace(context, chosen={**context.chosen, **pointed})
+            answer = yield from _make_calls(intent.plan(intent, context), ids)
             answers.append(answer)
     except Stop as stop:
         answers.append(str(stop))

@@ -353,6 +353,11 @@ async def test_other_words_mean_the_same(conversation: Conversation, sentence: s
         ),
         ("tag all overdue tasks with late", [change(4, add_labels=["late"])]),
         ("complete all calls", []),
+        (
+            "tag gym with health and make it high priority",
+            [change(1, add_labels=["health"]), change(1, priority="high")],
+        ),
+        ("what is due on wednesday and mark them done", [change(2, tool="complete_task")]),
         ("buy soap and delete the gym", [add("buy soap"), change(1, tool="delete_task")]),
         ("make dentist at 4pm", [change(2, due="16:00")]),
         ("make soup at 4pm", [add("make soup", due="Mon 2026-11-23 16:00")]),
