@@ -205,6 +205,16 @@ async def test_restore(new_conversation: NewConversation, sentence: str, is_new:
     assert await conversation.tools.titles() == ["gym", "dentist"]
 
 
+async def test_only_what_is_deleted_is_restored(conversation: Conversation) -> None:
+    await conversation.tools.add("gym", due="today")
+    await conversation.say("move gym to friday")
+    await conversation.say("restore it")
+    assert conversation.changes == []
+    await conversation.say("delete gym")
+    await conversation.say("restore it")
+    assert [task["due"] for task in await conversation.tools.tasks()] == ["Fri 2026-11-27"]
+
+
 CORRECTIONS = [
     ("add dentist tuesday at 3pm", "no, I meant wednesday", "Wed 2026-11-25 15:00"),
     ("add dentist tuesday at 3pm", "make that 4", "Tue 2026-11-24 16:00"),
