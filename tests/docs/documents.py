@@ -20,12 +20,14 @@ EXCEPTIONS = {
     r"docker ": "needs Docker: tests/compose",
     r"kubectl ": "needs a cluster: tests/scale/test_kubernetes.py",
     r"(OLLAMA\S+ )?ollama ": "needs Ollama: tests/cli/test_ollama.py",
+    r"pip |python ": "tests/todo_client/test_documentation.py runs the programs of docs/python.md",
     r"PGOPTIONS|psql|pg_|\.venv/|\./todo (backup|restore)": "tests/cli/test_backup.py, tests/migrations/test_roles.py",
 }
 """Patterns of commands that are not executed here, and why."""
 
 _BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```sh\n.*?^ *```$", re.MULTILINE | re.DOTALL)
-_COMMAND = re.compile(r"([A-Z_]+=\S+ )*(\./todo|curl|echo|docker|npx|ollama|psql|pg_\w+|kubectl|\.venv/)|PGOPTIONS=")
+_PROGRAM = r"\./todo|curl|docker|echo|kubectl|npx|ollama|pg_\w+|pip|psql|python|\.venv/"
+_COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})|PGOPTIONS=")
 _ANSWER = re.compile(r"\{|data: |id: ")
 _NEITHER = re.compile(r"([A-Z_]+=.*\n?)+$|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
 """Settings, SQL, a message to write, and JavaScript."""
