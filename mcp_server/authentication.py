@@ -1,4 +1,4 @@
-"""Whose request it is: the tokens that are accepted, and which requests need one."""
+"""Which tokens are accepted, and which requests need one."""
 
 from fastmcp.server.auth import AuthProvider, RemoteAuthProvider
 from starlette.middleware import Middleware
@@ -6,13 +6,13 @@ from starlette.middleware import Middleware
 from common.tokens import ISSUER, AccessTokenVerifier, Keys, SharedSecret
 from common.tool_server.identity import BearerTokenVerifier, RequireToken
 from mcp_server.read_routes import PATHS
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 
 _GUARDED = frozenset({"/mcp", *PATHS})
 
 
-def auth_provider(settings: Settings) -> AuthProvider | None:
-    """What checks the callers; None where calls without a token are served."""
+def create_auth_provider(settings: McpSettings) -> AuthProvider | None:
+    """Returns None with AUTH_MODE=none, where calls without a token are accepted."""
     if settings.mcp_token_secret is None or settings.auth_mode == "none":
         return None
     issuers: dict[str, Keys] = {ISSUER: SharedSecret(settings.mcp_token_secret.get_secret_value())}
@@ -23,21 +23,21 @@ def auth_provider(settings: Settings) -> AuthProvider | None:
         return verifier
     return RemoteAuthProvider(
         verifier,
-        # Taken as text, it keeps the spelling that the tokens have.
+        # A text and not a URL, so that it is spelled as in the tokens.
         authorization_servers=[settings.authorization_server],  # pyright: ignore[reportArgumentType]
         base_url=settings.mcp_url.removesuffix("/mcp"),
         resource_name="Todo",
     )
 
 
-def token_checks(settings: Settings) -> list[Middleware]:
-    """What every request passes. With AUTH_MODE=none only the backend's tokens hold, and none is needed."""
+def create_token_middleware(settings: McpSettings) -> list[Middleware]:
+    """With AUTH_MODE=none no token is needed, and only the backend's tokens are valid."""
     guards = _GUARDED.__contains__
     if settings.auth_mode == "jwt":
         metadata_of = settings.mcp_url if settings.authorization_server else None
         return [Middleware(RequireToken, guards=guards, metadata_of=metadata_of)]
     if settings.mcp_token_secret is None:
         return []
-    ours = SharedSecret(settings.mcp_token_secret.get_secret_value())
-    verifier = BearerTokenVerifier(AccessTokenVerifier({ISSUER: ours}, audience=settings.mcp_url))
+    secret = SharedSecret(settings.mcp_token_secret.get_secret_value())
+    verifier = BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.mcp_url))
     return [*verifier.get_middleware(), Middleware(RequireToken, guards=guards, optional=True)]

@@ -1,4 +1,4 @@
-"""Who makes a tool call, and the transaction it runs in: what the tools depend on, and no client ever sees."""
+"""The dependencies of the tools, which clients do not see: the caller and the transaction of a call."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,27 +16,27 @@ from common.tokens import is_from_backend
 from common.tool_server import calls
 from common.tool_server.calls import get_user_id, read_meta_text
 from common.tool_server.errors import CallError, to_printable
-from mcp_server.errors import ForeignUserId, TokenUnchecked, explained
+from mcp_server.errors import ForeignUserId, TokenUnchecked, explain_error
 from mcp_server.tasks.changes import Caller
 
 LOCAL_USER = "local"
-_TAKEN = ("assistant", "person", "import")  # who acts by our own word; a client that calls itself so is none of them
+_RESERVED_NAMES = ("assistant", "person", "import")  # actors of our own, which a client must not pretend to be
 _USER_ID: str | None = CallArgument("user_id")
 _CONTEXT: Context = CurrentContext()
 
 
-async def _owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> str:
-    owner = _checked(user_id, context)
+async def _get_owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> str:
+    owner = _check_user(user_id, context)
     if (call := calls.current.get()) is not None:
         call.owner = owner
     return owner
 
 
-def _checked(user_id: str | None, context: Context) -> str:
-    """The user whose tasks a call is about: the token's subject, or the single user where nobody signs in."""
+def _check_user(user_id: str | None, context: Context) -> str:
+    """Returns the user of a call: the token's subject, or the single user without sign-in."""
     token = get_access_token()
     if token is None:
-        assert context.lifespan_context["auth_mode"] == "none", "a call without a token does not come this far"
+        assert context.lifespan_context["auth_mode"] == "none", "a call without a token is rejected before"
         return LOCAL_USER
     assert token.subject
     if user_id and user_id != token.subject:
@@ -44,11 +44,11 @@ def _checked(user_id: str | None, context: Context) -> str:
     return token.subject
 
 
-OWNER: str = Depends(_owner)
+OWNER: str = Depends(_get_owner)
 
 
 class SingleUser(Middleware):
-    """Where nobody signs in, any `user_id` means the single user; the result's `_meta` says which that is."""
+    """Without sign-in any `user_id` means the single user, whose id is then in the result's `_meta`."""
 
     async def on_call_tool(
         self,
@@ -58,30 +58,30 @@ class SingleUser(Middleware):
         arguments = context.message.arguments or {}
         if "user_id" not in arguments:
             return await call_next(context)
-        named, user = arguments["user_id"], get_user_id()
-        if user is None and named != LOCAL_USER and get_http_headers(include={"authorization"}).get("authorization"):
-            # A backend with AUTH_MODE=jwt: without its secret, the tasks of all its users would become one list.
+        sent_id, user = arguments["user_id"], get_user_id()
+        if user is None and sent_id != LOCAL_USER and get_http_headers(include={"authorization"}).get("authorization"):
+            # From a backend with AUTH_MODE=jwt: without its secret, all its users would share one list.
             raise TokenUnchecked
         rest = {name: value for name, value in arguments.items() if name != "user_id"}
         result = await call_next(context.copy(message=context.message.model_copy(update={"arguments": rest})))
-        if named != (user or LOCAL_USER):
+        if sent_id != (user or LOCAL_USER):
             result.meta = {**(result.meta or {}), "todo/user_id": user or LOCAL_USER}
         return result
 
 
-async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
+async def _create_caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
     request = context.request_context
     meta = (request and request.meta) or {}
     client = request and request.session.client_params
     token = get_access_token()
-    believed = meta if token and is_from_backend(token.claims) else {}
-    actor = read_meta_text(believed, "todo/actor", longest=60)
+    trusted_meta = meta if token and is_from_backend(token.claims) else {}
+    actor = read_meta_text(trusted_meta, "todo/actor", longest=60)
     return Caller(
         user_id=owner,
-        actor=actor or (_own_name(client.client_info.name) if client else "") or "mcp",
+        actor=actor or (_get_client_name(client.client_info.name) if client else "") or "mcp",
         idempotency_key=read_meta_text(meta, "todo/idempotency_key", longest=200),
-        batch=read_meta_text(believed, "todo/batch", longest=200),
-        undo_batch=read_meta_text(believed, "todo/undo_batch", longest=200),
+        batch=read_meta_text(trusted_meta, "todo/batch", longest=200),
+        undo_batch=read_meta_text(trusted_meta, "todo/undo_batch", longest=200),
         quota=context.lifespan_context["quota"],
         zone=find_zone(read_meta_text(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],
@@ -89,20 +89,20 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
     )
 
 
-def _own_name(name: str) -> str:
-    """What a client calls itself, unless it could be read as one of our words; other scripts have twins."""
+def _get_client_name(name: str) -> str:
+    """Returns a client's name unless it looks like a reserved one, which letters of other scripts may imitate."""
     letters = "".join(filter(str.isalpha, name)).casefold()
-    return to_printable(name).strip() if name.isascii() and letters not in _TAKEN else ""
+    return to_printable(name).strip() if name.isascii() and letters not in _RESERVED_NAMES else ""
 
 
-CALLER: Caller = Depends(_caller)
+CALLER: Caller = Depends(_create_caller)
 
 
 @asynccontextmanager
 async def _transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Transaction]:
-    """A transaction as the caller, committed when the tool has returned, and rolled back when it refuses."""
+    """The caller's transaction, committed when the tool returns, and rolled back when it raises."""
     database: Database = context.lifespan_context["database"]
-    refusal: CallError | None = None
+    failure: CallError | None = None
     returned = False
     try:
         async with database.transaction(caller.user_id) as tx:
@@ -111,14 +111,14 @@ async def _transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> 
                 calls.mark_committing()
                 returned = True
             except CallError as error:
-                refusal = error
+                failure = error
                 await tx.roll_back()
     except CallError as error:  # from an error of PostgreSQL
         raise error from None
-    except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
-        raise explained(error, committing=returned) from None
-    if refusal:
-        raise refusal
+    except Exception as error:  # noqa: BLE001 - clients get a sentence for every error
+        raise explain_error(error, is_committing=returned) from None
+    if failure:
+        raise failure
 
 
 TRANSACTION: Transaction = Depends(_transaction)

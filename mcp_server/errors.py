@@ -165,12 +165,12 @@ class RepeatInvalid(CallError):
     to 999) or UNTIL (20271231), and FROM=DONE, as in FREQ=WEEKLY;BYDAY=MO,TH."""
 
 
-def explained(error: Exception, *, committing: bool) -> CallError:
-    """The error for a failure that is not the caller's fault; the details go to the log.
+def explain_error(error: Exception, *, is_committing: bool) -> CallError:
+    """Logs an unexpected error and returns one for the caller.
 
-    Neither carries the error's own message: a driver's messages quote the values of the rows.
+    Neither has the original message: those of the database driver quote values of rows.
     """
     if isinstance(error, DatabaseUnavailable | psycopg.InterfaceError):
         log.warning("the task database cannot be reached: %s", error)
-        return Unavailable(sentence=_NOT_CONFIRMED if committing else _NOT_REACHED)
+        return Unavailable(sentence=_NOT_CONFIRMED if is_committing else _NOT_REACHED)
     return log_internal_error(error, service="task service", log=log)

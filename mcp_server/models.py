@@ -22,21 +22,21 @@ from common.clock import utc_now
 from mcp_server.tasks.task import ONE_OPEN
 
 _LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in range(1, 11))
-SEARCHED = f"title || ' '::text || description || {_LABELS}"
-"""Of a task, in SQL: all that a search looks at."""
+SEARCHED_TEXT = f"title || ' '::text || description || {_LABELS}"
+"""The text of a task that a search looks at, in SQL."""
 
 LONG_AGO = "'-infinity'::timestamp with time zone"
-# As PostgreSQL writes it.
+# As PostgreSQL prints it, because Alembic compares the two.
 _COMPLETION = f"(\nCASE\n    WHEN completed_at IS NULL THEN {LONG_AGO}\n    ELSE completed_at\nEND)"
 
 
-def folded(text: str) -> str:
-    """A text in SQL, in SQL without its case and its accents, as a search compares it."""
+def fold(text: str) -> str:
+    """Returns SQL for a text (in SQL) without case and accents, as a search compares it."""
     return f"lower(regexp_replace(NORMALIZE({text}, NFKD), '[\\u0300-\\u036F]'::text, ''::text, 'g'::text))"
 
 
-class Person(SQLModel, table=True):
-    """What is stored of a user besides the tasks: the number of the last one that was added, and the time zone."""
+class UserRow(SQLModel, table=True):
+    """The last task id of a user, and the time zone."""
 
     __tablename__ = "people"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (CheckConstraint("week_starts BETWEEN 1 AND 7", name="people_week_starts"),)
@@ -48,10 +48,10 @@ class Person(SQLModel, table=True):
 
 
 class TaskRow(SQLModel, table=True):
-    """A task; its id counts those of its user.
+    """A task, whose id is counted for each user.
 
-    What is due is due by the user's clock, wherever they are. Priority: 1 is high, 3 low. The tasks of one `repeat`
-    have the first one's id as their `series`.
+    The due date is in the user's local time. Priority 1 is high, 3 is low. The tasks of one repeat have the id of the
+    first as their `series`.
     """
 
     __tablename__ = "tasks"  # pyright: ignore[reportAssignmentType]
@@ -102,14 +102,11 @@ class TaskRow(SQLModel, table=True):
     labels: list[str] = Field(default=[], sa_column=Column(ARRAY(Text), nullable=False, server_default="{}"))
     repeat: str | None = Field(default=None, sa_column=Column(Text))
     series: int | None = Field(default=None, sa_column=Column(BigInteger))
-    folded: str | None = Field(default=None, sa_column=Column(Text, Computed(folded(SEARCHED), persisted=True)))
+    folded: str | None = Field(default=None, sa_column=Column(Text, Computed(fold(SEARCHED_TEXT), persisted=True)))
 
 
 class TaskCall(SQLModel, table=True):
-    """One call that changed something: who acted, how, and what makes it harmless when it is sent again.
-
-    `batch` is what it belongs to and can be undone with.
-    """
+    """A call that changed tasks; calls of a `batch` are undone together."""
 
     __tablename__ = "task_calls"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
@@ -138,7 +135,7 @@ class TaskCall(SQLModel, table=True):
 
 
 class TaskChange(SQLModel, table=True):
-    """What a call made of one task; `undoes` is the id of the change that it took back."""
+    """A task before and after a call; `undoes` is the id of the change that this one undoes."""
 
     __tablename__ = "task_changes"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (

@@ -12,7 +12,7 @@ from common.database import PoolerFound, require_direct_address
 from common.environment import stop_misconfigured
 from common.tool_server.overrides import configure_logs
 from mcp_server.commands import check as check_command
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 
 log = logging.getLogger("mcp_server")
 
@@ -29,14 +29,13 @@ def main() -> None:
     unchecked = "there is one user, and every caller acts as that user"
     process.run_database_service(
         settings,
-        partial(_create, settings),
+        partial(_create_app, settings),
         grace_seconds=_GRACE_SECONDS,
         announce=lambda: process.warn_about_auth(settings, log, unchecked),
     )
 
 
-def _create(settings: Settings, address: str) -> ASGIApp:
-    """The application of one process."""
+def _create_app(settings: McpSettings, address: str) -> ASGIApp:
     from mcp_server.server import create_app
 
     configure_logs(settings.log_level, settings.log_format)

@@ -1,11 +1,11 @@
-"""The published shapes of the tools' results. They are schemas only: `tasks/results.py` makes the results."""
+"""The published schemas of the tools' results, whose docstrings are part of them; `tasks/results.py` has the code."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from mcp_server.tasks.lists.query import MOST_COUNTED
+from mcp_server.tasks.lists.query import MAX_COUNTED
 
 
 class Task(BaseModel):
@@ -28,7 +28,7 @@ class Task(BaseModel):
 
 
 Whole = Annotated[dict[str, Any], Field(description="All fields of the task.")]
-"""For programs; its schema would double what the tools' list weighs."""
+"""For programs; its schema would double the size of the list of tools."""
 
 
 class Following(BaseModel):
@@ -72,7 +72,7 @@ class Near(BaseModel):
 class TaskPage(BaseModel):
     tasks: tuple[Task, ...]
     next_cursor: str | None = Field(description="Send it as cursor to get the next page; null on the last page.")
-    total: int = Field(description=f"The number of tasks on all pages; {MOST_COUNTED} means that many or more.")
+    total: int = Field(description=f"The number of tasks on all pages; {MAX_COUNTED} means that many or more.")
     now: str = Field(description="The user's date and time.")
     time_zone: str
     nearest: tuple[Near, ...] = Field(

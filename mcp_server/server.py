@@ -1,6 +1,5 @@
-import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,7 +13,7 @@ from starlette.types import ASGIApp
 
 from common import VERSION
 from common.clock import Clock
-from common.database import Database, DatabaseUnavailable, ProcessConnection, schema
+from common.database import Database, DatabaseUnavailable, ProcessConnection, run_sweeps, schema
 from common.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.app import create_http_app
@@ -22,16 +21,16 @@ from common.tool_server.calls import ToolCalls
 from common.tool_server.json_rpc import JsonRpc
 from common.tool_server.overrides import AnnounceOnlyTools
 from mcp_server.arguments import RULES
-from mcp_server.authentication import auth_provider, token_checks
+from mcp_server.authentication import create_auth_provider, create_token_middleware
 from mcp_server.caller import SingleUser
-from mcp_server.errors import explained
+from mcp_server.errors import explain_error
 from mcp_server.read_routes import ReadRoutes
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 from mcp_server.tasks import statements
-from mcp_server.tasks.quota import Quota, keep_sweeping
+from mcp_server.tasks.quota import SWEEP_SECONDS, TaskQuota, delete_old_changes
 from mcp_server.tools import create_tools
 
-_POOL_TIMEOUT_SECONDS = 3.0  # until a call fails because the database cannot be reached
+_POOL_TIMEOUT_SECONDS = 3.0  # until a call fails without a database
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 CANCELLED_CHANNEL = "todo_cancelled"
 CONNECTIONS = Gauge(
@@ -44,7 +43,7 @@ INSTRUCTIONS = (
 )
 
 
-def create_app(settings: Settings) -> ASGIApp:
+def create_app(settings: McpSettings) -> ASGIApp:
     database = settings.create_database(
         translate_error=statements.translate_error, pool_timeout_seconds=_POOL_TIMEOUT_SECONDS
     )
@@ -53,7 +52,7 @@ def create_app(settings: Settings) -> ASGIApp:
     signs_in = settings.auth_mode == "jwt"
     tools = create_tools(with_user_id=signs_in)
     schemas = {tool.name: tool.parameters for tool in tools}
-    explain = partial(explained, committing=False)
+    explain = partial(explain_error, is_committing=False)
     calls = ToolCalls(schemas, rules=RULES, explain=explain, per_minute=per_minute)
     server = FastMCP(
         "todo",
@@ -61,8 +60,8 @@ def create_app(settings: Settings) -> ASGIApp:
         instructions=INSTRUCTIONS,
         tools=tools,
         middleware=[AnnounceOnlyTools(), calls, *(() if signs_in else (SingleUser(),))],
-        lifespan=_state(settings, database, calls, clock),
-        auth=auth_provider(settings),
+        lifespan=_create_lifespan(settings, database, calls, clock),
+        auth=create_auth_provider(settings),
         on_duplicate="error",
         mask_error_details=True,
         cache_ttl=300,
@@ -75,47 +74,46 @@ def create_app(settings: Settings) -> ASGIApp:
         allowed_hosts=settings.allowed_hosts,
         allowed_origins=settings.allowed_origins,
         middleware=[
-            *token_checks(settings),
+            *create_token_middleware(settings),
             Middleware(JsonRpc, calls=calls, per_minute=per_minute, notify_others=partial(_notify_others, database)),
         ],
-        ready=partial(_readiness, database),
+        ready=partial(_check_readiness, database),
         observe=lambda: CONNECTIONS.set(database.connections_in_use),
     )
 
 
-def _state(settings: Settings, database: Database, calls: ToolCalls, clock: Clock) -> Lifespan:
-    """What lives as long as the app, and its background work."""
-    quota = Quota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
+def _create_lifespan(settings: McpSettings, database: Database, calls: ToolCalls, clock: Clock) -> Lifespan:
+    quota = TaskQuota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
     zone = ZoneInfo(settings.time_zone)
-    notified = {CANCELLED_CHANNEL: calls.cancel}
+    channels = {CANCELLED_CHANNEL: calls.cancel}
 
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         async with (
+            AsyncExitStack() as stack,
             traces.export_traces("mcp_server", settings.otel_exporter_otlp_endpoint),
             database,
-            ProcessConnection(settings.process_database_url, database, channels=notified),
+            ProcessConnection(settings.process_database_url, database, channels=channels),
         ):
-            sweeping = asyncio.create_task(keep_sweeping(database, settings.keep_changes_days, clock))
-            try:
-                context = {"database": database, "auth_mode": settings.auth_mode, "quota": quota}
-                yield {**context, "zone": zone, "clock": clock}
-            finally:
-                sweeping.cancel()
-                await asyncio.gather(sweeping, return_exceptions=True)
+            if days := settings.keep_changes_days:
+                await stack.enter_async_context(
+                    run_sweeps(partial(delete_old_changes, database, days, clock), every_seconds=SWEEP_SECONDS)
+                )
+            context = {"database": database, "auth_mode": settings.auth_mode, "quota": quota}
+            yield {**context, "zone": zone, "clock": clock}
 
     return state
 
 
-async def _readiness(database: Database) -> JSONResponse:
-    found = await schema.check_connection(database.login_connection())
-    if found.problem:
-        return JSONResponse({"status": "not ready", "reason": found.problem}, status_code=503)
-    return JSONResponse({"status": "ready", **({"warning": found.warning} if found.warning else {})})
+async def _check_readiness(database: Database) -> JSONResponse:
+    check = await schema.check_connection(database.login_connection())
+    if check.problem:
+        return JSONResponse({"status": "not ready", "reason": check.problem}, status_code=503)
+    return JSONResponse({"status": "ready", **({"warning": check.warning} if check.warning else {})})
 
 
 async def _notify_others(database: Database, call: str) -> None:
-    """Tells the other processes that a call is cancelled; without it, the call ends by itself."""
-    with suppress(DatabaseUnavailable, DatabaseError):
+    """Tells the other processes that a call is cancelled."""
+    with suppress(DatabaseUnavailable, DatabaseError):  # then the call runs to its end
         async with database.system_transaction() as tx:
             await tx.notify(CANCELLED_CHANNEL, call)

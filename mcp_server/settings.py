@@ -8,32 +8,32 @@ from common.settings import WRONG_ISSUER, ServiceSettings, is_http, limit_per_us
 from common.tokens import ISSUER
 
 
-def _as_clients_spell_it(url: str) -> str:
-    """Tokens and metadata hold the same text: one that a library would spell differently could match neither."""
+def _check_mcp_url(url: str) -> str:
+    """Rejects an address that a library would spell differently, because tokens and metadata contain the same text."""
     if not is_http(url) or str(AnyHttpUrl(url)) != url or not url.endswith("/mcp") or "?" in url:
         raise PydanticCustomError("setting", "must be this server's address as clients spell it, https://host/mcp")
     return url
 
 
-_MOST_TASKS = 10_000
+_MAX_TASKS = 10_000
 
 
-class Settings(ServiceSettings):
+class McpSettings(ServiceSettings):
     prefix: ClassVar[str] = "MCP"
 
     mcp_host: str = "127.0.0.1"
     mcp_port: int = Field(default=8001, ge=0, le=65535)
     mcp_workers: int = Field(default=1, ge=1, le=64)
-    mcp_url: Annotated[str, AfterValidator(_as_clients_spell_it)] = "http://127.0.0.1:8001/mcp"
+    mcp_url: Annotated[str, AfterValidator(_check_mcp_url)] = "http://127.0.0.1:8001/mcp"
     limit_tool_calls_per_minute: int | None = limit_per_user(600)
-    limit_tasks: int | None = limit_per_user(_MOST_TASKS)
+    limit_tasks: int | None = limit_per_user(_MAX_TASKS)
     limit_changes_per_day: int | None = limit_per_user(5_000)
     keep_changes_days: int | None = limit_per_user(365, least=30)
     """How many days changes of tasks are stored, at least 30. Default with AUTH_MODE=jwt: 365; with none: always."""
 
     @property
     def authorization_server(self) -> str | None:
-        """Where clients can get a token: the issuer of the identity provider's tokens, if it is an address."""
+        """The address where clients get a token: the issuer of the identity provider, if it is an address."""
         provider = self.auth_jwt_secret or self.auth_jwks_url
         return self.auth_issuer if provider and self.auth_issuer and is_http(self.auth_issuer) else None
 
@@ -50,12 +50,12 @@ class Settings(ServiceSettings):
 
 
 class ImportSettings(ClockSettings):
-    """What holds for who imports tasks, too: how many a user may keep, and what now and here are."""
+    """The settings of the import command."""
 
     auth_mode: Literal["none", "jwt"] = "none"
-    limit_tasks: int | None = limit_per_user(_MOST_TASKS)
+    limit_tasks: int | None = limit_per_user(_MAX_TASKS)
 
 
-def read_settings() -> Settings:
-    """The settings in the environment; SettingsInvalid if they cannot work."""
-    return read_service_settings(Settings)
+def read_settings() -> McpSettings:
+    """Raises `SettingsInvalid`."""
+    return read_service_settings(McpSettings)

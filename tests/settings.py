@@ -19,7 +19,7 @@ from pydantic_settings import BaseSettings
 from backend.settings import Settings as BackendSettings
 from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
 from common.workers import ClientLimits
-from mcp_server.settings import Settings as McpSettings
+from mcp_server.settings import McpSettings
 from offline_model.settings import DateSettings, OfflineSettings
 from tests.conftest import ROOT
 from workspace.settings import Settings as WorkspaceSettings

@@ -23,13 +23,13 @@ def main(account: int | None = None) -> None:
     configure_logs(settings.log_level, settings.log_format)
     process.run_service(
         settings,
-        partial(_create, settings, account),
+        partial(_create_app, settings, account),
         grace_seconds=_GRACE_SECONDS,
         loop="workspace.process:create_event_loop",
     )
 
 
-def _create(settings: Settings, account: int | None, address: str) -> ASGIApp:
+def _create_app(settings: Settings, account: int | None, address: str) -> ASGIApp:
     """The one process: what a folder's commands and files wait for is known to it alone."""
     from workspace.server import create_app
 

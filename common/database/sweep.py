@@ -52,10 +52,10 @@ async def run_sweeps(sweep: Callable[[], Awaitable[object]], *, every_seconds: f
 
 async def _repeat(sweep: Callable[[], Awaitable[object]], every_seconds: float) -> None:
     while True:
-        await asyncio.sleep(every_seconds)
         try:
             await sweep()
         except (DatabaseUnavailable, psycopg.Error) as error:
             logger.warning("sweep failed: %s", error)
         except Exception:
             logger.exception("sweep failed")
+        await asyncio.sleep(every_seconds)

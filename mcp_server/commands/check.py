@@ -1,7 +1,7 @@
 from common.environment import read_or_stop
-from mcp_server.settings import Settings, read_settings
+from mcp_server.settings import McpSettings, read_settings
 
 
-def run() -> Settings:
-    """What the environment asks for; where that cannot work, the process ends with a sentence, as its start would."""
+def run() -> McpSettings:
+    """`python -m mcp_server check`: reads the settings, or exits as the service would."""
     return read_or_stop(read_settings)

@@ -8,7 +8,6 @@ from common.database import Database
 from mcp_server.imports.adding import ACTOR
 from mcp_server.tasks.task import TASK_COLUMNS
 
-# The arrays of the export.
 _QUERIES: dict[str, LiteralString] = {
     "tasks": f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s ORDER BY id",
     "changes": """

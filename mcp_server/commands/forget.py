@@ -6,14 +6,14 @@ from common import data_commands
 from common.database import Database
 
 TABLES: tuple[LiteralString, ...] = ("tasks", "task_changes", "task_calls", "people")
-# Whoever adds a task has this row: a call in flight ends before anything is deleted.
+# Adding a task locks this row, so that a running call ends before anything is deleted.
 _LOCK = """
 INSERT INTO people (user_id) VALUES (%(user)s)
 ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id"""
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m mcp_server forget --user NAME`: deletes a user's tasks and all that is known of their changes."""
+    """`python -m mcp_server forget --user NAME`: deletes a user's tasks and their changes."""
     data_commands.run_for_user(
         _forget, arguments, name="forget", description="Deletes a user's tasks and their changes."
     )

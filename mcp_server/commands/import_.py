@@ -12,45 +12,45 @@ from common.environment import read_settings
 from common.tokens import is_user_id
 from mcp_server.imports import adding, reading
 from mcp_server.imports.adding import Report
-from mcp_server.imports.file_tasks import FileUnread, Unread
+from mcp_server.imports.file_tasks import FileUnread, UnreadLine
 from mcp_server.settings import ImportSettings
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.quota import Quota
+from mcp_server.tasks.quota import TaskQuota
 
 _PROGRESS_SECONDS = 0.5
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m mcp_server import --user NAME`: add the tasks of the file on standard input that are not there yet."""
+    """`python -m mcp_server import --user NAME`: adds the tasks of the file on standard input."""
     parser = argparse.ArgumentParser(prog="import", description="Adds the tasks of a file on standard input.")
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
     parser.add_argument("--format", choices=reading.FORMATS, help="recognised from the file if left out")
     parser.add_argument("--name", default="", help="the file's name")
-    given = parser.parse_args(arguments)
-    if not is_user_id(given.user):
+    options = parser.parse_args(arguments)
+    if not is_user_id(options.user):
         sys.exit("No user can have this name. Give the `sub` of the user's tokens.")
     try:
-        report = _import(given)
+        report = _import(options)
     except FileUnread as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit("Stopped before the end. Import the file again to add the rest.")
-    text = "\n".join(_told(report, given.user))
+    text = "\n".join(_render_report(report, options.user))
     sys.stdout.buffer.write(f"{text}\n".encode(sys.stdout.encoding, "replace"))
     sys.exit(EXIT_INCOMPLETE if report.unread or report.left else 0)
 
 
-def _import(given: argparse.Namespace) -> Report:
-    text = reading.text_of(reading.bytes_of(sys.stdin.buffer))
-    format = given.format or reading.recognised(text, given.name)
+def _import(options: argparse.Namespace) -> Report:
+    text = reading.decode(reading.read_bytes(sys.stdin.buffer))
+    format = options.format or reading.detect_format(text, options.name)
     reports: list[Report] = []
 
     async def work(database: Database) -> None:
         settings = read_settings(ImportSettings)
         caller = Caller(
-            user_id=given.user,
+            user_id=options.user,
             actor=adding.ACTOR,
-            quota=Quota(tasks=settings.limit_tasks),
+            quota=TaskQuota(tasks=settings.limit_tasks),
             usual_zone=ZoneInfo(settings.time_zone),
             clock=settings.create_clock(),
         )
@@ -62,26 +62,26 @@ def _import(given: argparse.Namespace) -> Report:
 
 
 class _Progress:
-    """Says on standard error how far the work is, now and then."""
-
     def __init__(self) -> None:
-        self._said = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def __call__(self, report: Report) -> None:
-        if time.monotonic() - self._said >= _PROGRESS_SECONDS:
-            self._said = time.monotonic()
+        if time.monotonic() - self._printed_at >= _PROGRESS_SECONDS:
+            self._printed_at = time.monotonic()
             with suppress(OSError):
-                sys.stderr.write(f"{report.added + report.there:,} tasks …\n")
+                sys.stderr.write(f"{report.added + report.existing:,} tasks …\n")
                 sys.stderr.flush()
 
 
-def _told(report: Report, user: str) -> Iterator[str]:
+def _render_report(report: Report, user: str) -> Iterator[str]:
     unread = len(report.unread) + report.unlisted
-    if report.added + report.there + report.left + unread == 0:
+    if report.added + report.existing + report.left + unread == 0:
         yield "There is nothing to import in this file."
         return
-    there = f", {report.there:,} {'was' if report.there == 1 else 'were'} there already" if report.there else ""
-    yield f"Added {report.added:,} {_counted(report.added, 'task')}{there}."
+    existing = (
+        f", {report.existing:,} {'was' if report.existing == 1 else 'were'} there already" if report.existing else ""
+    )
+    yield f"Added {report.added:,} {_pluralize(report.added, 'task')}{existing}."
     if report.left:
         yield (
             f"{report.left:,} {'task was' if report.left == 1 else 'tasks were'} not added, because {user} has as many "
@@ -89,15 +89,15 @@ def _told(report: Report, user: str) -> Iterator[str]:
         )
     if unread:
         kind = report.unread[0].place.split()[0].removesuffix("s")
-        yield f"{unread:,} {_counted(unread, kind)} could not be read. Correct this, then import the file again:"
-        yield from (f"{problem.place}: {problem.why}" for problem in sorted(report.unread, key=_number))
+        yield f"{unread:,} {_pluralize(unread, kind)} could not be read. Correct this, then import the file again:"
+        yield from (f"{problem.place}: {problem.why}" for problem in sorted(report.unread, key=_get_line_number))
     if report.unlisted:
         yield f"… and {report.unlisted:,} more"
 
 
-def _number(unread: Unread) -> int:
+def _get_line_number(unread: UnreadLine) -> int:
     return int(unread.place.split()[1])
 
 
-def _counted(number: int, noun: str) -> str:
+def _pluralize(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"

@@ -1,4 +1,4 @@
-"""The tasks of a file in a user's list, each once however often the file is read."""
+"""Adds the tasks of a file to a user's list, each once however often the file is imported."""
 
 import json
 from collections import Counter
@@ -14,17 +14,17 @@ from pydantic import BaseModel, ValidationError
 from common.clock import to_utc
 from common.database import Database, Transaction, advisory_locks
 from common.tool_server.errors import ArgumentsInvalid, CallError
-from mcp_server import arguments as given
-from mcp_server.imports.file_tasks import FileTask, Read, Unread
+from mcp_server import arguments
+from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine
 from mcp_server.tasks import quota, statements, zones
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.fields import TaskPatch, with_fields
+from mcp_server.tasks.fields import TaskPatch, apply_patch
 from mcp_server.tasks.task import Task
 from mcp_server.tasks.zones import Now
 
 ACTOR = "import"
-_AT_ONCE = 500  # tasks of a transaction
-_MOST_LISTED = 1_000  # of what cannot be read
+_BATCH_SIZE = 500  # tasks of a transaction
+_MAX_LISTED = 1_000  # lines that cannot be read
 
 _LOCK = f"SELECT {advisory_locks.IMPORT}"
 _KEYS = """
@@ -35,19 +35,19 @@ _ORIGINALS = "SELECT id, created_at, title FROM tasks WHERE user_id = %(user)s A
 
 @dataclass
 class Report:
-    """What became of the tasks of a file."""
+    """The numbers of tasks of a file by what happened to them."""
 
     added: int = 0
-    there: int = 0
-    """How many had been added before."""
+    existing: int = 0
+    """Those that had been added before."""
     left: int = 0
-    """How many are one more than the user may keep."""
-    unread: list[Unread] = field(default_factory=list[Unread])
+    """Those beyond the limit of the user."""
+    unread: list[UnreadLine] = field(default_factory=list[UnreadLine])
     unlisted: int = 0
-    """How many more could not be read."""
+    """Those that could not be read, beyond the listed ones."""
 
-    def note(self, unread: Unread) -> None:
-        if len(self.unread) < _MOST_LISTED:
+    def add_unread(self, unread: UnreadLine) -> None:
+        if len(self.unread) < _MAX_LISTED:
             self.unread.append(unread)
         else:
             self.unlisted += 1
@@ -60,118 +60,119 @@ class _New:
     file_task: FileTask
 
 
-async def add_all(
-    database: Database, caller: Caller, read: Callable[[Now], Read], *, progress: Callable[[Report], None]
+async def import_tasks(
+    database: Database, caller: Caller, read: Callable[[Now], FileTasks], *, progress: Callable[[Report], None]
 ) -> Report:
-    """Add what `read` finds; an import that ends on the way is completed by the same one again."""
+    """Adds the tasks that `read` returns. An import that was interrupted can be repeated."""
     async with database.transaction(caller.user_id) as tx:
-        now = await zones.now(tx, caller)
+        now = await zones.get_now(tx, caller)
     report = Report()
-    tasks = _checked(read(now), now, report)
-    while portion := [*islice(tasks, _AT_ONCE)]:
+    tasks = _check_tasks(read(now), now, report)
+    while portion := [*islice(tasks, _BATCH_SIZE)]:
         async with database.transaction(caller.user_id) as tx:
-            there, added = await _add(tx, caller, portion)
-        report.there += there
+            existing, added = await _add(tx, caller, portion)
+        report.existing += existing
         report.added += added
-        report.left += len(portion) - there - added
+        report.left += len(portion) - existing - added
         progress(report)
     return report
 
 
-def _checked(read: Read, now: Now, report: Report) -> Iterator[_New]:
+def _check_tasks(read: FileTasks, now: Now, report: Report) -> Iterator[_New]:
     seen = Counter[bytes]()
-    for found in read:
-        if isinstance(found, Unread):
-            report.note(found)
+    for file_task in read:
+        if isinstance(file_task, UnreadLine):
+            report.add_unread(file_task)
             continue
         try:
-            task = _create_task(found, now)
+            task = _create_task(file_task, now)
         except CallError as error:
-            report.note(Unread(found.place, str(error)))
+            report.add_unread(UnreadLine(file_task.place, str(error)))
             continue
-        yield _New(_key(found, seen), task, found)
+        yield _New(_create_key(file_task, seen), task, file_task)
 
 
-def _key(found: FileTask, seen: Counter[bytes]) -> str:
-    """The idempotency key of a task; what is one task in one file and in the next has the same."""
-    digest = sha256(json.dumps(found.identity).encode()).digest()
+def _create_key(file_task: FileTask, seen: Counter[bytes]) -> str:
+    """Returns the idempotency key of a task, which is the same in the next version of the file."""
+    digest = sha256(json.dumps(file_task.identity).encode()).digest()
     seen[digest] += 1
-    number = 1 if found.original else seen[digest]
+    number = 1 if file_task.original else seen[digest]
     return f"import {sha256(digest + str(number).encode()).hexdigest()}"
 
 
 async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
-    """How many of the tasks were there, and how many were added."""
+    """Returns how many tasks existed, and how many were added."""
     await tx.execute(_LOCK, user=caller.user_id)
-    new = await _not_there(tx, caller, {new.key: new for new in portion})
-    fitting = new[: await _room(tx, caller, len(new))]
+    new = await _list_new(tx, caller, {new.key: new for new in portion})
+    fitting = new[: await _count_allowed(tx, caller, len(new))]
     if fitting:
         numbers = await statements.reserve_ids(tx, caller, len(fitting))
-        tasks = {new.key: _numbered(new.task, id) for new, id in zip(fitting, numbers, strict=True)}
-        await statements.add_each(tx, caller, tasks)
+        tasks = {new.key: _set_id(new.task, id) for new, id in zip(fitting, numbers, strict=True)}
+        await statements.insert_imported(tx, caller, tasks)
     return len(portion) - len(new), len(fitting)
 
 
-async def _not_there(tx: Transaction, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
-    """What neither an import has added nor stands in the list from which it was exported."""
+async def _list_new(tx: Transaction, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
+    """Returns the tasks that no import has added and that are not in the list from which they were exported."""
     ids = [new.file_task.original[0] for new in by_key.values() if new.file_task.original]
     keys = await tx.execute(_KEYS, user=caller.user_id, keys=[*by_key])
     rows = await tx.execute(_ORIGINALS, user=caller.user_id, ids=ids)
-    there = {row["idempotency_key"] for row in await keys.fetchall()}
-    originals = {_original(row["id"], to_utc(row["created_at"]), row["title"]) for row in await rows.fetchall()}
-    return [new for key, new in by_key.items() if key not in there and not (originals and _stands(new, originals))]
+    existing = {row["idempotency_key"] for row in await keys.fetchall()}
+    originals = {_identify(row["id"], to_utc(row["created_at"]), row["title"]) for row in await rows.fetchall()}
+    return [
+        new for key, new in by_key.items() if key not in existing and not (originals and _is_original(new, originals))
+    ]
 
 
-def _stands(new: _New, originals: Container[object]) -> bool:
-    return new.file_task.original is not None and _original(*new.file_task.original, new.task.title) in originals
+def _is_original(new: _New, originals: Container[object]) -> bool:
+    return new.file_task.original is not None and _identify(*new.file_task.original, new.task.title) in originals
 
 
-def _original(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
-    """What no other task has: the moment at which it was made, or its title too where that is but a day."""
+def _identify(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
+    """Identifies a task by its creation time, and also by its title if that time is only a day."""
     return id, created_at, None if created_at.microsecond else title
 
 
-async def _room(tx: Transaction, caller: Caller, wanted: int) -> int:
-    """How many of so many tasks the user may still keep."""
-    room = await quota.count_free(tx, caller.quota, user_id=caller.user_id)
-    return wanted if room is None else min(wanted, room)
+async def _count_allowed(tx: Transaction, caller: Caller, wanted: int) -> int:
+    free = await quota.count_free(tx, caller.quota, user_id=caller.user_id)
+    return wanted if free is None else min(wanted, free)
 
 
-def _numbered(task: Task, id: int) -> Task:
+def _set_id(task: Task, id: int) -> Task:
     return task.model_copy(update={"id": id, "series": id if task.repeat else None})
 
 
 class _Arguments(BaseModel):
-    title: given.Title
-    description: given.Description = None
-    due: given.Due = None
-    priority: given.NewPriority = None
-    labels: given.Labels = None
-    repeat: given.Repeat = None
+    title: arguments.Title
+    description: arguments.Description = None
+    due: arguments.Due = None
+    priority: arguments.NewPriority = None
+    labels: arguments.Labels = None
+    repeat: arguments.Repeat = None
 
 
-def _create_task(found: FileTask, now: Now) -> Task:
-    """The task, still without an id of its own; raises the `CallError` that `add_task` would answer with."""
-    checked = _check(found)
-    wanted = TaskPatch(
+def _create_task(file_task: FileTask, now: Now) -> Task:
+    """Returns a task without an id; raises the same `CallError` as `add_task`."""
+    checked = _check_arguments(file_task)
+    patch = TaskPatch(
         description=checked.description,
         due=checked.due,
         priority=checked.priority,
         labels=checked.labels,
         repeat=checked.repeat,
     )
-    task = with_fields(Task.new(checked.title, now.instant), wanted, now)
-    moments: dict[str, Any] = {"created_at": to_utc(found.created_at or found.completed_at or now.instant)}
-    moments["updated_at"] = to_utc(found.updated_at or now.instant)
-    if found.completed:
-        moments |= {"status": "completed", "completed_at": to_utc(found.completed_at or now.instant)}
+    task = apply_patch(Task.new(checked.title, now.instant), patch, now)
+    moments: dict[str, Any] = {"created_at": to_utc(file_task.created_at or file_task.completed_at or now.instant)}
+    moments["updated_at"] = to_utc(file_task.updated_at or now.instant)
+    if file_task.completed:
+        moments |= {"status": "completed", "completed_at": to_utc(file_task.completed_at or now.instant)}
     return task.model_copy(update=moments)
 
 
-def _check(found: FileTask) -> _Arguments:
+def _check_arguments(file_task: FileTask) -> _Arguments:
     try:
-        return _Arguments.model_validate({name: getattr(found, name) for name in _Arguments.model_fields})
+        return _Arguments.model_validate({name: getattr(file_task, name) for name in _Arguments.model_fields})
     except ValidationError as error:
         names = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors(include_input=False))
-        problems = "; ".join(f"{name} must be {given.RULES[name]}" for name in names)
+        problems = "; ".join(f"{name} must be {arguments.RULES[name]}" for name in names)
         raise ArgumentsInvalid(problems=problems) from None

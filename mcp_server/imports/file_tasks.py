@@ -1,4 +1,4 @@
-"""What a file holds, as the formats read it: tasks that nobody has checked yet, and what cannot be read."""
+"""The tasks of a file before they are checked, and the lines that cannot be read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from datetime import datetime
 
 @dataclass(frozen=True)
 class FileTask:
-    """A task of a file, in the words of `add_task`."""
+    """A task of a file, with the fields of `add_task`."""
 
     place: str
-    """Where it stands: "line 14"."""
+    """Such as "line 14"."""
     identity: tuple[object, ...]
-    """What makes it the same task when the file is read again; equal ones are told apart by their number."""
+    """Identifies the task when the file is read again; equal tasks are numbered."""
     title: str
     description: str = ""
     due: str | None = None
@@ -24,32 +24,32 @@ class FileTask:
     updated_at: datetime | None = None
     completed_at: datetime | None = None
     original: tuple[int, datetime] | None = None
-    """The id that the task had when it was exported, and when it was made."""
+    """The id and creation time of an exported task."""
 
 
 @dataclass(frozen=True)
-class Unread:
-    """What cannot be read, and why: one sentence that says what to write instead."""
+class UnreadLine:
+    """A line that cannot be read; `why` says what to write instead."""
 
     place: str
     why: str
 
 
 class FileUnread(Exception):
-    """Nothing of the file can be read; its text is the sentence why."""
+    """The whole file cannot be read; the text says why."""
 
 
-class PartUnread(Exception):
-    """A part of a task cannot be read; its text is the sentence why."""
+class UnreadPart(Exception):
+    """A part of a task cannot be read; the text says why."""
 
 
-Read = Iterator[FileTask | Unread]
+FileTasks = Iterator[FileTask | UnreadLine]
 
 
-def without_labels(words: Sequence[str], signs: str) -> tuple[str, tuple[str, ...]]:
-    """The text of the words, and the labels among them.
+def split_labels(words: Sequence[str], signs: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the text and its labels.
 
-    A label at either end is no part of the text. One between other words stays, because the text would lose its sense.
+    Labels at either end are removed from the text. Others stay, because the text would not make sense without them.
     """
     labels = tuple(word[1:] for word in words if _is_label(word, signs))
     start, end = 0, len(words)

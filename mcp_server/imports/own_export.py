@@ -1,4 +1,4 @@
-"""What `./todo export` wrote, or the part of it that the task server's own command writes."""
+"""Reads an export of `./todo export`, or the part that `python -m mcp_server export` writes."""
 
 import json
 from datetime import date, datetime, time
@@ -10,25 +10,24 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, Validation
 from common.clock import to_utc
 from common.tool_server.errors import CallError
 from mcp_server.arguments import MAX_ID
-from mcp_server.imports.file_tasks import FileTask, FileUnread, PartUnread, Read, Unread
+from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart
 from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.task import PRIORITIES
 
 VERSIONS = (1, 2)
-"""Of exports, whose tasks have the same shape in both."""
-# How the lines of an export begin, and what ends it after the comma that follows its tasks.
+# The beginning of an export, and what completes its JSON after the comma that follows the tasks.
 _ENDS = {b'{"version": ': b'"changes": []}}', b'{"tasks": ': b'"changes": []}'}
 _NO_EXPORT = "The file is JSON, but not an export. Give a file that ./todo export wrote."
 
 
-def _within_years(moment: datetime) -> datetime:
+def _check_year(moment: datetime) -> datetime:
     if not FIRST_YEAR < moment.year < LAST_DAY.year:
         raise ValueError("no moment of a task")
     return to_utc(moment)
 
 
-_Moment = Annotated[AwareDatetime, AfterValidator(_within_years)]
+_Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]
 
 
 class _Task(BaseModel):
@@ -46,34 +45,34 @@ class _Task(BaseModel):
     repeat: str | None = None
 
 
-def parse(text: str) -> Read:
-    """The tasks of an export, which raises `FileUnread` before the first one if it is none."""
-    document = _document(text)
+def parse(text: str) -> FileTasks:
+    """Raises `FileUnread`."""
+    document = _parse_document(text)
     user = document.get("user", "")
     part: Any = document.get("todo", document)
     tasks: Any = part.get("tasks") if isinstance(part, dict) else None
     if not isinstance(tasks, list):
         raise FileUnread(_NO_EXPORT)
-    return _tasks(tasks, user if isinstance(user, str) else "")
+    return _read_tasks(tasks, user if isinstance(user, str) else "")
 
 
-def tasks_part(file: BinaryIO, *, most: int) -> bytes:
-    """What a file holds, an export without what follows its tasks, which is most of it; `most` bytes and some more.
+def read_tasks_part(file: BinaryIO, *, most: int) -> bytes:
+    """Reads a file, but an export only up to the end of its tasks, before the long history; about `most` bytes.
 
-    A task stands in a line of its own, so that of a long history nothing is read but the lines.
+    In an export each task is one line.
     """
     first = file.readline(most + 1)
     end = next((end for begin, end in _ENDS.items() if first.startswith(begin)), None)
     if end is None:
         return first + file.read(most + 1 - len(first))
-    kept = BytesIO()
-    kept.write(first)
-    while (line := file.readline(most + 1)) and kept.tell() <= most:
+    content = BytesIO()
+    content.write(first)
+    while (line := file.readline(most + 1)) and content.tell() <= most:
         if line.startswith(b'"changes": '):
-            kept.write(end)
+            content.write(end)
             break
-        kept.write(line)
-    return kept.getvalue()
+        content.write(line)
+    return content.getvalue()
 
 
 def is_json(text: str) -> bool:
@@ -84,7 +83,7 @@ def is_json(text: str) -> bool:
     return True
 
 
-def _document(text: str) -> dict[str, Any]:
+def _parse_document(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -97,21 +96,21 @@ def _document(text: str) -> dict[str, Any]:
     return document
 
 
-def _tasks(tasks: list[Any], user: str) -> Read:
+def _read_tasks(tasks: list[Any], user: str) -> FileTasks:
     for number, task in enumerate(tasks, start=1):
         place = f"task {number}"
         try:
             yield _read_task(place, _Task.model_validate(task), user)
         except ValidationError as error:
             names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "task" for problem in error.errors())
-            yield Unread(place, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
-        except (PartUnread, CallError) as error:
-            yield Unread(place, str(error))
+            yield UnreadLine(place, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
+        except (UnreadPart, CallError) as error:
+            yield UnreadLine(place, str(error))
 
 
 def _read_task(place: str, task: _Task, user: str) -> FileTask:
     if task.due_time and not task.due_on:
-        raise PartUnread("due_time needs due_on as well.")
+        raise UnreadPart("due_time needs due_on as well.")
     clock = f" {task.due_time:%H:%M}" if task.due_time else ""
     return FileTask(
         place,
@@ -121,7 +120,7 @@ def _read_task(place: str, task: _Task, user: str) -> FileTask:
         due=f"{task.due_on}{clock}" if task.due_on else None,
         priority=PRIORITIES[task.priority - 1] if task.priority else None,
         labels=task.labels,
-        repeat=_rule(task),
+        repeat=_get_rule(task),
         completed=task.status == "completed",
         created_at=task.created_at,
         updated_at=task.updated_at,
@@ -130,9 +129,9 @@ def _read_task(place: str, task: _Task, user: str) -> FileTask:
     )
 
 
-def _rule(task: _Task) -> str | None:
-    """Only an open task repeats, and only if another date can follow: it may have been moved beyond its last."""
+def _get_rule(task: _Task) -> str | None:
+    """Returns None for a completed task, and for one that was moved beyond the end of its rule."""
     if task.repeat is None or task.status == "completed":
         return None
-    last = repeats.parse(task.repeat).until
+    last = repeats.parse_rule(task.repeat).until
     return None if last and task.due_on and last < task.due_on else task.repeat

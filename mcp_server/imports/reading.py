@@ -1,10 +1,10 @@
-"""From the bytes of a file to its tasks: which text they are, and which format."""
+"""Decodes a file and detects its format."""
 
 import codecs
 from typing import BinaryIO, Literal
 
 from mcp_server.imports import own_export, todo_txt, todoist
-from mcp_server.imports.file_tasks import FileUnread, Read
+from mcp_server.imports.file_tasks import FileTasks, FileUnread
 from mcp_server.tasks.zones import Now
 
 Format = Literal["todoist", "todo.txt", "export"]
@@ -17,19 +17,19 @@ _OTHER_FORMATS = {
     "{\\RTF": "rich text",
     "PK\x03\x04": "an archive",
 }
-"""How texts of other formats begin, which would be read as lines of a todo.txt."""
-MOST_BYTES = 64 * 1024 * 1024
+"""How files of other formats begin, which would otherwise be read as a todo.txt."""
+MAX_BYTES = 64 * 1024 * 1024
 
 
-def bytes_of(file: BinaryIO) -> bytes:
-    """What of a file is read; more than `MOST_BYTES` if it is too large."""
-    return own_export.tasks_part(file, most=MOST_BYTES)
+def read_bytes(file: BinaryIO) -> bytes:
+    """Returns more than `MAX_BYTES` for a file that is too large."""
+    return own_export.read_tasks_part(file, most=MAX_BYTES)
 
 
-def text_of(data: bytes) -> str:
-    """The text of a file: UTF-8, or UTF-16 that begins with its mark; raises `FileUnread`."""
-    if len(data) > MOST_BYTES:
-        raise FileUnread(f"The file is larger than {MOST_BYTES // 2**20} MB. Import it in parts.")
+def decode(data: bytes) -> str:
+    """Accepts UTF-8, and UTF-16 with a byte order mark; raises `FileUnread`."""
+    if len(data) > MAX_BYTES:
+        raise FileUnread(f"The file is larger than {MAX_BYTES // 2**20} MB. Import it in parts.")
     utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if utf16 else "utf-8-sig")
@@ -43,14 +43,14 @@ def text_of(data: bytes) -> str:
     return text
 
 
-def recognised(text: str, name: str = "") -> Format:
-    """The format of a file with this name; raises `FileUnread` where the name says what the text is not."""
-    begun = text[:100].lstrip()
-    if begun.startswith("{") or (begun.startswith("[") and own_export.is_json(text)):
+def detect_format(text: str, name: str = "") -> Format:
+    """Raises `FileUnread` for other formats, and if the name does not fit the text."""
+    start = text[:100].lstrip()
+    if start.startswith("{") or (start.startswith("[") and own_export.is_json(text)):
         return "export"
-    if todoist.delimiter_of(text):
+    if todoist.find_delimiter(text):
         return "todoist"
-    if other := next((what for start, what in _OTHER_FORMATS.items() if begun.upper().startswith(start)), None):
+    if other := next((name for prefix, name in _OTHER_FORMATS.items() if start.upper().startswith(prefix)), None):
         raise FileUnread(f"The file is {other}. Give a Todoist CSV, a todo.txt or what ./todo export wrote.")
     if name.lower().endswith((".csv", ".tsv")):
         raise FileUnread("A Todoist CSV starts with TYPE,CONTENT; this one does not. Correct it, or give --format.")
@@ -59,7 +59,7 @@ def recognised(text: str, name: str = "") -> Format:
     return "todo.txt"
 
 
-def parse(text: str, format: Format, now: Now) -> Read:
+def parse(text: str, format: Format, now: Now) -> FileTasks:
     match format:
         case "todoist":
             return todoist.parse(text, now)

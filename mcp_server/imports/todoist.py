@@ -1,4 +1,4 @@
-"""Todoist's CSV: a project, with a task, a section or a note in each row."""
+"""Reads Todoist's CSV of a project, which has a task, a section or a note in each row."""
 
 import csv
 import io
@@ -10,18 +10,18 @@ from datetime import datetime
 import english
 from common.tool_server.errors import to_printable
 from mcp_server.errors import LabelInvalid
-from mcp_server.imports.file_tasks import FileTask, FileUnread, PartUnread, Read, Unread, without_labels
-from mcp_server.tasks.fields import label_of
+from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart, split_labels
+from mcp_server.tasks.fields import normalize_label
 from mcp_server.tasks.zones import Now
 
 _HEADER = re.compile(r'\s{0,9}"?TYPE"?([,;\t])"?CONTENT\b', re.IGNORECASE)
 _PRIORITIES = {"1": "high", "2": "medium", "3": "low", "4": None, "": None}
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_LONGEST_DATE = 120  # characters
-_HALF_OF_DAY_OPEN = re.compile(r"\bat [1-6](?![\d:.])(?! ?[ap]m)", re.IGNORECASE)
+_MAX_DATE_LENGTH = 120  # characters
+_AMBIGUOUS_HOUR = re.compile(r"\bat [1-6](?![\d:.])(?! ?[ap]m)", re.IGNORECASE)
 _REPEATS = re.compile(r"every|each|\w+ly\b", re.IGNORECASE)
-# What Todoist means by some words, where the words alone would mean something else.
-_MEANT = (
+# Phrases that mean something else to Todoist than to our grammar.
+_REPLACEMENTS = (
     (re.compile(r"\btod\b"), "today"),
     (re.compile(r"\btom\b"), "tomorrow"),
     (re.compile(r"\bevery weekend\b"), "every saturday"),
@@ -47,57 +47,56 @@ class _Row:
         return self.cells.get(name, "").strip()
 
 
-def delimiter_of(text: str) -> str | None:
-    """What stands between the cells, for spreadsheets write other than Todoist; None if it is no CSV of Todoist's."""
-    found = _HEADER.match(text[:100])
-    return found[1] if found else None
+def find_delimiter(text: str) -> str | None:
+    """Returns the separator of the cells, which spreadsheets change; None if this is not a CSV of Todoist."""
+    match = _HEADER.match(text[:100])
+    return match[1] if match else None
 
 
-def parse(text: str, now: Now) -> Read:
-    """The tasks of a file, each with the notes below it; its sections are labels."""
-    delimiter = delimiter_of(text)
+def parse(text: str, now: Now) -> FileTasks:
+    """The notes below a task become its description, sections become labels."""
+    delimiter = find_delimiter(text)
     if delimiter is None:
         raise FileUnread("The file is not a Todoist CSV. Its first line must start with TYPE,CONTENT.")
-    return _tasks(_rows(text, delimiter), now)
+    return _read_tasks(_read_rows(text, delimiter), now)
 
 
-def _tasks(rows: Iterator[_Row | Unread], now: Now) -> Read:
-    above: FileTask | Unread | None = None
+def _read_tasks(rows: Iterator[_Row | UnreadLine], now: Now) -> FileTasks:
+    above: FileTask | UnreadLine | None = None
     notes: list[str] = []
     section: str | None = None
     for row in rows:
-        if isinstance(row, Unread):
+        if isinstance(row, UnreadLine):
             yield row
             continue
         match row["TYPE"]:
             case "task" | "section" as kind:
-                yield from _with_notes(above, notes)
-                above, notes = (_task_or_why(row, section, now) if kind == "task" else None), []
+                yield from _add_notes(above, notes)
+                above, notes = (_try_task(row, section, now) if kind == "task" else None), []
                 if kind == "section":
-                    section = _section(row)
+                    section = _read_section(row)
                     if section is None:
-                        yield Unread(row.place, "The section's name cannot be a label, so its tasks do not get it.")
+                        yield UnreadLine(row.place, "The section's name cannot be a label, so its tasks do not get it.")
             case "note" if above is None:
-                yield Unread(row.place, "The note has no task above it. Move it below one.")
+                yield UnreadLine(row.place, "The note has no task above it. Move it below one.")
             case "note":
                 notes.append(row["CONTENT"])
             case "meta":
                 pass
             case other:
-                yield Unread(row.place, f'TYPE is "{to_printable(other)}". Write task, section or note.')
-    yield from _with_notes(above, notes)
+                yield UnreadLine(row.place, f'TYPE is "{to_printable(other)}". Write task, section or note.')
+    yield from _add_notes(above, notes)
 
 
-def _with_notes(above: FileTask | Unread | None, notes: list[str]) -> Read:
-    """The notes of a task that cannot be read wait for it."""
+def _add_notes(above: FileTask | UnreadLine | None, notes: list[str]) -> FileTasks:
     if isinstance(above, FileTask):
         yield replace(above, description="\n".join(part for part in (above.description, *notes) if part))
     elif above:
         yield above
 
 
-def _rows(text: str, delimiter: str) -> Iterator[_Row | Unread]:
-    """The rows that are not empty; one of several lines stands where it begins."""
+def _read_rows(text: str, delimiter: str) -> Iterator[_Row | UnreadLine]:
+    """Yields the rows that are not empty, with the number of their first line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] | None = None
     while True:
@@ -108,12 +107,12 @@ def _rows(text: str, delimiter: str) -> Iterator[_Row | Unread]:
             return
         except csv.Error:
             lines = f"lines {first} to {reader.line_num}" if reader.line_num > first else f"line {first}"
-            yield Unread(lines, "A quotation mark is in the wrong place, or a cell is too long. Correct it.")
+            yield UnreadLine(lines, "A quotation mark is in the wrong place, or a cell is too long. Correct it.")
             continue
         if names is None:
             names = [_OTHER_NAMES.get(name, name) for name in (cell.strip().upper() for cell in row)]
             if unknown := [name for name in names if name and name not in _COLUMNS]:
-                yield Unread(
+                yield UnreadLine(
                     f"line {first}",
                     f"These columns are not known and were not read: {to_printable(', '.join(unknown))}.",
                 )
@@ -121,26 +120,26 @@ def _rows(text: str, delimiter: str) -> Iterator[_Row | Unread]:
             yield _Row(f"line {first}", dict(zip(names, row, strict=False)))
 
 
-def _section(row: _Row) -> str | None:
+def _read_section(row: _Row) -> str | None:
     try:
-        return label_of(row["CONTENT"])
+        return normalize_label(row["CONTENT"])
     except LabelInvalid:
         return None
 
 
-def _task_or_why(row: _Row, section: str | None, now: Now) -> FileTask | Unread:
+def _try_task(row: _Row, section: str | None, now: Now) -> FileTask | UnreadLine:
     try:
-        return _task(row, section, now)
-    except PartUnread as problem:
-        return Unread(row.place, str(problem))
+        return _read_task(row, section, now)
+    except UnreadPart as problem:
+        return UnreadLine(row.place, str(problem))
 
 
-def _task(row: _Row, section: str | None, now: Now) -> FileTask:
+def _read_task(row: _Row, section: str | None, now: Now) -> FileTask:
     if row["PRIORITY"] not in _PRIORITIES:
-        raise PartUnread(f'PRIORITY is "{to_printable(row["PRIORITY"])}". Write 1 (the highest) to 4, or nothing.')
-    title, labels = without_labels(row["CONTENT"].split(" "), "@")
+        raise UnreadPart(f'PRIORITY is "{to_printable(row["PRIORITY"])}". Write 1 (the highest) to 4, or nothing.')
+    title, labels = split_labels(row["CONTENT"].split(" "), "@")
     deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
-    due, repeat = _date(row, now)
+    due, repeat = _read_when(row, now)
     return FileTask(
         row.place,
         ("todoist", *(row[name] for name in ("CONTENT", "DESCRIPTION", "DATE", "DEADLINE"))),
@@ -153,30 +152,30 @@ def _task(row: _Row, section: str | None, now: Now) -> FileTask:
     )
 
 
-def _date(row: _Row, now: Now) -> tuple[str | None, str | None]:
+def _read_when(row: _Row, now: Now) -> tuple[str | None, str | None]:
     language = row["DATE_LANG"].lower()
     if not (language in ("", "en") or language.startswith("en_") or _ISO_START.match(row["DATE"]) or not row["DATE"]):
-        raise PartUnread(f"DATE is not in English, but in {to_printable(language)}. Write it like 2026-11-27.")
+        raise UnreadPart(f"DATE is not in English, but in {to_printable(language)}. Write it like 2026-11-27.")
     return _read_date(row["DATE"], now.local)
 
 
 def _read_date(text: str, now: datetime) -> tuple[str | None, str | None]:
-    """Returns `due` and `repeat` of `add_task`; what can mean two things is refused.
+    """Returns `due` and `repeat` of `add_task`; raises `UnreadPart`, also for an ambiguous date.
 
-    An ISO date is for the tools to read: they know its offset.
+    An ISO date is returned as it is, because `add_task` reads its offset.
     """
     words = " ".join(text.lower().split())
     if not words:
         return None, None
-    for pattern, meant in _MEANT:
-        words = pattern.sub(meant, words)
-    is_open = len(words) > _LONGEST_DATE or _HALF_OF_DAY_OPEN.search(words)
-    when = None if is_open else english.read_when(words, now, is_record=True)
+    for pattern, replacement in _REPLACEMENTS:
+        words = pattern.sub(replacement, words)
+    is_ambiguous = len(words) > _MAX_DATE_LENGTH or _AMBIGUOUS_HOUR.search(words)
+    when = None if is_ambiguous else english.read_when(words, now, is_record=True)
     if when and not when.is_time_only and (when.repeat is None or _REPEATS.match(words)):
         return when.due, when.repeat
     if _ISO_START.match(words):
         return words, None
-    raise PartUnread(
+    raise UnreadPart(
         f'DATE "{to_printable(text)}" cannot be read. Write a day (2026-11-27), a day and a time (2026-11-27 15:00), '
         "or a repeat such as every monday at 9:00, every 2 weeks, every 27th, every! 3 months."
     )

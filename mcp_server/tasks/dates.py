@@ -1,8 +1,7 @@
-"""Dates as the tools read and write them: a small closed grammar, and nothing else of a user's language.
+"""Parses and renders the dates of the tools, in a small fixed grammar and not in natural language.
 
-A date is a day and perhaps a clock time, where the user is: it stays the same on a journey and when clocks change.
-What is written with an offset is an instant, and is turned into the user's clock time once, when it is read.
-`now` is always that clock: a datetime without a zone.
+A due date is a day and perhaps a time in the user's local time, which does not change with the zone. A text with an
+offset is an instant, which is converted to local time once. `now` is always local: a datetime without a zone.
 """
 
 import re
@@ -17,7 +16,7 @@ from common.tool_server.errors import to_printable
 from mcp_server import errors
 
 FIRST_YEAR, LAST_DAY = 1970, date(2999, 12, 31)
-_LONGEST = 100  # characters; nothing that can be read is as long
+_MAX_LENGTH = 100  # characters; no valid date is as long
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _WEEKDAY_OF = {word: i for i, name in enumerate(_WEEKDAYS) for word in (name.lower(), name[:3].lower())}
@@ -38,7 +37,7 @@ Next = Literal["next"]
 
 @dataclass(frozen=True)
 class Due:
-    """The day, and the clock time in whole minutes; without one it is due all day."""
+    """A day and a time in whole minutes; without a time the task is due all day."""
 
     day: date
     time: clock_time | None = None
@@ -46,143 +45,143 @@ class Due:
 
 @dataclass(frozen=True)
 class Range:
-    """Which dates a list shows: those from `first` to `last`, both included; None leaves an end open."""
+    """The dates of a list: from `first` to `last`, both included; None leaves an end open."""
 
     first: date | None = None
     last: date | None = None
     undated: bool = False
-    """Only what has no date."""
+    """Only tasks without a date."""
     overdue_at: datetime | None = None
-    """Only what is overdue at this time."""
+    """Only tasks that are overdue at this time."""
 
 
 def read_due(
     text: str, *, now: datetime, zone: ZoneInfo | None = None, current: Due | None = None
 ) -> Due | Next | None:
-    """The date that is meant for a task which has `current`; None takes the date away, "next" skips an occurrence.
+    """Returns the new due date of a task whose due date is `current`, None for no date, or "next".
 
-    `zone` is the user's, UTC if none is known. What cannot be read raises DateInvalid.
+    `zone` is the user's, by default UTC. Raises `DateInvalid`.
     """
-    words = _words(text)
+    words = _normalize(text)
     if words in ("none", "next"):
         return "next" if words == "next" else None
     if shift := _SHIFT.fullmatch(words):
-        return _shifted(shift, now.date(), current)
+        return _shift(shift, now.date(), current)
     if _CLOCK.fullmatch(words):
-        return _at(_time(words), now, current)
-    found = _DUE.fullmatch(words)
-    day = _day(found["day"], now.date()) if found else None
-    if found is None or day is None or (found["offset"] and found["day"].isalpha()):
+        return _read_clock(_read_time(words), now, current)
+    match = _DUE.fullmatch(words)
+    day = _read_day(match["day"], now.date()) if match else None
+    if match is None or day is None or (match["offset"] and match["day"].isalpha()):
         raise errors.DueUnknown(text=to_printable(text))
-    if found["clock"] is None:
-        return Due(day, current.time if current and not found["all_day"] else None)
-    due = Due(day, _time(found["clock"]))
-    return _local(due, found["offset"], zone) if found["offset"] else due
+    if match["clock"] is None:
+        return Due(day, current.time if current and not match["all_day"] else None)
+    due = Due(day, _read_time(match["clock"]))
+    return _convert_to_local(due, match["offset"], zone) if match["offset"] else due
 
 
-def read_range(text: str, *, now: datetime) -> Range:
-    """Which due dates are meant; "any" is every date. What cannot be read raises DateInvalid."""
-    match _words(text):
+def read_due_range(text: str, *, now: datetime) -> Range:
+    """Raises `DateInvalid`."""
+    match _normalize(text):
         case "any":
             return Range()
         case "none":
             return Range(undated=True)
         case "overdue":
             return Range(overdue_at=now)
-    return _days(text, now.date(), argument="due", words="overdue, none, any, ")
+    return _read_days(text, now.date(), argument="due", words="overdue, none, any, ")
 
 
-def read_done(text: str, *, now: datetime) -> Range:
-    """On which days: a day or a range of days. What cannot be read raises DateInvalid."""
-    return _days(text, now.date(), argument="done")
+def read_completion_range(text: str, *, now: datetime) -> Range:
+    """Raises `DateInvalid`."""
+    return _read_days(text, now.date(), argument="done")
 
 
-def shown(due: Due | None) -> str:
-    """As the tools show it: "Fri 2026-11-27 15:00", and "none" for no date. `read_due` reads it again."""
+def render_due(due: Due | None) -> str:
+    """Renders "Fri 2026-11-27 15:00", or "none"; `read_due` accepts both."""
     clock = f" {due.time:%H:%M}" if due and due.time is not None else ""
-    return _with_weekday(due.day) + clock if due else "none"
+    return _render_day(due.day) + clock if due else "none"
 
 
-def plus_months(day: date, months: int) -> date:
-    """The same day of another month, or that month's last if it is shorter."""
+def add_months(day: date, months: int) -> date:
+    """Returns the same day of a later month, or the last day of a shorter month."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
-def _words(text: str) -> str:
-    return " ".join(text.lower().split()) if len(text) <= _LONGEST else ""
+def _normalize(text: str) -> str:
+    return " ".join(text.lower().split()) if len(text) <= _MAX_LENGTH else ""
 
 
-def _shifted(shift: re.Match[str], today: date, current: Due | None) -> Due:
+def _shift(shift: re.Match[str], today: date, current: Due | None) -> Due:
     if (amount := int(shift[1])) == 0:
         raise errors.ShiftByNothing(shift=shift[0])
     start = max(today, current.day) if current else today
     days = timedelta(days=7 * amount if shift[2] == "w" else amount)
-    day = plus_months(start, amount) if shift[2] == "m" else start + days
-    return Due(_within_years(day), current.time if current else None)
+    day = add_months(start, amount) if shift[2] == "m" else start + days
+    return Due(_check_year(day), current.time if current else None)
 
 
-def _at(clock: clock_time, now: datetime, current: Due | None) -> Due:
-    """On the task's own day, else the next time that the clock shows it: the current minute has not passed."""
+def _read_clock(clock: clock_time, now: datetime, current: Due | None) -> Due:
+    """Uses the task's day, else the next day with this time; the current minute counts as future."""
     if current:
         return Due(current.day, clock)
     passed = clock < now.time().replace(second=0, microsecond=0)
     return Due(now.date() + timedelta(days=passed), clock)
 
 
-def _local(due: Due, offset: str, zone: ZoneInfo | None) -> Due:
+def _convert_to_local(due: Due, offset: str, zone: ZoneInfo | None) -> Due:
     local = datetime.fromisoformat(f"{due.day}T{due.time}{offset.upper()}").astimezone(zone or UTC)
-    return Due(_within_years(local.date()), clock_time(local.hour, local.minute))
+    return Due(_check_year(local.date()), clock_time(local.hour, local.minute))
 
 
-def _days(text: str, today: date, *, argument: str, words: str = "") -> Range:
-    start, dots, end = (part.strip() for part in _words(text).partition(".."))
-    first = _day(start, today)
-    last = _day(end, today) if dots else first
+def _read_days(text: str, today: date, *, argument: str, words: str = "") -> Range:
+    start, dots, end = (part.strip() for part in _normalize(text).partition(".."))
+    first = _read_day(start, today)
+    last = _read_day(end, today) if dots else first
     if not (first or last) or (start and not first) or (end and not last):
         raise errors.RangeUnknown(argument=argument, text=to_printable(text), words=words)
     if first and last and last < first:
-        raise errors.RangeInverted(first=_with_weekday(first), last=_with_weekday(last))
+        raise errors.RangeInverted(first=_render_day(first), last=_render_day(last))
     return Range(first, last)
 
 
-def _day(words: str, today: date) -> date | None:
+def _read_day(words: str, today: date) -> date | None:
     if words in ("today", "tomorrow"):
         return today + timedelta(days=words == "tomorrow")
     if words in _WEEKDAY_OF:
         return today + timedelta(days=(_WEEKDAY_OF[words] - today.weekday() - 1) % 7 + 1)
-    found = _DAY.fullmatch(words)
-    if found is None or found["weekday"] not in (None, *_WEEKDAY_OF):
+    match = _DAY.fullmatch(words)
+    if match is None or match["weekday"] not in (None, *_WEEKDAY_OF):
         return None
-    day = _calendar_day(int(found["year"]), int(found["month"]), int(found["day"]))
-    claimed = _WEEKDAY_OF.get(found["weekday"], day.weekday())
+    day = _create_date(int(match["year"]), int(match["month"]), int(match["day"]))
+    claimed = _WEEKDAY_OF.get(match["weekday"], day.weekday())
     if claimed != day.weekday():
         nearest = day + timedelta(days=(claimed - day.weekday() + 3) % 7 - 3)
-        both = {"this": _with_weekday(day), "that": _with_weekday(nearest)}
+        both = {"this": _render_day(day), "that": _render_day(nearest)}
         raise errors.WeekdayOfOtherDay(day=day, claimed=_WEEKDAYS[claimed], **both)
     return day
 
 
-def _calendar_day(year: int, month: int, day: int) -> date:
+def _create_date(year: int, month: int, day: int) -> date:
     real_month = min(max(month, 1), 12)
-    real = _within_years(date(year, real_month, min(max(day, 1), monthrange(year, real_month)[1])))
+    real = _check_year(date(year, real_month, min(max(day, 1), monthrange(year, real_month)[1])))
     if (real.month, real.day) != (month, day):
         raise errors.NoSuchDay(day=f"{year:04}-{month:02}-{day:02}", like=real)
     return real
 
 
-def _time(words: str) -> clock_time:
+def _read_time(words: str) -> clock_time:
     hour, minute = (int(part) for part in words.split(":")[:2])
     if hour > 23 or minute > 59:
         raise errors.NoSuchTime(time=f"{hour:02}:{minute:02}")
     return clock_time(hour, minute)
 
 
-def _within_years(day: date) -> date:
+def _check_year(day: date) -> date:
     if not FIRST_YEAR <= day.year <= LAST_DAY.year:
         raise errors.DayOutOfRange(day=day, first=FIRST_YEAR, last=LAST_DAY.year)
     return day
 
 
-def _with_weekday(day: date) -> str:
+def _render_day(day: date) -> str:
     return f"{_WEEKDAYS[day.weekday()][:3]} {day}"

@@ -1,4 +1,4 @@
-"""What a call's arguments make of a task."""
+"""Applies the arguments of a call to a task."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from mcp_server.tasks.dates import Due
 from mcp_server.tasks.task import PRIORITIES, Task
 from mcp_server.tasks.zones import Now
 
-MOST_LABELS = 10
-_LONGEST_LABEL = 40  # characters
-_ALL_LABELS = "*"  # to be removed: an empty list of labels is what models send for none given
+MAX_LABELS = 10
+_MAX_LABEL_LENGTH = 40  # characters
+_ALL_LABELS = "*"  # in remove_labels; models send an empty list of labels for "not given"
 
 
 @dataclass(frozen=True)
 class TaskPatch:
-    """The fields that a call gives, as it writes them; None leaves a field as it is."""
+    """The fields of a call as texts; None leaves a field unchanged."""
 
     title: str | None = None
     description: str | None = None
@@ -34,29 +34,29 @@ class TaskPatch:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-def with_fields(task: Task, wanted: TaskPatch, now: Now) -> Task:
-    """The task with all that is wanted but its status."""
+def apply_patch(task: Task, patch: TaskPatch, now: Now) -> Task:
+    """Returns the task with the new fields, except its status."""
     changed: dict[str, object] = {}
     for name in ("title", "description"):
-        if (text := getattr(wanted, name)) is not None:
+        if (text := getattr(patch, name)) is not None:
             changed[name] = text
-    if wanted.priority is not None:
-        changed["priority"] = None if wanted.priority == "none" else PRIORITIES.index(wanted.priority) + 1
-    if any(labels is not None for labels in (wanted.labels, wanted.add_labels, wanted.remove_labels)):
-        changed["labels"] = _labels(task, wanted)
-    return _with_dates(task.model_copy(update=changed), wanted, now)
+    if patch.priority is not None:
+        changed["priority"] = None if patch.priority == "none" else PRIORITIES.index(patch.priority) + 1
+    if any(labels is not None for labels in (patch.labels, patch.add_labels, patch.remove_labels)):
+        changed["labels"] = _merge_labels(task, patch)
+    return _apply_dates(task.model_copy(update=changed), patch, now)
 
 
-def _with_dates(task: Task, wanted: TaskPatch, now: Now) -> Task:
+def _apply_dates(task: Task, patch: TaskPatch, now: Now) -> Task:
     due, rule = task.due, task.repeat
-    if wanted.due is not None:
-        read = dates.read_due(wanted.due, now=now.local, zone=now.zone, current=due)
-        if read == "next":
-            due, rule = _skipped(task, now)
+    if patch.due is not None:
+        new_due = dates.read_due(patch.due, now=now.local, zone=now.zone, current=due)
+        if new_due == "next":
+            due, rule = _skip_occurrence(task, now)
         else:
-            due = read
-    if wanted.repeat is not None:
-        rule = _rule(wanted.repeat, due)
+            due = new_due
+    if patch.repeat is not None:
+        rule = _parse_rule(patch.repeat, due)
     if rule is not None and due is None:
         raise RepeatNeedsDue
     series = (task.series or task.id) if rule else task.series
@@ -64,52 +64,52 @@ def _with_dates(task: Task, wanted: TaskPatch, now: Now) -> Task:
     return task.model_copy(update={"due_on": day, "due_time": time, "repeat": rule, "series": series})
 
 
-def _rule(text: str, due: Due | None) -> str | None:
+def _parse_rule(text: str, due: Due | None) -> str | None:
     if text.strip().lower() == "none":
         return None
     if due is None:
         raise RepeatNeedsDue
-    return str(repeats.read(text, due.day))
+    return str(repeats.read_rule(text, due.day))
 
 
-def _skipped(task: Task, now: Now) -> tuple[Due, str]:
-    """When a task that repeats is due if this time is left out, and its rule from then on."""
+def _skip_occurrence(task: Task, now: Now) -> tuple[Due, str]:
+    """Returns the due date and rule of a repeating task after the current date is skipped."""
     if task.repeat is None or task.due is None:
         raise NotRepeating(task=f"Task {task.id}" if task.id else "A new task")
-    rule = repeats.parse(task.repeat)
-    day = repeats.following(rule, due=task.due.day, today=now.local.date())
+    rule = repeats.parse_rule(task.repeat)
+    day = repeats.find_next_date(rule, due=task.due.day, today=now.local.date())
     if day is None:
         raise RepeatEnded(task_id=task.id)
     return Due(day, task.due.time), str(repeats.next_rule(rule))
 
 
-def following(task: Task, now: Now) -> Task | None:
-    """The task that a repeating one leaves behind when it is completed, still without an id of its own."""
+def create_next_task(task: Task, now: Now) -> Task | None:
+    """Returns the task that follows a repeating one when it is completed; it has no id of its own yet."""
     if task.repeat is None or task.due_on is None:
         return None
-    rule = repeats.parse(task.repeat)
-    day = repeats.following(rule, due=task.due_on, today=now.local.date())
+    rule = repeats.parse_rule(task.repeat)
+    day = repeats.find_next_date(rule, due=task.due_on, today=now.local.date())
     if day is None:
         return None
-    begun = {"created_at": now.instant, "updated_at": now.instant, "completed_at": None, "status": "pending"}
-    return task.model_copy(update={"due_on": day, "repeat": str(repeats.next_rule(rule)), **begun})
+    fresh = {"created_at": now.instant, "updated_at": now.instant, "completed_at": None, "status": "pending"}
+    return task.model_copy(update={"due_on": day, "repeat": str(repeats.next_rule(rule)), **fresh})
 
 
-def _labels(task: Task, wanted: TaskPatch) -> tuple[str, ...]:
-    removed = {*map(label_of, wanted.remove_labels or ())}
-    kept = set(task.labels if wanted.labels is None else map(label_of, wanted.labels))
+def _merge_labels(task: Task, patch: TaskPatch) -> tuple[str, ...]:
+    removed = {*map(normalize_label, patch.remove_labels or ())}
+    labels = set(task.labels if patch.labels is None else map(normalize_label, patch.labels))
     if _ALL_LABELS in removed:
-        kept = set[str]()
-    kept = kept.union(map(label_of, wanted.add_labels or ())).difference(removed)
-    if len(kept) > MOST_LABELS:
-        raise TooManyLabels(most=MOST_LABELS)
-    return tuple(sorted(kept))
+        labels = set[str]()
+    labels = labels.union(map(normalize_label, patch.add_labels or ())).difference(removed)
+    if len(labels) > MAX_LABELS:
+        raise TooManyLabels(most=MAX_LABELS)
+    return tuple(sorted(labels))
 
 
-def label_of(text: str) -> str:
-    """As it is stored: every spelling of a label is one."""
+def normalize_label(text: str) -> str:
+    """Returns the stored spelling of a label."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
     label = " ".join(" ".join(folded.split()).lstrip("#@ ").split())
-    if not 1 <= len(label) <= _LONGEST_LABEL:
-        raise LabelInvalid(longest=_LONGEST_LABEL)
+    if not 1 <= len(label) <= _MAX_LABEL_LENGTH:
+        raise LabelInvalid(longest=_MAX_LABEL_LENGTH)
     return label

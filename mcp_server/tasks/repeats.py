@@ -1,9 +1,8 @@
-"""How a task repeats: a strict part of RFC 5545's rules, as text, and the date of the task that follows.
+"""Recurrence rules: a subset of RFC 5545's RRULE, and the due date of the next task.
 
-The next date is the first of the rule that comes after both the due date and today, however late the task is. INTERVAL
-is counted from the due date. A month too short for a day has it on its last, where RFC 5545 leaves it out. FROM=DONE is
-ours: so long after the day of completion. COUNT is how many are left, the task itself included: it counts tasks, not
-dates that passed while one was late, and `next_rule` has one less.
+The next date is the first of the rule after both the due date and today. INTERVAL is counted from the due date. In a
+month that is too short for a day, the last day is used, which RFC 5545 would skip. FROM=DONE is our own: it counts from
+the day of completion. COUNT is the number of tasks that are left, this one included; `next_rule` has one less.
 """
 
 import re
@@ -14,10 +13,10 @@ from datetime import date, timedelta
 
 from common.tool_server.errors import to_printable
 from mcp_server.errors import RepeatInvalid
-from mcp_server.tasks.dates import LAST_DAY, plus_months
+from mcp_server.tasks.dates import LAST_DAY, add_months
 
-_LONGEST = 300  # characters: more than every day of the month, or every weekday in every week of it
-_LONGEST_STORED = 200  # characters, as the table has it
+_MAX_LENGTH = 300  # characters; longer than BYDAY or BYMONTHDAY with all values
+_MAX_STORED_LENGTH = 200  # characters, as in the table
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _DAY = rf"(?:[1-5]|-1)?(?:{'|'.join(_WEEKDAYS)})"
 _MONTH_DAY = r"(?:0?[1-9]|[12]\d|3[01]|-1)"
@@ -31,22 +30,22 @@ _PARTS = {
     "UNTIL": re.compile(r"\d{8}|\d{4}-\d\d-\d\d", re.ASCII),
     "FROM": re.compile(r"DONE"),
 }
-_STANDS_WITH = {"BYDAY": ("DAILY", "WEEKLY", "MONTHLY"), "BYMONTHDAY": ("MONTHLY", "YEARLY"), "BYMONTH": ("YEARLY",)}
+_ALLOWED_WITH = {"BYDAY": ("DAILY", "WEEKLY", "MONTHLY"), "BYMONTHDAY": ("MONTHLY", "YEARLY"), "BYMONTH": ("YEARLY",)}
 _DAYS, _MONTHS = {"DAILY": 1, "WEEKLY": 7}, {"MONTHLY": 1, "YEARLY": 12}
-# What has not come in so many of a rule's months never comes: the rarest, a fifth Monday of February in each seventh
-# year, misses 119 in a row. The calendar begins anew after 400 years, so all cases could be counted.
-_MOST_MONTHS = 121
+# A date that is in none of so many months of a rule never comes: the rarest, a fifth Monday of February every seventh
+# year, misses 119 in a row. All cases were counted, because the calendar repeats after 400 years.
+_MAX_MONTHS = 121
 
 
 @dataclass(frozen=True)
 class Rule:
-    """As `read` and `parse` make it; its text is what is stored."""
+    """A parsed rule; its text is stored."""
 
     freq: str
     interval: int = 1
     month: int | None = None
     weekdays: tuple[tuple[int, int], ...] = ()
-    """Which of that weekday in the month, 0 for each, and the weekday, 0 for Monday."""
+    """Pairs of the number within the month, 0 for every, and the weekday, 0 for Monday."""
     month_days: tuple[int, ...] = ()
     count: int | None = None
     until: date | None = None
@@ -66,15 +65,15 @@ class Rule:
         return ";".join(f"{name}={value}" for name, value in parts.items() if value)
 
 
-def read(text: str, due_day: date) -> Rule:
-    """The rule that is meant for a task due on that day, which says what the text leaves out; else RepeatInvalid."""
-    rule = _completed(parse(text), due_day)
-    if len(str(rule)) > _LONGEST_STORED:
+def read_rule(text: str, due_day: date) -> Rule:
+    """Parses a rule and completes it from the due date of its task; raises `RepeatInvalid`."""
+    rule = _complete_rule(parse_rule(text), due_day)
+    if len(str(rule)) > _MAX_STORED_LENGTH:
         raise RepeatInvalid(problem="is too long")
     return rule
 
 
-def _completed(rule: Rule, due_day: date) -> Rule:
+def _complete_rule(rule: Rule, due_day: date) -> Rule:
     if rule.until and rule.until < due_day:
         raise RepeatInvalid(problem=f"ends with UNTIL={rule.until}, before the task is due on {due_day}")
     if rule.from_done:
@@ -90,29 +89,29 @@ def _completed(rule: Rule, due_day: date) -> Rule:
     return rule
 
 
-def parse(text: str) -> Rule:
-    """The rule of a text, as it stands there; RepeatInvalid if it is none of ours."""
-    parts = _parts(text)
-    if problem := _conflict(parts):
+def parse_rule(text: str) -> Rule:
+    """Raises `RepeatInvalid`."""
+    parts = _split_parts(text)
+    if problem := _find_conflict(parts):
         raise RepeatInvalid(problem=problem)
     return Rule(
         freq=parts["FREQ"],
         interval=int(parts.get("INTERVAL", 1)),
         month=int(parts["BYMONTH"]) if "BYMONTH" in parts else None,
-        weekdays=tuple(sorted({_weekday(day) for day in re.findall("[^,]+", parts.get("BYDAY", ""))})),
+        weekdays=tuple(sorted({_parse_weekday(day) for day in re.findall("[^,]+", parts.get("BYDAY", ""))})),
         month_days=tuple(sorted({int(day) for day in re.findall("[^,]+", parts.get("BYMONTHDAY", ""))})),
         count=int(parts["COUNT"]) if "COUNT" in parts else None,
-        until=_until(parts["UNTIL"]) if "UNTIL" in parts else None,
+        until=_parse_until(parts["UNTIL"]) if "UNTIL" in parts else None,
         from_done="FROM" in parts,
     )
 
 
-def following(rule: Rule, *, due: date, today: date) -> date | None:
-    """When the task that follows is due, if this one is completed today; None after the last."""
+def find_next_date(rule: Rule, *, due: date, today: date) -> date | None:
+    """Returns the due date of the next task if this one is completed today; None after the last."""
     if rule.count == 1:
         return None
-    found = _from_done(rule, today) if rule.from_done else _on_series(rule, due, max(due, today))
-    return found if found and found <= (rule.until or LAST_DAY) else None
+    day = _find_date_after_completion(rule, today) if rule.from_done else _find_date_after(rule, due, max(due, today))
+    return day if day and day <= (rule.until or LAST_DAY) else None
 
 
 def next_rule(rule: Rule) -> Rule:
@@ -120,8 +119,8 @@ def next_rule(rule: Rule) -> Rule:
     return replace(rule, count=rule.count - 1) if rule.count else rule
 
 
-def _parts(text: str) -> dict[str, str]:
-    if len(text) > _LONGEST:
+def _split_parts(text: str) -> dict[str, str]:
+    if len(text) > _MAX_LENGTH:
         raise RepeatInvalid(problem="is too long")
     parts: dict[str, str] = {}
     for part in text.upper().strip().removeprefix("RRULE:").split(";"):
@@ -138,11 +137,11 @@ def _parts(text: str) -> dict[str, str]:
     return parts
 
 
-def _conflict(parts: dict[str, str]) -> str | None:
-    """What cannot stand together, to complete the sentence "repeat …"."""
-    freq, by = parts["FREQ"], [name for name in _STANDS_WITH if name in parts]
+def _find_conflict(parts: dict[str, str]) -> str | None:
+    """Returns which parts exclude each other, to complete the sentence "repeat …"."""
+    freq, by = parts["FREQ"], [name for name in _ALLOWED_WITH if name in parts]
     for name in by:
-        if freq not in _STANDS_WITH[name]:
+        if freq not in _ALLOWED_WITH[name]:
             return f"has {name}, which FREQ={freq} does not allow"
     for one, other in (("BYDAY", "BYMONTHDAY"), ("COUNT", "UNTIL"), *((name, "FROM") for name in by)):
         if one in parts and other in parts:
@@ -154,33 +153,33 @@ def _conflict(parts: dict[str, str]) -> str | None:
     return None
 
 
-def _weekday(text: str) -> tuple[int, int]:
+def _parse_weekday(text: str) -> tuple[int, int]:
     return int(text[:-2] or 0), _WEEKDAYS.index(text[-2:])
 
 
-def _until(value: str) -> date:
+def _parse_until(value: str) -> date:
     try:
         return date.fromisoformat(value)
     except ValueError:
         raise RepeatInvalid(problem=f"has UNTIL={value}, which is not in the calendar") from None
 
 
-def _from_done(rule: Rule, today: date) -> date:
+def _find_date_after_completion(rule: Rule, today: date) -> date:
     if rule.freq in _DAYS:
         return today + timedelta(days=rule.interval * _DAYS[rule.freq])
-    return plus_months(today, rule.interval * _MONTHS[rule.freq])
+    return add_months(today, rule.interval * _MONTHS[rule.freq])
 
 
-def _on_series(rule: Rule, due: date, after: date) -> date | None:
-    """The first date of the rule after that day, reached by division and not step by step."""
+def _find_date_after(rule: Rule, due: date, after: date) -> date | None:
+    """Computes the first date of the rule after a day, without iterating over all dates between."""
     if rule.freq == "DAILY":
         return due + timedelta(days=((after - due).days // rule.interval + 1) * rule.interval)
-    dates = _in_weeks if rule.freq == "WEEKLY" else _in_months
+    dates = _iter_weekly if rule.freq == "WEEKLY" else _iter_monthly
     return next((day for day in dates(rule, due, after) if day > after), None)
 
 
-def _in_weeks(rule: Rule, due: date, after: date) -> Iterator[date]:
-    """The rule's dates in the last of its weeks that has begun, and in the one that follows; weeks begin on Mondays."""
+def _iter_weekly(rule: Rule, due: date, after: date) -> Iterator[date]:
+    """Yields the dates in the rule's current week and in its next one; weeks begin on Mondays."""
     monday = due - timedelta(days=due.weekday())
     weeks = (after - monday).days // 7 // rule.interval * rule.interval
     for week in (weeks, weeks + rule.interval):
@@ -188,13 +187,13 @@ def _in_weeks(rule: Rule, due: date, after: date) -> Iterator[date]:
             yield monday + timedelta(weeks=week, days=weekday)
 
 
-def _in_months(rule: Rule, due: date, after: date) -> Iterator[date]:
-    """The rule's dates from the last of its months that has begun; months are numbered from the year 0."""
+def _iter_monthly(rule: Rule, due: date, after: date) -> Iterator[date]:
+    """Yields the dates from the rule's current month on; months are numbered from the year 0."""
     step = rule.interval * _MONTHS[rule.freq]
     origin = due.year * 12 + (rule.month or due.month) - 1
-    begun = origin + (after.year * 12 + after.month - 1 - origin) // step * step
-    end = min(begun + _MOST_MONTHS * step, (LAST_DAY.year + 1) * 12)
-    for number in range(begun, end, step):
+    current = origin + (after.year * 12 + after.month - 1 - origin) // step * step
+    end = min(current + _MAX_MONTHS * step, (LAST_DAY.year + 1) * 12)
+    for number in range(current, end, step):
         year, month = number // 12, number % 12 + 1
         first, length = monthrange(year, month)
         days = {length if day < 0 else min(day, length) for day in rule.month_days}

@@ -1,4 +1,4 @@
-"""The statements that change tasks, each together with the writing of its log."""
+"""The SQL statements that change tasks and write the log."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,11 +9,11 @@ from psycopg.types.json import Jsonb
 from common.database import Transaction
 from common.database.advisory_locks import TASK_LOG
 from mcp_server.errors import OneIsOpen
-from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, ONCE, Caller, Change, change_of
-from mcp_server.tasks.quota import HAS_ROOM
+from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, ON_KEY_CONFLICT, Caller, LoggedChange, parse_change
+from mcp_server.tasks.quota import IS_FAR_FROM_LIMITS
 from mcp_server.tasks.task import ONE_OPEN, TASK_COLUMNS, Task
 
-# As rows of JSON objects; the columns in the order of TASK_COLUMNS.
+# The columns of rows that are JSON objects, in the order of TASK_COLUMNS.
 _JSON_COLUMNS = """id bigint, title text, description text, status text, created_at timestamptz,
     updated_at timestamptz, completed_at timestamptz, due_on date, due_time time(0), priority smallint, labels text[],
     repeat text, series bigint"""
@@ -21,15 +21,15 @@ _SNAPSHOT = """jsonb_build_object('id', id, 'title', title, 'description', descr
     'created_at', created_at, 'updated_at', updated_at, 'completed_at', completed_at, 'due_on', due_on,
     'due_time', due_time, 'priority', priority, 'labels', labels, 'repeat', repeat, 'series', series)"""
 
-# The user's row stays locked to the end of the transaction: no id is given twice, or lost by a call that fails.
-_NUMBER = """
+# The user's row stays locked until the end of the transaction, so that no id is used twice, or lost by a failed call.
+_COUNT_UP = """
 INSERT INTO people (user_id, last_task_id) {given}
 ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id + %(many)s::bigint
 RETURNING last_task_id"""
-_RESERVE_IDS = _NUMBER.format(given="VALUES (%(user)s, %(many)s::bigint)")
+_RESERVE_IDS = _COUNT_UP.format(given="VALUES (%(user)s, %(many)s::bigint)")
 
-# Tasks of these titles, numbered in their order, which have all else in common.
-_MADE = f"""
+# Tasks with these titles, numbered in this order, which share all other fields.
+_INSERT_TASKS = f"""
 made AS (
     INSERT INTO tasks (user_id, id, title, description, due_on, due_time, priority, labels, repeat, series,
         created_at, updated_at)
@@ -46,14 +46,14 @@ SELECT %(user)s, {{call}}, task_id, after, %(logged_at)s
 FROM (SELECT made.*, {TASK_LOG} FROM made) locked
 ORDER BY task_id
 RETURNING before, after"""
-_ADD = f"WITH number AS ({_RESERVE_IDS}), {_MADE.format(call='%(call)s')}"
-# Nothing where the key was used, or a limit may be near.
+_ADD = f"WITH number AS ({_RESERVE_IDS}), {_INSERT_TASKS.format(call='%(call)s')}"
+# It inserts nothing if the key was used or a limit may be near.
 _ADD_WITH_CALL = f"""
 WITH claim AS (
-    INSERT INTO task_calls {CALL_COLUMNS} SELECT {CALL_VALUES} WHERE {HAS_ROOM} {ONCE} RETURNING id
+    INSERT INTO task_calls {CALL_COLUMNS} SELECT {CALL_VALUES} WHERE {IS_FAR_FROM_LIMITS} {ON_KEY_CONFLICT} RETURNING id
 ),
-number AS ({_NUMBER.format(given="SELECT %(user)s, %(many)s::bigint FROM claim")}),
-{_MADE.format(call="(SELECT id FROM claim)")}"""
+number AS ({_COUNT_UP.format(given="SELECT %(user)s, %(many)s::bigint FROM claim")}),
+{_INSERT_TASKS.format(call="(SELECT id FROM claim)")}"""
 
 _EDIT = f"""
 WITH written AS (
@@ -74,7 +74,7 @@ FROM (
 ) locked
 ORDER BY nth"""
 
-# A call's arguments hold no text here: they outlive the log of changes.
+# The arguments of these calls contain no text, because their rows outlive the log of changes.
 _ADD_EACH = f"""
 WITH rows AS (
     SELECT * FROM jsonb_to_recordset(%(rows)s) AS r ({_JSON_COLUMNS}, key text, after jsonb)
@@ -97,24 +97,26 @@ _LOCK = f"""
 SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR UPDATE"""
 
 
-async def add(tx: Transaction, caller: Caller, call: int, titles: Sequence[str], like: Task) -> list[Change]:
-    """New tasks of these titles, with all else as in `like`, which was never stored."""
-    rows = await tx.execute(_ADD, **_new(caller, titles, like), call=call)
-    return [change_of(row) for row in await rows.fetchall()]
+async def insert_tasks(
+    tx: Transaction, caller: Caller, call: int, titles: Sequence[str], like: Task
+) -> list[LoggedChange]:
+    """Adds tasks with these titles and the other fields of `like`, which is not stored."""
+    rows = await tx.execute(_ADD, **_get_values(caller, titles, like), call=call)
+    return [parse_change(row) for row in await rows.fetchall()]
 
 
-async def add_with_call(
-    tx: Transaction, caller: Caller, call_values: Mapping[str, Any], titles: Sequence[str], like: Task
-) -> list[Change]:
-    """As `add`, with the call stored by the same statement; `call_values` are also those of `HAS_ROOM`.
+async def insert_tasks_with_call(
+    tx: Transaction, caller: Caller, values: Mapping[str, Any], titles: Sequence[str], like: Task
+) -> list[LoggedChange]:
+    """Stores a call and adds its tasks in one statement; `values` are those of the call and `IS_FAR_FROM_LIMITS`.
 
-    Nothing where that cannot tell whether the call is to be made: its key was used, or a limit may be near.
+    Returns nothing if the key was used or a limit may be near.
     """
-    rows = await tx.execute(_ADD_WITH_CALL, **{**_new(caller, titles, like), **call_values})
-    return [change_of(row) for row in await rows.fetchall()]
+    rows = await tx.execute(_ADD_WITH_CALL, **{**_get_values(caller, titles, like), **values})
+    return [parse_change(row) for row in await rows.fetchall()]
 
 
-def _new(caller: Caller, titles: Sequence[str], like: Task) -> dict[str, Any]:
+def _get_values(caller: Caller, titles: Sequence[str], like: Task) -> dict[str, Any]:
     return {
         "user": caller.user_id,
         "titles": [*titles],
@@ -130,34 +132,33 @@ def _new(caller: Caller, titles: Sequence[str], like: Task) -> dict[str, Any]:
     }
 
 
-async def add_each(tx: Transaction, caller: Caller, tasks: Mapping[str, Task]) -> None:
-    """Adds tasks that have their ids, each in a call of its own with its key, which no call may have had before."""
+async def insert_imported(tx: Transaction, caller: Caller, tasks: Mapping[str, Task]) -> None:
+    """Adds tasks with ids, each in a call of its own; their idempotency keys must be new."""
     rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
     values = {"user": caller.user_id, "actor": caller.actor, "rows": Jsonb(rows), "logged_at": caller.clock()}
     await tx.execute(_ADD_EACH, **values)
 
 
-async def lock(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, Task]:
-    """Those of the tasks that exist, by id; nobody else changes them before the end of the transaction."""
+async def lock_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, Task]:
+    """Returns the existing tasks by id, locked until the end of the transaction."""
     rows = await tx.execute(_LOCK, user=caller.user_id, ids=[*ids])
     return {row["id"]: Task.model_validate(row) for row in await rows.fetchall()}
 
 
 async def reserve_ids(tx: Transaction, caller: Caller, many: int) -> range:
-    """So many new ids of the user's own."""
     row = await (await tx.execute(_RESERVE_IDS, user=caller.user_id, many=many)).fetchone()
     last = row["last_task_id"] if row else 0
     return range(last - many + 1, last + 1)
 
 
-async def edit(tx: Transaction, caller: Caller, call: int, changes: Sequence[Change]) -> None:
-    """Writes the tasks as the changes leave them, and logs the changes; each of a task follows the one before.
+async def write_changes(tx: Transaction, caller: Caller, call: int, changes: Sequence[LoggedChange]) -> None:
+    """Writes the tasks and logs the changes; several changes of one task follow each other.
 
     Errors, such as `OneIsOpen`, are raised at the end of the transaction.
     """
     last = {change.task.id: change for change in changes}
-    # Of the tasks of one repeat one may be closed and another opened: never are two of them open.
-    left = sorted((change.after for change in last.values() if change.after), key=lambda task: task.status)
+    # Completed tasks first, so that two tasks of a repeat are never open at the same time.
+    tasks = sorted((change.after for change in last.values() if change.after), key=lambda task: task.status)
     log = [
         {
             "nth": nth,
@@ -172,7 +173,7 @@ async def edit(tx: Transaction, caller: Caller, call: int, changes: Sequence[Cha
         _EDIT,
         user=caller.user_id,
         call=call,
-        rows=Jsonb([task.as_json() for task in left]),
+        rows=Jsonb([task.as_json() for task in tasks]),
         ids=[id for id, change in last.items() if change.after is None],
         changes=Jsonb(log),
         logged_at=caller.clock(),
@@ -180,5 +181,5 @@ async def edit(tx: Transaction, caller: Caller, call: int, changes: Sequence[Cha
 
 
 def translate_error(error: psycopg.Error) -> Exception | None:
-    """The sentence for an error of these statements that the caller can act on."""
+    """Returns the error for the caller, if it is the caller's fault."""
     return OneIsOpen() if error.diag.constraint_name == ONE_OPEN else None

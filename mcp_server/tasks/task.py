@@ -1,12 +1,10 @@
-"""A task, as it is stored and as it is rendered for others."""
-
 from datetime import date, datetime, time
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from common.clock import to_utc
-from mcp_server.tasks.dates import Due, shown
+from mcp_server.tasks.dates import Due, render_due
 
 TASK_COLUMNS = """id, title, description, status, created_at, updated_at, completed_at, due_on, due_time, priority,
     labels, repeat, series"""
@@ -17,7 +15,7 @@ Moment = Annotated[datetime, AfterValidator(to_utc)]
 
 
 class Task(BaseModel):
-    """A row of `tasks` without its user; from the log, too, whose older rows lack the newer fields."""
+    """A row of the table `tasks` or of its log, whose older rows lack the newer fields."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,7 +35,6 @@ class Task(BaseModel):
 
     @classmethod
     def new(cls, title: str, moment: datetime) -> "Task":
-        """An open task without an id."""
         moments = {"created_at": moment, "updated_at": moment, "completed_at": None}
         return cls(id=0, title=title, description="", status="pending", **moments)
 
@@ -46,13 +43,12 @@ class Task(BaseModel):
         return Due(self.due_on, self.due_time) if self.due_on else None
 
     def as_json(self) -> dict[str, Any]:
-        """As the log stores it."""
         return self.model_dump(mode="json")
 
     def render(self) -> dict[str, Any]:
-        """Its fields in JSON, as a user and a model read them."""
+        """Renders the fields for users and models."""
         return {
             **self.model_dump(mode="json", exclude={"due_on", "due_time"}),
-            "due": shown(self.due) if self.due else None,
+            "due": render_due(self.due) if self.due else None,
             "priority": PRIORITIES[self.priority - 1] if self.priority else None,
         }

@@ -1,6 +1,6 @@
-"""Undoes the last change of a task, the next time the one before it, or all changes of a batch of calls.
+"""Undoes the last change of a task, called again the one before it, or all changes of a batch.
 
-A batch is what an answer, or a click in it, has done.
+A batch is the changes of a run or of a click.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from common.database import Transaction, advisory_locks
 from common.tool_server.errors import to_printable
 from mcp_server.errors import ChangedSince, NextIsChanged, NothingInBatch, NothingToUndo
 from mcp_server.tasks import changes, statements
-from mcp_server.tasks.changes import CAN_BE_UNDONE, WITHIN, Caller, Change, change_of
+from mcp_server.tasks.changes import CAN_BE_UNDONE, UNDO_PERIOD, Caller, LoggedChange, parse_change
 from mcp_server.tasks.results import Result, render_restored, render_restored_batch
 from mcp_server.tasks.task import Task
 
@@ -24,7 +24,7 @@ SELECT id, task_id FROM task_changes WHERE user_id = %(user)s AND call_id = %(ca
 _LOCK_UNDO = f"SELECT {advisory_locks.UNDO}"
 
 Row = Mapping[str, Any]
-_NAMED = 5  # tasks of a refusal
+_MAX_NAMED = 5  # tasks in an error
 _OF_BATCH = f"""
 SELECT c.id, c.task_id, c.created_at
 FROM task_calls k JOIN task_changes c ON c.user_id = k.user_id AND c.call_id = k.id
@@ -38,115 +38,119 @@ ORDER BY c.task_id, c.id"""
 
 
 async def undo_last(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
-    """Each task as it was before its last change: a deleted one comes back, an added one goes."""
+    """Restores each task as it was before its last change: a deleted task is added, an added one deleted."""
 
-    async def work(call: int) -> list[Change]:
+    async def work(call: int) -> list[LoggedChange]:
         await tx.execute(_LOCK_UNDO, user=caller.user_id)
-        now = await statements.lock(tx, caller, ids)
-        made: dict[int | None, Change] = {}  # by what they undo: a task may be named that goes with another
+        now = await statements.lock_tasks(tx, caller, ids)
+        log: dict[
+            int | None, LoggedChange
+        ] = {}  # by the change they undo: a task may be named and be removed with another
         for id in ids:
-            made |= {change.undoes: change for change in await _undone(tx, caller, id, now.get(id))}
-        await statements.edit(tx, caller, call, [*made.values()])
-        return [*made.values()]
+            log |= {change.undoes: change for change in await _undo_task(tx, caller, id, now.get(id))}
+        await statements.write_changes(tx, caller, call, [*log.values()])
+        return [*log.values()]
 
     arguments: dict[str, object] = {"task_id": ids[0], "undo": True, **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
-    made = await changes.make(tx, caller, operation="undo", arguments=arguments, work=work, changes=len(ids))
-    return render_restored(made, ids)
+    log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work, changes=len(ids))
+    return render_restored(log, ids)
 
 
-async def _undone(tx: Transaction, caller: Caller, id: int, task: Task | None) -> list[Change]:
-    last = await _last(tx, caller, id)
+async def _undo_task(tx: Transaction, caller: Caller, id: int, task: Task | None) -> list[LoggedChange]:
+    last = await _find_last_change(tx, caller, id)
     if last is None:
         raise NothingToUndo(task_id=id)
-    was = change_of(last).before
+    was = parse_change(last).before
     restored = was and was.model_copy(update={"updated_at": caller.clock()})
-    left = await _left_behind(tx, caller, last) if was is not None else []
-    return [Change(task, restored, undoes=last["id"]), *left]
+    changes_left = await _remove_next_task(tx, caller, last) if was is not None else []
+    return [LoggedChange(task, restored, undoes=last["id"]), *changes_left]
 
 
-async def _last(tx: Transaction, caller: Caller, id: int) -> dict[str, Any] | None:
-    """The change of a task that would be undone; None if there is none."""
-    rows = await tx.execute(_LAST, user=caller.user_id, task=id, since=caller.clock() - WITHIN)
+async def _find_last_change(tx: Transaction, caller: Caller, id: int) -> dict[str, Any] | None:
+    rows = await tx.execute(_LAST, user=caller.user_id, task=id, since=caller.clock() - UNDO_PERIOD)
     return await rows.fetchone()
 
 
-async def _left_behind(tx: Transaction, caller: Caller, completion: dict[str, Any]) -> list[Change]:
-    """The task that a completion left behind goes with it, unless somebody has changed it since."""
-    series = change_of(completion).task.series
+async def _remove_next_task(tx: Transaction, caller: Caller, completion: dict[str, Any]) -> list[LoggedChange]:
+    """Removes the next task that a completion added; raises `NextIsChanged` if it was changed later."""
+    series = parse_change(completion).task.series
     rows = await tx.execute(_ADDED_BY_CALL, user=caller.user_id, call=completion["call_id"])
     added = {row["task_id"]: row["id"] for row in await rows.fetchall()}
-    found = await statements.lock(tx, caller, [*added]) if series is not None and added else {}
+    found = await statements.lock_tasks(tx, caller, [*added]) if series is not None and added else {}
     following = [task for task in found.values() if task.series == series]
     for task in following:
-        last = await _last(tx, caller, task.id)
+        last = await _find_last_change(tx, caller, task.id)
         if last is None or last["id"] != added[task.id]:
             raise NextIsChanged(next_id=task.id)
-    return [Change(task, None, undoes=added[task.id]) for task in following]
+    return [LoggedChange(task, None, undoes=added[task.id]) for task in following]
 
 
 async def undo_batch(tx: Transaction, caller: Caller, batch: str) -> Result:
-    """Each task of the batch as it was before it, or `ChangedSince`; what undid something else stays as it is.
+    """Restores each task as it was before the batch; raises `ChangedSince`.
 
-    A change that was undone already is passed over.
+    Changes that are undone already, and undos in the batch, are skipped.
     """
-    left = await _left(tx, caller, batch)
+    changes_left = await _list_batch(tx, caller, batch)
 
-    async def work(call: int) -> list[Change]:
+    async def work(call: int) -> list[LoggedChange]:
         await tx.execute(_LOCK_UNDO, user=caller.user_id)
-        ids = sorted({row["task_id"] for row in left})
-        now = await statements.lock(tx, caller, ids)
-        made = _undo_tasks(await _since(tx, caller, ids, left), batch, now, caller)
-        await statements.edit(tx, caller, call, made)
-        return made
+        ids = sorted({row["task_id"] for row in changes_left})
+        now = await statements.lock_tasks(tx, caller, ids)
+        log = _undo_tasks(await _list_changes_since(tx, caller, ids, changes_left), batch, now, caller)
+        await statements.write_changes(tx, caller, call, log)
+        return log
 
     arguments = {"undo_batch": batch}
-    made = await changes.make(tx, caller, operation="undo", arguments=arguments, work=work, changes=max(len(left), 1))
-    return render_restored_batch(made)
+    log = await changes.make_call(
+        tx, caller, operation="undo", arguments=arguments, work=work, changes=max(len(changes_left), 1)
+    )
+    return render_restored_batch(log)
 
 
-async def _left(tx: Transaction, caller: Caller, batch: str) -> Sequence[Row]:
-    """The batch's changes that stand; none of a batch that ended too long ago."""
-    left = await (await tx.execute(_OF_BATCH, user=caller.user_id, batch=batch)).fetchall()
-    return left if any(row["created_at"] > caller.clock() - WITHIN for row in left) else []
+async def _list_batch(tx: Transaction, caller: Caller, batch: str) -> Sequence[Row]:
+    """Returns the changes of the batch that are not undone, or none if all are too old."""
+    changes_left = await (await tx.execute(_OF_BATCH, user=caller.user_id, batch=batch)).fetchall()
+    return changes_left if any(row["created_at"] > caller.clock() - UNDO_PERIOD for row in changes_left) else []
 
 
-async def _since(tx: Transaction, caller: Caller, ids: Sequence[int], left: Sequence[Row]) -> Sequence[Row]:
-    """What stands of the tasks' changes, from the batch's first on, by task and in order."""
-    if not left:
+async def _list_changes_since(
+    tx: Transaction, caller: Caller, ids: Sequence[int], changes_left: Sequence[Row]
+) -> Sequence[Row]:
+    """Returns the changes of the tasks that are not undone, from the first of the batch on, by task and in order."""
+    if not changes_left:
         return []
-    first = min(row["id"] for row in left)
+    first = min(row["id"] for row in changes_left)
     return await (await tx.execute(_SINCE, user=caller.user_id, ids=[*ids], first=first)).fetchall()
 
 
-def _undo_tasks(since: Iterable[Row], batch: str, now: Mapping[int, Task], caller: Caller) -> list[Change]:
-    made: list[Change] = []
+def _undo_tasks(since: Iterable[Row], batch: str, now: Mapping[int, Task], caller: Caller) -> list[LoggedChange]:
+    log: list[LoggedChange] = []
     changed_since: list[Task] = []
     for id, rows in groupby(since, key=lambda row: row["task_id"]):
         of_task = list(rows)
         first = next((nth for nth, row in enumerate(of_task) if row["batch"] == batch), len(of_task))
         if any(row["batch"] != batch for row in of_task[first:]):
-            changed_since.append(now.get(id) or change_of(of_task[-1]).task)
-        made += _undo_each(now.get(id), of_task[first:], caller)
+            changed_since.append(now.get(id) or parse_change(of_task[-1]).task)
+        log += _undo_each(now.get(id), of_task[first:], caller)
     if changed_since:
-        raise ChangedSince(tasks=_named(changed_since))
-    if not made:
+        raise ChangedSince(tasks=_join_names(changed_since))
+    if not log:
         raise NothingInBatch
-    return made
+    return log
 
 
-def _undo_each(task: Task | None, rows: Sequence[Row], caller: Caller) -> list[Change]:
-    """The changes that undo these, the newest first."""
-    made: list[Change] = []
+def _undo_each(task: Task | None, rows: Sequence[Row], caller: Caller) -> list[LoggedChange]:
+    log: list[LoggedChange] = []
     for row in reversed(rows):
-        was = change_of(row).before
+        was = parse_change(row).before
         restored = was and was.model_copy(update={"updated_at": caller.clock()})
-        made.append(Change(task, restored, undoes=row["id"]))
+        log.append(LoggedChange(task, restored, undoes=row["id"]))
         task = restored
-    return made
+    return log
 
 
-def _named(tasks: Sequence[Task]) -> str:
-    names = [f"task {task.id} ({to_printable(task.title)})" for task in tasks[:_NAMED]]
+def _join_names(tasks: Sequence[Task]) -> str:
+    names = [f"task {task.id} ({to_printable(task.title)})" for task in tasks[:_MAX_NAMED]]
     if more := len(tasks) - len(names):
         names.append(f"{more} more")
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

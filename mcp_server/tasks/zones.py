@@ -1,4 +1,4 @@
-"""Where a user is, and what their clock shows."""
+"""The time zone and local time of a user."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,34 +16,33 @@ ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
 
 @dataclass(frozen=True)
 class Now:
-    """The instant, and the user's own day and time in their zone."""
+    """The current time and the user's zone."""
 
     instant: datetime
     zone: ZoneInfo
     is_stored: bool = True
-    """Whether the zone is the user's when a call names none."""
+    """Whether this zone is already stored as the user's."""
 
     @property
     def local(self) -> datetime:
         return self.instant.astimezone(self.zone).replace(tzinfo=None)
 
 
-async def now(tx: Transaction, caller: Caller) -> Now:
-    """By the zone that the call names, which is stored for clients that name none, else by the last one named."""
+async def get_now(tx: Transaction, caller: Caller) -> Now:
+    """Uses and stores the zone in the call's metadata; without one, the stored zone."""
     now = await load_now(tx, caller)
     await store_zone(tx, caller, now)
     return now
 
 
 async def load_now(tx: Transaction, caller: Caller) -> Now:
-    """As `now`, with nothing written."""
     row = await (await tx.execute(_LOAD, user=caller.user_id)).fetchone()
-    known: str | None = row["time_zone"] if row else None
-    zone = caller.zone or (known and find_zone(known)) or caller.usual_zone
-    return Now(caller.clock(), zone, is_stored=caller.zone is None or caller.zone.key == known)
+    stored: str | None = row["time_zone"] if row else None
+    zone = caller.zone or (stored and find_zone(stored)) or caller.usual_zone
+    return Now(caller.clock(), zone, is_stored=caller.zone is None or caller.zone.key == stored)
 
 
-async def store_zone(tx: Transaction, caller: Caller, now: Now) -> None:
-    """Stores its zone. That locks the user's row, which no call does before it has passed the limits."""
-    if not now.is_stored:
-        await tx.execute(_STORE, user=caller.user_id, zone=now.zone.key)
+async def store_zone(tx: Transaction, caller: Caller, get_now: Now) -> None:
+    """This locks the user's row, so it must come after the limits are checked."""
+    if not get_now.is_stored:
+        await tx.execute(_STORE, user=caller.user_id, zone=get_now.zone.key)

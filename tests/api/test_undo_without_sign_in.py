@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from mcp_server.server import create_app
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
@@ -28,7 +28,7 @@ NO_SIGN_IN = {
 async def chat_of(services: Services, secret: str) -> AsyncIterator[ChatKit]:
     settings = {"database_url": services.database_url, "mcp_token_secret": secret or None}
     async with (
-        serve(create_app(Settings.model_validate(settings))) as url,
+        serve(create_app(McpSettings.model_validate(settings))) as url,
         local_backend(
             services, **NO_SIGN_IN, MCP_INTERNAL_URL=f"{url}/mcp", MCP_URL="", MCP_TOKEN_SECRET=secret
         ) as own,

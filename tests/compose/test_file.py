@@ -13,7 +13,7 @@ from backend.model.providers import resolve
 from backend.settings import SHUTDOWN_SECONDS
 from backend.settings import Settings as BackendSettings
 from common.settings import ServiceSettings
-from mcp_server.settings import Settings as McpSettings
+from mcp_server.settings import McpSettings
 from offline_model.settings import OfflineSettings
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from mcp_server.server import create_app
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 from tests.mcp.conftest import http_client
 from tests.mcp.servers import AUDIENCE, own, theirs
 from tests.mcp.wire import LEGACY, MODERN, call, request, result, send, sentence
@@ -108,7 +108,7 @@ async def test_a_token_that_cannot_be_checked_does_not_make_one_list_of_all_user
     session_database_url: str, stored: Stored, user: str
 ) -> None:
     """AUTH_MODE=none without a secret, called by a backend where users sign in."""
-    app = create_app(Settings.model_validate({"database_url": session_database_url}))
+    app = create_app(McpSettings.model_validate({"database_url": session_database_url}))
     async with serve(app) as url, http_client(url) as client:
         made = call("add_task", {"title": user, "user_id": user}, token=for_mcp(user, AUDIENCE))
         assert "MCP_TOKEN_SECRET" in sentence(await send(client, made))

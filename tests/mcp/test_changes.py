@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from mcp_server.server import create_app
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import NewTools, http_client
 from tests.mcp.servers import AUDIENCE, own
@@ -115,7 +115,7 @@ async def test_polls_are_limited_but_neither_logged_nor_counted_as_calls(
     identity = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE}
     settings = {"database_url": session_database_url, **identity, "limit_tool_calls_per_minute": 3}
     caplog.set_level(logging.INFO)
-    async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
         caplog.clear()
         answers = [await http.get("/changes?after=0", headers=signed(own(sub=user))) for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -130,7 +130,7 @@ async def test_done_by_day(session_database_url: str, stored: Stored, user: str)
     """In Berlin 25 October 2026 has 25 hours; the clock stands in the night after it."""
     common = {"mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET, "time_zone": "Europe/Berlin"}
     settings = {"database_url": session_database_url, **common, "test_now": "2026-10-26T00:30:00+01:00"}
-    async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
         tools = Tools(http, user)
         moments = [
             *("2026-10-23T21:59:59Z", "2026-10-23T22:00:00Z", "2026-10-24T21:59:59Z"),

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from mcp_server.server import create_app
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 from tests.logins import as_admin
 from tests.mcp.calls import KEY, Tools
 from tests.mcp.conftest import http_client, new_user
@@ -25,7 +25,7 @@ SYNC = b"S\0\0\0\4"  # the message that ends, and commits, what was sent since t
 @asynccontextmanager
 async def serving(database_url: str) -> AsyncIterator[Tools]:
     settings = {"database_url": database_url, "mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET}
-    async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
         yield Tools(http, new_user())
 
 

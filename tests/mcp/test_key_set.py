@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_server.server import create_app
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 from tests.mcp.conftest import http_client
 from tests.mcp.servers import AUDIENCE
 from tests.mcp.wire import call, send
@@ -45,7 +45,7 @@ def serving(session_database_url: str, endpoint: KeyEndpoint) -> Serving:
     @asynccontextmanager
     async def start(**settings: Any) -> AsyncIterator[Accepts]:
         settings = {"database_url": session_database_url, "auth_jwks_url": endpoint.url, **COMMON, **settings}
-        async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+        async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
 
             async def accepts(token: str) -> bool:
                 response = await send(http, call("list_tasks", {}, token=token))

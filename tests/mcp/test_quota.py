@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_server.server import create_app
-from mcp_server.settings import Settings
+from mcp_server.settings import McpSettings
 from tests.mcp.calls import KEY, Tools
 from tests.mcp.conftest import Limited, http_client, new_user
 from tests.mcp.servers import AUDIENCE, own
@@ -32,7 +32,7 @@ async def test_calls_that_come_too_fast(limited: Limited) -> None:
 async def test_requests_that_come_too_fast_whatever_they_ask(session_database_url: str) -> None:
     identity = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE}
     settings = {"database_url": session_database_url, **identity, "limit_tool_calls_per_minute": 1}
-    async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
         for method, params, version in [
             ("initialize", HELLO, LEGACY),
             ("ping", {}, LEGACY),

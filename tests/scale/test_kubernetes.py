@@ -8,7 +8,7 @@ from pydantic_settings import BaseSettings
 from backend.api.edge import LOOPBACK
 from backend.settings import Settings as BackendSettings
 from common.settings import OwnerSettings, ServiceSettings
-from mcp_server.settings import Settings as McpSettings
+from mcp_server.settings import McpSettings
 from tests.scale import kubernetes
 from tests.settings import variables
 from tests.tokens import MCP_TOKEN_SECRET, OTHER_SECRET

@@ -66,15 +66,15 @@ def many() -> Iterator[tuple[str, date]]:
     while True:
         due = date(2026, 1, 1) + timedelta(days=chance.randint(0, 1_200))
         try:
-            yield str(repeats.read(made_up(chance), due)), due
+            yield str(repeats.read_rule(made_up(chance), due)), due
         except RepeatInvalid:
             continue
 
 
 def by_the_tools(text: str, due: date) -> list[date]:
     """The task's day and the next, each completed on its day."""
-    rule, days = repeats.parse(text), [due]
-    while len(days) < 13 and (following := repeats.following(rule, due=days[-1], today=days[-1])):
+    rule, days = repeats.parse_rule(text), [due]
+    while len(days) < 13 and (following := repeats.find_next_date(rule, due=days[-1], today=days[-1])):
         rule = repeats.next_rule(rule)
         days.append(following)
     return days

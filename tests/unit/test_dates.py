@@ -120,7 +120,7 @@ def test_a_due_date_that_cannot_be_read(text: str) -> None:
 def test_a_due_date_is_read(text: str, current: Due | None, expected: str) -> None:
     read = dates.read_due(text, now=NOW, zone=BERLIN, current=current)
     assert read != "next"
-    assert dates.shown(read) == expected
+    assert dates.render_due(read) == expected
 
 
 @pytest.mark.parametrize("current", [None, DENTIST])
@@ -141,7 +141,7 @@ def test_ten_minutes_before_midnight_words_are_of_the_persons_own_day(zone: str,
     """Tonga is 13 hours ahead of UTC, Hawaii 10 behind: their days are never both UTC's."""
     there = ZoneInfo(zone)
     now = datetime.strptime(f"{today[4:]} 23:50", "%Y-%m-%d %H:%M")
-    assert dates.shown(due(dates.read_due("today", now=now, zone=there))) == today
+    assert dates.render_due(due(dates.read_due("today", now=now, zone=there))) == today
     for text in ("tomorrow", "+1d", "23:49"):
         read = due(dates.read_due(text, now=now, zone=there))
         assert read is not None
@@ -157,7 +157,7 @@ def due(read: Due | dates.Next | None) -> Due | None:
 
 @given(DUES | st.none(), NOWS, ZONES)
 def test_what_is_shown_is_read_again(date_of_it: Due | None, now: datetime, zone: str) -> None:
-    shown = dates.shown(date_of_it)
+    shown = dates.render_due(date_of_it)
     for text in (shown, shown.upper(), f" {shown.lower()} "):
         for current in (None, date_of_it):
             assert dates.read_due(text, now=now, zone=ZoneInfo(zone), current=current) == date_of_it
@@ -249,14 +249,14 @@ UNREADABLE_RANGES = [
 
 @pytest.mark.parametrize(("text", "expected"), RANGES)
 def test_a_range_is_read(text: str, expected: Range) -> None:
-    assert dates.read_range(text, now=NOW) == expected
+    assert dates.read_due_range(text, now=NOW) == expected
     if expected.first or expected.last:
-        assert dates.read_done(text, now=NOW) == expected
+        assert dates.read_completion_range(text, now=NOW) == expected
 
 
 @pytest.mark.parametrize("text", UNREADABLE_RANGES)
 def test_a_range_that_cannot_be_read(text: str) -> None:
-    for read in (dates.read_range, dates.read_done):
+    for read in (dates.read_due_range, dates.read_completion_range):
         with pytest.raises(DateInvalid) as refused:
             read(text, now=NOW)
         assert_one_sentence(str(refused.value))
@@ -265,7 +265,7 @@ def test_a_range_that_cannot_be_read(text: str) -> None:
 @pytest.mark.parametrize("text", ["overdue", "none", "any"])
 def test_done_takes_days_only(text: str) -> None:
     with pytest.raises(DateInvalid):
-        dates.read_done(text, now=NOW)
+        dates.read_completion_range(text, now=NOW)
 
 
 ENDS = ["", "today", "Fri", "fri 2026-11-27", "2026-02-30", "2026-11-27 15:00", "overdue", "1969-01-01", "none"]
@@ -274,7 +274,7 @@ ENDS = ["", "today", "Fri", "fri 2026-11-27", "2026-02-30", "2026-11-27 15:00", 
 @given(ANY_TEXT | st.lists(st.sampled_from([*ENDS, ".."])).map("".join))
 def test_any_text_is_a_range_or_refused_in_one_sentence(text: str) -> None:
     try:
-        found = dates.read_range(text, now=NOW)
+        found = dates.read_due_range(text, now=NOW)
     except DateInvalid as refused:
         assert_one_sentence(str(refused))
     else:

@@ -114,7 +114,7 @@ NEXT = [
 @pytest.mark.parametrize("text", REFUSED)
 def test_a_rule_that_cannot_be_read(text: str) -> None:
     with pytest.raises(RepeatInvalid) as refused:
-        repeats.read(text, FRIDAY)
+        repeats.read_rule(text, FRIDAY)
     assert_one_sentence(str(refused.value))
 
 
@@ -126,22 +126,22 @@ def assert_one_sentence(sentence: str) -> None:
 
 @pytest.mark.parametrize(("text", "due", "stored"), STORED)
 def test_what_is_left_out_comes_from_the_due_date(text: str, due: str, stored: str) -> None:
-    rule = repeats.read(text, date.fromisoformat(due))
+    rule = repeats.read_rule(text, date.fromisoformat(due))
     assert str(rule) == stored
-    assert repeats.parse(stored) == rule
+    assert repeats.parse_rule(stored) == rule
 
 
 @pytest.mark.parametrize(("text", "due", "today", "expected"), NEXT)
 def test_the_next_date(text: str, due: str, today: str, expected: str | None) -> None:
-    rule = repeats.read(text, date.fromisoformat(due))
-    found = repeats.following(rule, due=date.fromisoformat(due), today=date.fromisoformat(today))
+    rule = repeats.read_rule(text, date.fromisoformat(due))
+    found = repeats.find_next_date(rule, due=date.fromisoformat(due), today=date.fromisoformat(today))
     assert found == (date.fromisoformat(expected) if expected else None)
 
 
 def test_a_count_is_what_is_left_whatever_was_late() -> None:
-    rule, due = repeats.read("FREQ=WEEKLY;COUNT=3", FRIDAY), FRIDAY
+    rule, due = repeats.read_rule("FREQ=WEEKLY;COUNT=3", FRIDAY), FRIDAY
     made = []
-    while (found := repeats.following(rule, due=due, today=due + timedelta(days=20))) is not None:
+    while (found := repeats.find_next_date(rule, due=due, today=due + timedelta(days=20))) is not None:
         rule, due = repeats.next_rule(rule), found
         made.append((str(due), str(rule)))
     assert made == [
@@ -151,7 +151,7 @@ def test_a_count_is_what_is_left_whatever_was_late() -> None:
 
 
 def test_without_a_count_the_rule_stays_as_it_is() -> None:
-    rule = repeats.read("FREQ=WEEKLY;UNTIL=20271231", FRIDAY)
+    rule = repeats.read_rule("FREQ=WEEKLY;UNTIL=20271231", FRIDAY)
     assert repeats.next_rule(rule) == rule
 
 
@@ -206,8 +206,8 @@ def ending_short_months(text: str) -> str:
 @given(rules(most=60), st.dates(date(1990, 1, 1), date(2060, 1, 1)), st.integers(-50, 1500), st.integers(0, 20_000))
 def test_the_next_date_is_dateutils(text: str, due: date, late: int, lasts: int) -> None:
     today = due + timedelta(days=late)
-    rule = repeats.read(f"{text};UNTIL={due + timedelta(days=lasts)}", due)
-    assert repeats.following(rule, due=due, today=today) == by_dateutil(rule, due=due, after=max(due, today))
+    rule = repeats.read_rule(f"{text};UNTIL={due + timedelta(days=lasts)}", due)
+    assert repeats.find_next_date(rule, due=due, today=today) == by_dateutil(rule, due=due, after=max(due, today))
 
 
 @given(
@@ -221,14 +221,14 @@ def test_any_rule_of_the_subset(text: str, due: date, today: date, end: str | No
     if from_done:
         text = ";".join(part for part in text.split(";") if not part.startswith("BY")) + ";FROM=DONE"
     try:
-        rule = repeats.read(f"{text};{end}" if end else text, due)
+        rule = repeats.read_rule(f"{text};{end}" if end else text, due)
     except RepeatInvalid:
         assert end
         assert end < f"UNTIL={due:%Y%m%d}"
         return
-    assert repeats.parse(str(rule)) == rule
-    assert repeats.read(str(rule), due) == rule
-    found = repeats.following(rule, due=due, today=today)
+    assert repeats.parse_rule(str(rule)) == rule
+    assert repeats.read_rule(str(rule), due) == rule
+    found = repeats.find_next_date(rule, due=due, today=today)
     if found is None:
         return
     assert found > (today if from_done else max(due, today))
@@ -243,8 +243,8 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=310)
 @given(ANY_TEXT | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
     try:
-        rule = repeats.read(text, FRIDAY)
+        rule = repeats.read_rule(text, FRIDAY)
     except RepeatInvalid as refused:
         assert_one_sentence(str(refused))
     else:
-        assert repeats.parse(str(rule)) == rule
+        assert repeats.parse_rule(str(rule)) == rule

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from common import repeats
-from mcp_server.tasks.repeats import read
+from mcp_server.tasks.repeats import read_rule
 
 DUE = date(2026, 11, 23)  # a Monday
 
@@ -35,7 +35,7 @@ WORDS = {
 
 @pytest.mark.parametrize("rule", WORDS)
 def test_rule(rule: str) -> None:
-    assert repeats.describe_repeat(str(read(rule, DUE))) == WORDS[rule]
+    assert repeats.describe_repeat(str(read_rule(rule, DUE))) == WORDS[rule]
 
 
 @pytest.mark.parametrize("rule", ["", "FREQ=HOURLY", "FREQ", "FREQ=WEEKLY;BYDAY=XX", "FREQ=DAILY;COUNT=many", "a=b=c"])

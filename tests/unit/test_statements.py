@@ -62,10 +62,10 @@ def values() -> Iterator[tuple[str, Any]]:
     for package in (conversations, users, commands, imports, lists, tasks):
         yield from values_of(package)
     for deleted in (False, True):
-        yield f"count, {deleted=}", list_statements.count([], deleted=deleted)
-        yield f"titles, {deleted=}", list_statements.titles([], deleted=deleted)
+        yield f"count, {deleted=}", list_statements.count_tasks([], deleted=deleted)
+        yield f"titles, {deleted=}", list_statements.select_titles([], deleted=deleted)
     for sorting, continues in product(get_args(Sorting), (False, True)):
-        page = list_statements.page([], sorting, deleted=sorting == "deleted", continues=continues)
+        page = list_statements.select_page([], sorting, deleted=sorting == "deleted", continues=continues)
         yield f"page, {sorting=}, {continues=}", page
 
 

@@ -1,4 +1,4 @@
-"""Which tasks are in a list: the conditions in SQL, and their values for a query."""
+"""The SQL conditions of a list and their values."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
@@ -12,15 +12,15 @@ from mcp_server.tasks.lists.spelling import fold_accents, fold_letters
 from mcp_server.tasks.task import PRIORITIES
 from mcp_server.tasks.zones import Now
 
-# Folded once in each statement, and then escaped: some letters fold into one that LIKE does not take literally.
+# Folded once in each statement, and then escaped, because a folded letter may be special in LIKE.
 _PATTERNS = rf"""ARRAY(
     SELECT '%%' || regexp_replace({fold_letters(fold_accents("word"))}, '([\\%%_])', '\\\1', 'g') || '%%'
     FROM unnest(%(words)s::text[]) AS word)"""
-# The conditions by the names of their values. With coalesce(…, false), which no index serves, PostgreSQL takes a
-# condition for likely: it then reads the user's tasks in their order, and not everybody's to find a rare one.
+# The conditions by the names of their values. With coalesce(…, false) PostgreSQL expects many rows: it then reads the
+# user's tasks in order, and not those of all users by an index.
 _CONDITIONS: dict[str, LiteralString] = {
     "status": "status = %(status)s",
-    "completed": "status = 'completed'",  # as the index has it
+    "completed": "status = 'completed'",  # as in the index
     "words": f"coalesce({fold_letters('folded')} LIKE ALL ({_PATTERNS}), false)",
     "undated": "due_on IS NULL",
     "dated": "due_on IS NOT NULL",
@@ -35,13 +35,12 @@ _CONDITIONS: dict[str, LiteralString] = {
 }
 
 
-def conditions(values: Mapping[str, Any]) -> list[LiteralString]:
-    """Those that have values, for rows with the columns of tasks."""
+def list_conditions(values: Mapping[str, Any]) -> list[LiteralString]:
+    """Returns the conditions that have values, for rows with the columns of `tasks`."""
     return [condition for name, condition in _CONDITIONS.items() if name in values]
 
 
-def filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
-    """The values of the conditions that hold, by the conditions' names."""
+def get_filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
     values: dict[str, Any] = {"status": query.status} if query.status == "pending" else {}
     if query.status == "completed":
         values["completed"] = True
@@ -54,24 +53,24 @@ def filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
     elif query.priority is not None:
         values["priority"] = PRIORITIES.index(query.priority) + 1
     if query.due is not None:
-        values |= _due(dates.read_range(query.due, now=now.local))
+        values |= _get_due_values(dates.read_due_range(query.due, now=now.local))
     if query.done is not None:
-        values |= _done(dates.read_done(query.done, now=now.local), now)
+        values |= _get_completion_values(dates.read_completion_range(query.done, now=now.local), now)
     return values
 
 
-def _due(wanted: Range) -> dict[str, Any]:
-    if wanted.undated:
+def _get_due_values(days: Range) -> dict[str, Any]:
+    if days.undated:
         return {"undated": True}
-    if wanted.overdue_at is not None:
-        return {"overdue": True, "today": wanted.overdue_at.date(), "clock": wanted.overdue_at.time()}
-    ends = {"first": wanted.first, "last": wanted.last}
+    if days.overdue_at is not None:
+        return {"overdue": True, "today": days.overdue_at.date(), "clock": days.overdue_at.time()}
+    ends = {"first": days.first, "last": days.last}
     return {"dated": True, **{name: day for name, day in ends.items() if day is not None}}
 
 
-def _done(wanted: Range, now: Now) -> dict[str, Any]:
+def _get_completion_values(days: Range, now: Now) -> dict[str, Any]:
     def midnight(day: date) -> datetime:
         return datetime.combine(day, time(), now.zone)
 
-    values = {"done_from": midnight(wanted.first)} if wanted.first else {}
-    return values | ({"done_before": midnight(wanted.last + timedelta(days=1))} if wanted.last else {})
+    values = {"done_from": midnight(days.first)} if days.first else {}
+    return values | ({"done_before": midnight(days.last + timedelta(days=1))} if days.last else {})

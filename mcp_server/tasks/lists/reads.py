@@ -1,4 +1,4 @@
-"""What the backend reads without a tool: tasks by their ids, what changed since, how many were completed by day."""
+"""What the backend reads without a tool: tasks by their ids, recent changes, completed tasks by day."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,16 +7,15 @@ from typing import NamedTuple
 
 from common.database import Database, Transaction
 from mcp_server.tasks import zones
-from mcp_server.tasks.changes import WITHIN, Caller
+from mcp_server.tasks.changes import UNDO_PERIOD, Caller
 from mcp_server.tasks.lists.statements import COMPLETION, DELETED
 from mcp_server.tasks.results import Result, render_row
 from mcp_server.tasks.task import TASK_COLUMNS
 
-MOST_IDS = 1_000
+MAX_IDS = 1_000
 _EXISTING = f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
 _DELETED = f"SELECT {TASK_COLUMNS}, deleted_at FROM {DELETED} WHERE id = ANY(%(ids)s::bigint[])"
-# Of each task the newest change that changed something and can be undone, or that has undone another: then the batch is
-# that of the other.
+# The newest change of each task that can be undone, or that has undone another one; then the batch of the other.
 _LAST_CHANGES = """
 SELECT last.task_id, made.batch, last.undoes IS NOT NULL AS is_undone
 FROM unnest(%(ids)s::bigint[]) AS wanted (id)
@@ -31,8 +30,8 @@ WHERE made.batch IS NOT NULL AND (last.undoes IS NOT NULL OR last.created_at > %
 
 
 @dataclass(frozen=True)
-class LastChange:
-    """The batch with which a task was changed last, and whether that was undone."""
+class LastBatch:
+    """The batch that changed a task last, and whether it was undone."""
 
     task_id: int
     batch: str
@@ -42,34 +41,34 @@ class LastChange:
 @dataclass(frozen=True)
 class TasksByIds:
     tasks: list[Result]
-    last_changes: list[LastChange]
-    """Also those of tasks that are not there any more."""
+    last_changes: list[LastBatch]
+    """Including those of deleted tasks."""
 
 
 async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) -> TasksByIds:
-    """Those of the caller's that exist, in order of their ids. One round trip."""
-    values = {"user": caller.user_id, "ids": [*ids], "since": caller.clock() - WITHIN}
+    """Returns the caller's tasks that exist, in order of their ids, in one round trip."""
+    values = {"user": caller.user_id, "ids": [*ids], "since": caller.clock() - UNDO_PERIOD}
     async with database.transaction(caller.user_id) as tx:
         existing = await tx.execute(_EXISTING, **values)
         deleted = await tx.execute(_DELETED, **values)
-        changes = await tx.execute(_LAST_CHANGES, LastChange, **values)
+        changes = await tx.execute(_LAST_CHANGES, LastBatch, **values)
     tasks = [render_row(row) for row in [*await existing.fetchall(), *await deleted.fetchall()]]
     return TasksByIds(sorted(tasks, key=lambda task: task["id"]), await changes.fetchall())
 
 
-MOST_CHANGES = 1_000  # who has missed more reads the list anew
+MAX_CHANGES = 1_000  # a client that has missed more reads the whole list again
 
 
 class ChangesSince(NamedTuple):
     last: int
-    """The number of the newest change, 0 without one; all up to it are in what is read from now on."""
+    """The number of the newest change, 0 without one."""
     task_ids: list[int]
-    """Of the tasks that were changed, each once, in the order of their changes."""
+    """The changed tasks, each once, in the order of their changes."""
     more: bool
-    """Whether these are not all, so that what was read has to be read anew."""
+    """Whether there are more, so that everything has to be read again."""
 
 
-# One row for each change after the number, and in any case one; each has the newest change's number, too.
+# At least one row, and one for each change after the number; each row also has the number of the newest change.
 CHANGES_SINCE = """
 SELECT newest.last, later.task_id
 FROM (SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s) newest
@@ -81,28 +80,28 @@ _NEWEST = "SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s"
 
 
 async def read_changes(database: Database, user_id: str, after: int | None) -> ChangesSince:
-    """What came after a change of this number; without one, only which is the newest. One round trip.
+    """Returns the changes after this number, or without one only the newest number, in one round trip.
 
     A user's changes are committed in the order of their numbers (`advisory_locks.TASK_LOG`), so none is missed. A
-    number beyond the newest is of a log that is not there any more, such as one before a backup was restored.
+    number beyond the newest belongs to a log that was replaced, for example by a restored backup.
     """
     async with database.transaction(user_id) as tx:
         if after is None:
             changes = await tx.execute(_NEWEST, user=user_id)
         else:
-            changes = await tx.execute(CHANGES_SINCE, user=user_id, after=after, most=MOST_CHANGES + 1)
+            changes = await tx.execute(CHANGES_SINCE, user=user_id, after=after, most=MAX_CHANGES + 1)
     rows = await changes.fetchall()
     last = rows[0]["last"] or 0
     if after is None:
         return ChangesSince(last, [], more=False)
     ids = [row["task_id"] for row in rows if row["task_id"] is not None]
-    if len(ids) > MOST_CHANGES or after > last:
+    if len(ids) > MAX_CHANGES or after > last:
         return ChangesSince(last, [], more=True)
     return ChangesSince(last, [*dict.fromkeys(ids)], more=False)
 
 
-MOST_DAYS = 366
-# Between two moments, of which PostgreSQL expects few whatever they are: it then goes by the index.
+MAX_DAYS = 366
+# PostgreSQL expects few rows between two unknown times, and so uses the index.
 _BY_DAY = f"""
 SELECT width_bucket(completed_at, %(midnights)s::timestamptz[]) AS day, count(*) AS done FROM tasks
 WHERE user_id = %(user)s AND status = 'completed' AND {COMPLETION} >= %(first)s AND {COMPLETION} < %(end)s
@@ -110,8 +109,8 @@ GROUP BY day"""
 
 
 async def count_completed_by_day(tx: Transaction, caller: Caller, days: int) -> list[tuple[date, int]]:
-    """The days up to today by the user's clock, the oldest first, each with how many are completed since then."""
-    now = await zones.now(tx, caller)
+    """Returns the days up to today in the user's zone, the oldest first, with the number of tasks completed on each."""
+    now = await zones.get_now(tx, caller)
     today = now.local.date()
     dates = [today - timedelta(days=back) for back in reversed(range(days))]
     *midnights, end = [datetime.combine(day, time(), now.zone) for day in (*dates, today + timedelta(days=1))]

@@ -1,4 +1,4 @@
-"""The statements of a list: a page of it, how many tasks there are in it, and its titles."""
+"""The SQL statements of a list: a page, the number of its tasks, and its titles."""
 
 from collections.abc import Sequence
 from typing import Any, LiteralString
@@ -8,14 +8,14 @@ from mcp_server.tasks.lists.query import Position, Sorting
 from mcp_server.tasks.lists.spelling import fold_accents
 from mcp_server.tasks.task import PRIORITIES, TASK_COLUMNS
 
-PAGE_BYTES = 64_000  # of titles and descriptions: whoever reads a page reads it at once
+PAGE_BYTES = 64_000  # of titles and descriptions in a page
 _NO_PRIORITY = len(PRIORITIES) + 1
 
-# Of labels the letters alone: as JSON they stand in brackets and quotes.
+# Labels without the brackets and quotes of their JSON.
 _SEARCHED_TEXT = """(before->>'title') || ' ' || (before->>'description') || ' '
     || translate(coalesce(before->>'labels', ''), '[],"', '    ')"""
-# The tasks that were deleted and can be restored, from the log, as rows of tasks, with the id and the moment of the
-# change that deleted them. Whether one exists again needs no look: what restores a task undoes its deletion.
+# The deleted tasks that can be restored, from the log, as rows of tasks, with the id and time of the deletion. Restored
+# tasks are not among them, because restoring undoes the deletion.
 DELETED = f"""(
     SELECT c.task_id AS id, before->>'title' AS title, before->>'description' AS description,
         before->>'status' AS status, (before->>'created_at')::timestamptz AS created_at,
@@ -30,13 +30,13 @@ DELETED = f"""(
 ) deleted"""
 _TASKS = "(SELECT * FROM tasks WHERE user_id = %(user)s) tasks"
 
-# As the index `tasks_by_completion` has it: with a CASE, which row-level security takes for safe to look at before it
-# has said whose row it is; a coalesce it does not.
+# As in the index `tasks_by_completion`. It is a CASE, which is leakproof and so may be evaluated before row-level
+# security; a coalesce is not.
 COMPLETION = "(CASE WHEN completed_at IS NULL THEN '-infinity'::timestamptz ELSE completed_at END)"
-# What is due without a day or a time comes after what has one.
+# Tasks without a day or time come after those with one.
 _DUE_KEYS: tuple[LiteralString, ...] = ("coalesce(due_on, 'infinity'::date)", "coalesce(due_time, '24:00'::time)")
 _LAST_DUE: tuple[LiteralString, ...] = ("%(last_day)s::date", "%(last_time)s::time")
-# What a list is ordered by, and the same of the last task of the page before.
+# The sort keys of each order, and their values for the last task of the page before.
 _KEYS: dict[Sorting, tuple[tuple[LiteralString, ...], tuple[LiteralString, ...]]] = {
     "created": (("id",), ("%(after)s::bigint",)),
     "due": ((*_DUE_KEYS, "id"), (*_LAST_DUE, "%(after)s::bigint")),
@@ -51,7 +51,6 @@ _NEWEST_FIRST = ("completed", "deleted")
 
 
 def position_values(position: Position) -> dict[str, Any]:
-    """What the position is in the order."""
     return {
         "after": position.after,
         "last_urgency": position.urgency or _NO_PRIORITY,
@@ -61,49 +60,53 @@ def position_values(position: Position) -> dict[str, Any]:
     }
 
 
-def page(conditions: Sequence[LiteralString], sorting: Sorting, *, deleted: bool, continues: bool) -> LiteralString:
-    """A page: of its tasks, in its order, those that fit into `PAGE_BYTES`, the first in any case.
+def select_page(
+    conditions: Sequence[LiteralString], sorting: Sorting, *, deleted: bool, continues: bool
+) -> LiteralString:
+    """Returns the statement of a page with the tasks that fit into `PAGE_BYTES`, at least one.
 
-    The last column, `found`, is how many there were before: the others never leave the database.
+    The column `matches` is their number before that limit.
     """
     keys, last = _KEYS[sorting]
     comparison = "<" if sorting in _NEWEST_FIRST else ">"
     beyond: list[LiteralString] = [f"({', '.join(keys)}) {comparison} ({', '.join(last)})"] if continues else []
-    order = _order(sorting)
+    order = _render_order(sorting)
     columns = f"{TASK_COLUMNS}, deletion, deleted_at" if deleted else TASK_COLUMNS
     return f"""
 SELECT * FROM (
-    SELECT page.*, count(*) OVER () AS found, coalesce(sum(octet_length(title) + octet_length(description)) OVER (
+    SELECT page.*, count(*) OVER () AS matches, coalesce(sum(octet_length(title) + octet_length(description)) OVER (
         ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
     FROM (
-        SELECT {columns} FROM {_rows(deleted)}{_where([*conditions, *beyond])} ORDER BY {order} LIMIT %(most)s::bigint
+        SELECT {columns} FROM {_get_source(deleted)}{_render_where([*conditions, *beyond])} ORDER BY {order}
+        LIMIT %(most)s::bigint
     ) page
 ) sized
 WHERE bytes_before < %(page_bytes)s
 ORDER BY {order}"""
 
 
-def count(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
-    """How many there are, but no more than `counted`."""
+def count_tasks(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
+    """Returns a statement that counts at most `counted` tasks."""
     return f"""
 SELECT count(*) AS total
-FROM (SELECT FROM {_rows(deleted)}{_where(conditions)} LIMIT %(counted)s::bigint) counted"""
+FROM (SELECT FROM {_get_source(deleted)}{_render_where(conditions)} LIMIT %(counted)s::bigint) counted"""
 
 
-def titles(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
-    """The ids and titles of the newest."""
-    order = _order("deleted") if deleted else "id DESC"
-    return f"SELECT id, title FROM {_rows(deleted)}{_where(conditions)} ORDER BY {order} LIMIT %(most)s::bigint"
+def select_titles(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
+    """Returns the statement of the ids and titles of the newest tasks."""
+    order = _render_order("deleted") if deleted else "id DESC"
+    source = f"{_get_source(deleted)}{_render_where(conditions)}"
+    return f"SELECT id, title FROM {source} ORDER BY {order} LIMIT %(most)s::bigint"
 
 
-def _rows(deleted: bool) -> LiteralString:
+def _get_source(deleted: bool) -> LiteralString:
     return DELETED if deleted else _TASKS
 
 
-def _where(conditions: Sequence[LiteralString]) -> LiteralString:
+def _render_where(conditions: Sequence[LiteralString]) -> LiteralString:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def _order(sorting: Sorting) -> LiteralString:
+def _render_order(sorting: Sorting) -> LiteralString:
     keys, _ = _KEYS[sorting]
     return ", ".join([f"{key} DESC" for key in keys] if sorting in _NEWEST_FIRST else keys)
