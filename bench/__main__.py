@@ -1,6 +1,7 @@
 """Measures the services on the empty, migrated database at DATABASE_URL; `./todo bench` starts it and prints the table.
 
-Fills the database as the superuser at MIGRATION_DATABASE_URL. Writes lines of JSON: its progress, at last the report.
+It logs in as the superuser at MIGRATION_DATABASE_URL to fill the database. It writes progress and the report as lines
+of JSON.
 """
 
 import argparse
@@ -20,8 +21,8 @@ import uvloop
 
 from bench.load import Load
 from bench.measure import Measurement, Scale
-from bench.processes import cores
-from bench.report import Row
+from bench.processes import count_cores
+from bench.report import ReportRow
 from bench.services import start_services
 
 _EXPECTED_ROWS = 13
@@ -47,24 +48,24 @@ async def _main(arguments: argparse.Namespace) -> None:
             rows = await _collect(Measurement(services, _SCALES[arguments.scale]).measure())
     _write(
         report={
-            "machine": {"cores": cores(), "python": platform.python_version()},
+            "machine": {"cores": count_cores(), "python": platform.python_version()},
             "seconds": round(time.monotonic() - began, 1),
             "rows": [row.to_json() for row in rows],
         }
     )
 
 
-async def _collect(measured: AsyncIterator[Row]) -> list[Row]:
+async def _collect(measuring: AsyncIterator[ReportRow]) -> list[ReportRow]:
     """Reads the rows and writes progress after each of them."""
-    rows: list[Row] = []
-    async for row in measured:
+    rows: list[ReportRow] = []
+    async for row in measuring:
         rows.append(row)
         _write(share=min(1, len(rows) / _EXPECTED_ROWS), doing=row.name)
     return rows
 
 
-async def _collect_for(measured: AsyncIterator[Row], seconds: float) -> list[Row]:
-    """Reads the rows of phases that take about so many seconds together, and writes progress by the clock."""
+async def _collect_for(measuring: AsyncIterator[ReportRow], seconds: float) -> list[ReportRow]:
+    """Reads the rows of phases that take about `seconds` together, and writes progress every second."""
 
     async def write_progress() -> None:
         began = time.monotonic()
@@ -74,7 +75,7 @@ async def _collect_for(measured: AsyncIterator[Row], seconds: float) -> list[Row
 
     progress = asyncio.create_task(write_progress())
     try:
-        return [row async for row in measured]
+        return [row async for row in measuring]
     finally:
         progress.cancel()
         with suppress(asyncio.CancelledError):

@@ -1,5 +1,3 @@
-"""The requests that are measured."""
-
 import json
 import time
 from collections.abc import AsyncIterator
@@ -17,7 +15,7 @@ _META = {"io.modelcontextprotocol/protocolVersion": _PROTOCOL, "io.modelcontextp
 
 
 class RequestFailed(Exception):
-    """A response that is not the expected one; the message is its beginning."""
+    """The response was not the expected one; the message is its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +26,15 @@ class Timing:
     first: float = 0.0
 
 
-class Client:
-    """Sends requests to the backend and to the tool server as one client after the other."""
+class BenchClient:
+    """Sends requests to the backend and the tool server, and measures them."""
 
     def __init__(self, session: aiohttp.ClientSession, backend_url: str, mcp_url: str) -> None:
         self.backend_url, self._mcp_url = backend_url, mcp_url
         self._session = session
 
     async def create_thread(self, text: str) -> tuple[Timing, str]:
-        """Sends a message in a new conversation; returns the conversation's id, too."""
+        """Sends a message in a new conversation and returns the id of that conversation."""
         timing, body = await self._send_message(request("threads.create", input=user_input(text)))
         return timing, body.partition(b'"id":"')[2].partition(b'"')[0].decode()
 

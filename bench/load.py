@@ -1,7 +1,7 @@
-"""How many answers a backend process streams at once, and what happens at half and at twice that load.
+"""Measures how many answers a backend process can stream at once, and what happens at half and at twice that load.
 
-Answers arrive in a Poisson process of a fixed seed, whether earlier ones have ended or not, and are measured from when
-they were due. The model streams 50 tokens a second.
+Messages arrive as a Poisson process with a fixed seed, independent of earlier answers. Latency counts from the time at
+which a message was due. The model streams 50 tokens a second.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from statistics import mean, median
 import psycopg
 
 from bench.client import add_message
-from bench.processes import cpu_seconds, descriptors, memory
-from bench.report import Row, percentile
-from bench.services import Services
+from bench.processes import count_descriptors, read_cpu_seconds, read_private_memory
+from bench.report import ReportRow, percentile
+from bench.services import BenchServices
 
 TOKENS_A_SECOND, ANSWER_SECONDS = 50, 30
-_MORE_A_SECOND = 4  # while the capacity is looked for
-_LONGEST_SEARCH = 120  # seconds
-_LATE_MS = 100  # a token's gap that shows that no more answers are carried
-_END_SECONDS = 30  # within which answers end whose readers have left
+_ADDED_A_SECOND = 4  # during the search for the capacity
+_MAX_SEARCH_SECONDS = 120  # seconds
+_MAX_GAP_MS = 100  # a longer gap between tokens means overload
+_END_SECONDS = 30  # the time for answers to end after their readers have left
 _MIB = 1024 * 1024
 _CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'todo'"
 _FAILED, _REJECTED = re.compile(rb'"type":"error".*?"message":"(.*?)"'), b"The assistant is busy"
@@ -33,7 +33,7 @@ _FAILED, _REJECTED = re.compile(rb'"type":"error".*?"message":"(.*?)"'), b"The a
 
 @dataclass(slots=True)
 class _Meter:
-    """What the readers of a phase have seen. Times are in seconds since an answer was due, gaps in milliseconds."""
+    """The observations of a phase: times in seconds since a message was due, gaps in milliseconds."""
 
     reading: int = 0
     firsts: list[float] = field(default_factory=list[float])
@@ -42,17 +42,17 @@ class _Meter:
     gaps: Counter[int] = field(default_factory=Counter[int])
 
     def gap_percentile(self, percent: int) -> int:
-        left = self.gaps.total() * percent / 100
+        remaining = self.gaps.total() * percent / 100
         for gap, count in sorted(self.gaps.items()):
-            left -= count
-            if left <= 0:
+            remaining -= count
+            if remaining <= 0:
                 return gap
         return 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What the services use at a time, in seconds since the phase began."""
+    """The resources in use at a time, in seconds since the phase began."""
 
     at: float
     cpu: float
@@ -75,50 +75,52 @@ class _Phase:
         first, last = self.samples[0], self.samples[-1]
         return 100 * (last.cpu - first.cpu) / (last.at - first.at)
 
-    def growth(self) -> list[Row]:
-        """Compares what is used in the last quarter of the phase with the first."""
+    def compare_quarters(self) -> list[ReportRow]:
+        """Compares the resources in the last quarter of the phase with the first."""
         quarter = max(1, len(self.samples) // 4)
-        rows: list[Row] = []
+        rows: list[ReportRow] = []
         for name in self.samples[0].used:
             values = [sample.used[name] for sample in self.samples]
             before, after = median(values[:quarter]), median(values[-quarter:])
             unit = "MiB" if "memory" in name else ""
-            rows.append(Row(f"{self.name}: {name} at the end", after, unit, before, "before", after / (before or 1)))
+            rows.append(
+                ReportRow(f"{self.name}: {name} at the end", after, unit, before, "before", after / (before or 1))
+            )
         return rows
 
 
 class Load:
     """`seconds` is the length of each phase."""
 
-    def __init__(self, services: Services, seconds: float) -> None:
+    def __init__(self, services: BenchServices, seconds: float) -> None:
         self._services, self._seconds = services, seconds
         self._answer_seconds = min(ANSWER_SECONDS, seconds / 4)
 
-    async def measure(self) -> AsyncIterator[Row]:
+    async def measure(self) -> AsyncIterator[ReportRow]:
         """Yields the capacity, then rows of half and of twice that load."""
         capacity = await self._find_capacity()
-        yield Row("capacity: streams at once", capacity)
+        yield ReportRow("capacity: streams at once", capacity)
         for name, streams in (("half load", capacity / 2), ("double load", capacity * 2)):
             phase = await self._run_phase(name, streams)
-            for row in _rows(phase):
+            for row in _render_rows(phase):
                 yield row
             await self._wait_until_idle()
 
-    async def soak(self) -> AsyncIterator[Row]:
-        """Yields rows of half the load, with turns that call a tool: whether anything grows."""
+    async def soak(self) -> AsyncIterator[ReportRow]:
+        """Yields rows of half the load, with turns that call a tool, to see whether anything grows."""
         phase = await self._run_phase("soak", await self._find_capacity() / 2, tool_turns_a_second=0.5)
-        for row in (*_rows(phase), *phase.growth()):
+        for row in (*_render_rows(phase), *phase.compare_quarters()):
             yield row
 
     async def _find_capacity(self) -> int:
-        """Adds streams until one is rejected or tokens come late for two seconds; returns how many there were."""
+        """Adds streams until one is rejected or tokens are late for two seconds; returns their number."""
         meter, late, capacity = _Meter(), 0, 1
-        text = f"say {_LONGEST_SEARCH * TOKENS_A_SECOND * 2} at {TOKENS_A_SECOND}"
-        arriving = asyncio.create_task(self._arrive(text, _MORE_A_SECOND, _LONGEST_SEARCH, meter, seed=None))
-        until = time.perf_counter() + _LONGEST_SEARCH
+        text = f"say {_MAX_SEARCH_SECONDS * TOKENS_A_SECOND * 2} at {TOKENS_A_SECOND}"
+        arriving = asyncio.create_task(self._arrive(text, _ADDED_A_SECOND, _MAX_SEARCH_SECONDS, meter, seed=None))
+        until = time.perf_counter() + _MAX_SEARCH_SECONDS
         while late < 2 and not (meter.rejections or meter.failures) and time.perf_counter() < until:
             await asyncio.sleep(1)
-            late = late + 1 if meter.gap_percentile(99) > _LATE_MS else 0
+            late = late + 1 if meter.gap_percentile(99) > _MAX_GAP_MS else 0
             meter.gaps.clear()
             capacity = capacity if late else max(capacity, meter.reading)
         arriving.cancel()
@@ -127,9 +129,7 @@ class Load:
         return capacity
 
     async def _run_phase(self, name: str, streams: float, *, tool_turns_a_second: float = 0) -> _Phase:
-        """Lets answers arrive so that on average `streams` run at once, and samples what the services use as soon as
-        as many run.
-        """
+        """Sends messages so that on average `streams` answers run at once, and samples the resources in use."""
         meter, text = _Meter(), f"say {round(self._answer_seconds * TOKENS_A_SECOND)} at {TOKENS_A_SECOND}"
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._arrive(text, streams / self._answer_seconds, self._seconds, meter, seed=1))
@@ -148,15 +148,15 @@ class Load:
                 if due > began + seconds:
                     return
                 await asyncio.sleep(due - time.perf_counter())
-                readers.create_task(self._read(text, meter, due))
+                readers.create_task(self._read_answer(text, meter, due))
 
-    async def _read(self, text: str, meter: _Meter, due: float) -> None:
-        """Reads an answer to its end and notes what became of it."""
+    async def _read_answer(self, text: str, meter: _Meter, due: float) -> None:
+        """Reads an answer to its end and records its outcome."""
         newest = first = 0.0
         failure = b""
         try:
             async with (
-                _counted(meter),
+                _count_reader(meter),
                 self._services.client.stream(add_message(next(self._services.threads), text)) as response,
             ):
                 async for chunk in response.content.iter_any():
@@ -174,62 +174,64 @@ class Load:
         if _REJECTED in failure:
             meter.rejections.append(first)
         elif failure or not newest:
-            said = _FAILED.search(failure)
-            meter.failures.append((said[1] if said else failure[:200]).decode(errors="replace"))
+            match = _FAILED.search(failure)
+            meter.failures.append((match[1] if match else failure[:200]).decode(errors="replace"))
         else:
             meter.firsts.append(first)
 
     async def _sample(self, meter: _Meter) -> list[_Sample]:
-        """Samples once a second from when as many answers run as ever will."""
+        """Samples once a second, after the number of answers has settled."""
         began, samples = time.perf_counter(), list[_Sample]()
         await asyncio.sleep(self._answer_seconds * 2)
         while (at := time.perf_counter() - began) < self._seconds:
-            samples.append(_Sample(at, cpu_seconds(self._services.backend.pid), meter.reading, await self._used()))
+            samples.append(
+                _Sample(at, read_cpu_seconds(self._services.backend.pid), meter.reading, await self._read_usage())
+            )
             await asyncio.sleep(min(1.0, self._seconds / 20))
         return samples
 
-    async def _used(self) -> dict[str, float]:
+    async def _read_usage(self) -> dict[str, float]:
         backend, mcp = self._services.backend.pid, self._services.mcp.pid
         return {
-            "memory": memory(backend) / _MIB,
-            "descriptors": descriptors(backend),
-            "tasks": await self._gauge("todo_backend_tasks"),
+            "memory": read_private_memory(backend) / _MIB,
+            "descriptors": count_descriptors(backend),
+            "tasks": await self._read_gauge("todo_backend_tasks"),
             "connections": await asyncio.to_thread(_count_connections, self._services.admin_url),
-            "tool server's memory": memory(mcp) / _MIB,
-            "tool server's descriptors": descriptors(mcp),
+            "tool server's memory": read_private_memory(mcp) / _MIB,
+            "tool server's descriptors": count_descriptors(mcp),
         }
 
     async def _wait_until_idle(self) -> None:
         async with asyncio.timeout(_END_SECONDS):
-            while await self._gauge("todo_turns_running"):
+            while await self._read_gauge("todo_turns_running"):
                 await asyncio.sleep(0.1)
 
-    async def _gauge(self, name: str) -> float:
-        found = re.search(rf"^{name} (\S+)$", await self._services.client.get_text("/metrics"), re.MULTILINE)
-        assert found, f"the backend has no metric {name}"
-        return float(found[1])
+    async def _read_gauge(self, name: str) -> float:
+        match = re.search(rf"^{name} (\S+)$", await self._services.client.get_text("/metrics"), re.MULTILINE)
+        assert match, f"the backend has no metric {name}"
+        return float(match[1])
 
 
-def _rows(phase: _Phase) -> list[Row]:
+def _render_rows(phase: _Phase) -> list[ReportRow]:
     name, meter = phase.name, phase.meter
     answers = len(meter.firsts) + len(meter.rejections) + len(meter.failures)
     rows = [
-        Row(f"{name}: streams at once", phase.streams),
-        Row(f"{name}: a core's use", phase.core_percent, "%"),
-        Row(f"{name}: answers", len(meter.firsts)),
-        Row(f"{name}: errors", len(meter.failures)),
-        Row(f"{name}: rejected", 100 * len(meter.rejections) / max(1, answers), "%"),
-        Row(f"{name}: first event p50", percentile(meter.firsts, 50) * 1000, "ms"),
-        Row(f"{name}: first event p99", percentile(meter.firsts, 99) * 1000, "ms"),
-        Row(f"{name}: token gap p99", meter.gap_percentile(99), "ms", 1000 / TOKENS_A_SECOND, "the model's"),
+        ReportRow(f"{name}: streams at once", phase.streams),
+        ReportRow(f"{name}: a core's use", phase.core_percent, "%"),
+        ReportRow(f"{name}: answers", len(meter.firsts)),
+        ReportRow(f"{name}: errors", len(meter.failures)),
+        ReportRow(f"{name}: rejected", 100 * len(meter.rejections) / max(1, answers), "%"),
+        ReportRow(f"{name}: first event p50", percentile(meter.firsts, 50) * 1000, "ms"),
+        ReportRow(f"{name}: first event p99", percentile(meter.firsts, 99) * 1000, "ms"),
+        ReportRow(f"{name}: token gap p99", meter.gap_percentile(99), "ms", 1000 / TOKENS_A_SECOND, "the model's"),
     ]
     if meter.rejections:
-        rows.append(Row(f"{name}: time to a rejection p99", percentile(meter.rejections, 99) * 1000, "ms"))
+        rows.append(ReportRow(f"{name}: time to a rejection p99", percentile(meter.rejections, 99) * 1000, "ms"))
     return rows
 
 
 @asynccontextmanager
-async def _counted(meter: _Meter) -> AsyncIterator[None]:
+async def _count_reader(meter: _Meter) -> AsyncIterator[None]:
     meter.reading += 1
     try:
         yield

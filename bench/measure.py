@@ -1,4 +1,4 @@
-"""What the services cost beside the Agents SDK alone, and what must not depend on how much is stored."""
+"""Compares the services with the Agents SDK alone, and large conversations and task lists with small ones."""
 
 import asyncio
 import time
@@ -11,10 +11,10 @@ from statistics import median
 
 from bench import seed
 from bench.client import Timing, add_message
-from bench.processes import cpu_seconds, memory
-from bench.report import Row, compare, percentile
+from bench.processes import read_cpu_seconds, read_private_memory
+from bench.report import ReportRow, compare, percentile
 from bench.sdk import SdkAgent
-from bench.services import Services
+from bench.services import BenchServices
 
 _SDK, _PRODUCT = "Agents SDK", "product"
 _SHORT, _LONG = 20, 420  # tokens of an answer
@@ -28,9 +28,7 @@ Call = Callable[[], Awaitable[Timing]]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How long is measured and how much is stored: rounds of each comparison, seconds of a side in a round, items of
-    the long conversation, tasks of the user with many.
-    """
+    """Rounds of a comparison, seconds of a side in a round, items of the long conversation, tasks of the long list."""
 
     rounds: int = 12
     seconds: float = 0.3
@@ -40,7 +38,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """The calls of one side in one round; `cpu` is what the measured processes computed, in seconds."""
+    """The calls of one side in one round; `cpu` is the processor time of the measured processes in seconds."""
 
     timings: Sequence[Timing]
     seconds: float
@@ -67,38 +65,42 @@ _Figure = Callable[[_Load], float]
 
 
 class Measurement:
-    """Measures the rows of the report one after the other."""
-
-    def __init__(self, services: Services, scale: Scale) -> None:
+    def __init__(self, services: BenchServices, scale: Scale) -> None:
         self._services, self._client, self._scale = services, services.client, scale
         self._sdk = SdkAgent(services.model_url)
 
-    async def measure(self) -> AsyncIterator[Row]:
-        yield await self._memory()
-        for measure in (self._turns, self._turns_at_once, self._tokens, self._tool_calls, self._sizes):
+    async def measure(self) -> AsyncIterator[ReportRow]:
+        yield await self._measure_memory()
+        for measure in (
+            self._measure_turns,
+            self._measure_turns_at_once,
+            self._measure_tokens,
+            self._measure_tool_calls,
+            self._measure_sizes,
+        ):
             for row in await measure():
                 yield row
 
-    async def _turns(self) -> list[Row]:
-        loads = await self._alternate(self._sides("add milk"), callers=1)
+    async def _measure_turns(self) -> list[ReportRow]:
+        loads = await self._alternate(self._create_sides("add milk"), callers=1)
         return [
             _compare("turn p50", "ms", loads, lambda load: load.p50_ms),
             _compare("CPU of a turn", "ms", loads, lambda load: load.cpu_ms),
-            # The SDK's first event comes before the model's: there is nothing to compare with.
-            Row("first event", median(load.first_ms for load in loads[_PRODUCT]), "ms"),
+            # Not compared, because the SDK emits its first event before the model responds.
+            ReportRow("first event", median(load.first_ms for load in loads[_PRODUCT]), "ms"),
         ]
 
-    async def _turns_at_once(self) -> list[Row]:
-        loads = await self._alternate(self._sides("add milk"), callers=_CALLERS)
+    async def _measure_turns_at_once(self) -> list[ReportRow]:
+        loads = await self._alternate(self._create_sides("add milk"), callers=_CALLERS)
         return [
             _compare(f"turn p50, {_CALLERS} conversations", "ms", loads, lambda load: load.p50_ms),
             _compare(f"CPU of a turn, {_CALLERS} conversations", "ms", loads, lambda load: load.cpu_ms),
             _compare(f"turns a second, {_CALLERS} conversations", "/s", loads, lambda load: load.per_second),
         ]
 
-    async def _tokens(self) -> list[Row]:
-        """Measures one more token of an answer: long answers minus short ones."""
-        short, long = self._sides(f"say {_SHORT}"), self._sides(f"say {_LONG}")
+    async def _measure_tokens(self) -> list[ReportRow]:
+        """Measures one token as the difference between long and short answers."""
+        short, long = self._create_sides(f"say {_SHORT}"), self._create_sides(f"say {_LONG}")
         sides = {f"{name} {size}": side[name] for size, side in (("short", short), ("long", long)) for name in side}
         loads = await self._alternate(sides, callers=1)
 
@@ -112,16 +114,16 @@ class Measurement:
         ]
         return [compare(name, "µs", token_us(_PRODUCT, of), token_us(_SDK, of), _SDK) for name, of in figures]
 
-    async def _tool_calls(self) -> list[Row]:
-        tokens = cycle([self._services.token(f"user-{number}") for number in range(_CALLERS)])
+    async def _measure_tool_calls(self) -> list[ReportRow]:
+        tokens = cycle([self._services.create_token(f"user-{number}") for number in range(_CALLERS)])
         calls: dict[str, Call] = {
             _PRODUCT: lambda: self._client.call_tool(next(tokens), "add_task", {"title": "Buy milk"})
         }
         loads = (await self._alternate(calls, callers=_CALLERS))[_PRODUCT]
         figures = [load.per_second for load in loads]
-        return [Row(f"tool calls a second, {_CALLERS} callers", percentile(figures, 50), "/s")]
+        return [ReportRow(f"tool calls a second, {_CALLERS} callers", percentile(figures, 50), "/s")]
 
-    async def _sizes(self) -> list[Row]:
+    async def _measure_sizes(self) -> list[ReportRow]:
         """Compares a long conversation with a short one, and a long task list with a short one."""
         admin_url, items, tasks = self._services.admin_url, self._scale.items, self._scale.tasks
         _, turn = await self._client.create_thread("add milk")
@@ -129,12 +131,12 @@ class Measurement:
         [long] = seed.copy_conversation(admin_url, turn, prefix="thr_long_", threads=1, turns=items // 2)
         for user, count in ((_FEW, 20), (_MANY, tasks)):
             seed.add_tasks(admin_url, user, count)
-        seed.settle(admin_url)
+        seed.vacuum(admin_url)
         opened = await self._compare_sizes(
             "open a long conversation", "20 items", self._client.open_thread, short, repeat(long)
         )
         summaries = -1
-        while summaries < (summaries := seed.count_summaries(admin_url, long)):  # after a turn a part is summarised
+        while summaries < (summaries := seed.count_summaries(admin_url, long)):  # each turn summarises a part
             await self._client.send_message(long, "add milk")
             await asyncio.sleep(_SETTLE_SECONDS)
         turn_row = await self._compare_sizes(
@@ -144,7 +146,7 @@ class Measurement:
             short,
             repeat(long),
         )
-        few, many = (repeat(self._services.token(user)) for user in (_FEW, _MANY))
+        few, many = (repeat(self._services.create_token(user)) for user in (_FEW, _MANY))
         first_page = await self._compare_sizes(
             "first page of many tasks",
             "20 tasks",
@@ -161,27 +163,27 @@ class Measurement:
         call: Callable[[str], Awaitable[Timing]],
         small: "repeat[str] | cycle[str]",
         large: "repeat[str] | cycle[str]",
-    ) -> Row:
+    ) -> ReportRow:
         sides = {"large": lambda: call(next(large)), "small": lambda: call(next(small))}
         loads = await self._alternate(sides, callers=1)
         figures, baselines = ([load.p50_ms for load in loads[side]] for side in ("large", "small"))
         return compare(name, "ms", figures, baselines, small_name)
 
-    async def _memory(self) -> Row:
-        """Measures the memory of answers that are held open; first, while the processes have freed nothing yet."""
+    async def _measure_memory(self) -> ReportRow:
+        """Measures the memory of open answers; it must run first, before the processes have freed memory to reuse."""
         pid = self._services.backend.pid
         await self._client.create_thread("add milk")
-        before = memory(pid)
+        before = read_private_memory(pid)
         async with AsyncExitStack() as stack:
             for _ in range(_STREAMS):
                 body = add_message(next(self._services.threads), "say 1000000 at 1")
                 response = await stack.enter_async_context(self._client.stream(body))
                 await response.content.readany()
             await asyncio.sleep(_SETTLE_SECONDS)
-            held = memory(pid) - before
-        return Row("memory of a streaming answer", held / _STREAMS / 1024, "KiB")
+            used = read_private_memory(pid) - before
+        return ReportRow("memory of a streaming answer", used / _STREAMS / 1024, "KiB")
 
-    def _sides(self, text: str) -> dict[str, Call]:
+    def _create_sides(self, text: str) -> dict[str, Call]:
         threads = self._services.threads
         return {
             _PRODUCT: lambda: self._client.send_message(next(threads), text),
@@ -197,7 +199,7 @@ class Measurement:
         return loads
 
     async def _run(self, call: Call, callers: int, *, is_sdk: bool) -> _Load:
-        """Lets callers call, each again as soon as it has the response to its last call."""
+        """Runs callers in parallel, each of which repeats the call for the round's time."""
         timings: list[Timing] = []
         cpu_before, began = self._cpu_seconds(is_sdk=is_sdk), time.perf_counter()
 
@@ -210,10 +212,14 @@ class Measurement:
         return _Load(timings, elapsed, self._cpu_seconds(is_sdk=is_sdk) - cpu_before)
 
     def _cpu_seconds(self, *, is_sdk: bool) -> float:
-        """What this process has computed, in which the SDK runs, or backend and tool server."""
+        """The processor time of this process, in which the SDK runs, or of backend and tool server."""
         services = self._services
-        return time.process_time() if is_sdk else cpu_seconds(services.backend.pid) + cpu_seconds(services.mcp.pid)
+        return (
+            time.process_time()
+            if is_sdk
+            else read_cpu_seconds(services.backend.pid) + read_cpu_seconds(services.mcp.pid)
+        )
 
 
-def _compare(name: str, unit: str, loads: Mapping[str, Sequence[_Load]], figure: _Figure) -> Row:
+def _compare(name: str, unit: str, loads: Mapping[str, Sequence[_Load]], figure: _Figure) -> ReportRow:
     return compare(name, unit, [figure(load) for load in loads[_PRODUCT]], [figure(load) for load in loads[_SDK]], _SDK)

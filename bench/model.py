@@ -1,7 +1,7 @@
-"""A chat-completions endpoint that takes no time: `python -m bench.model PORT`.
+"""A chat-completions endpoint without latency: `python -m bench.model PORT`.
 
-The last user message says what it does: `say N` is answered with N tokens at once, `say N at R` with N tokens, R of
-them a second; any other message with a call of `add_task`, whose result is answered with 20 tokens.
+The last user message is a command: `say N` streams N tokens at once, `say N at R` streams R of N tokens a second. Any
+other message gets a call of `add_task`, and its result 20 tokens.
 """
 
 import asyncio
@@ -20,26 +20,24 @@ _CALL = {"id": "call_1", "type": "function", "function": {"name": "add_task", "a
 _COMMON = {"id": "chatcmpl-1", "created": 0, "model": "instant"}
 
 
-def _chunk(delta: dict[str, Any], finish_reason: str | None = None, **fields: Any) -> bytes:
+def _render_chunk(delta: dict[str, Any], finish_reason: str | None = None, **fields: Any) -> bytes:
     choices = [] if "usage" in fields else [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
     data = json.dumps({**_COMMON, "object": "chat.completion.chunk", "choices": choices, **fields})
-    return _frame(f"data: {data}\n\n".encode())
+    return _render_frame(f"data: {data}\n\n".encode())
 
 
-def _frame(body: bytes) -> bytes:
+def _render_frame(body: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(body), body)
 
 
-_WORD = _chunk({"content": " word"})
-_USAGE = _chunk({}, usage={"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120})
-_END = _USAGE + _frame(b"data: [DONE]\n\n") + b"0\r\n\r\n"
-_TEXT_END = _chunk({}, "stop") + _END
-_TOOL_CALL = _HEAD + _chunk({"tool_calls": [{"index": 0, **_CALL}]}) + _chunk({}, "tool_calls") + _END
+_WORD = _render_chunk({"content": " word"})
+_USAGE = _render_chunk({}, usage={"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120})
+_END = _USAGE + _render_frame(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+_TEXT_END = _render_chunk({}, "stop") + _END
+_TOOL_CALL = _HEAD + _render_chunk({"tool_calls": [{"index": 0, **_CALL}]}) + _render_chunk({}, "tool_calls") + _END
 
 
 class _Endpoint(asyncio.Protocol):
-    """Responds to one request after the other on a connection."""
-
     def connection_made(self, transport: Any) -> None:
         self._transport: asyncio.Transport = transport
         self._received = b""
@@ -63,17 +61,17 @@ class _Endpoint(asyncio.Protocol):
             self._send_json({**_COMMON, "object": "chat.completion", "choices": [choice]})
             return
         last = request["messages"][-1]
-        said = _SAY.search(_text_of(last)) if last["role"] == "user" else None
-        if said is None and last["role"] == "user":
+        command = _SAY.search(_get_text(last)) if last["role"] == "user" else None
+        if command is None and last["role"] == "user":
             self._transport.write(_TOOL_CALL)
-        elif said is not None and said[2]:
+        elif command is not None and command[2]:
             self._transport.write(_HEAD)
-            self._write_word(int(said[1]), 1 / float(said[2]), asyncio.get_running_loop().time())
+            self._write_word(int(command[1]), 1 / float(command[2]), asyncio.get_running_loop().time())
         else:
-            self._transport.write(_HEAD + _WORD * (int(said[1]) if said else _ANSWER_TOKENS) + _TEXT_END)
+            self._transport.write(_HEAD + _WORD * (int(command[1]) if command else _ANSWER_TOKENS) + _TEXT_END)
 
     def _write_word(self, words: int, seconds: float, due: float) -> None:
-        """Writes a token when it is due, however late the one before it was."""
+        """Writes a token and schedules the next one for its own time, so that delays do not add up."""
         if self._transport.is_closing():
             return
         if words == 0:
@@ -87,7 +85,7 @@ class _Endpoint(asyncio.Protocol):
         self._transport.write(_JSON_HEAD % len(body) + body)
 
 
-def _text_of(message: dict[str, Any]) -> str:
+def _get_text(message: dict[str, Any]) -> str:
     content = message["content"]
     return content if isinstance(content, str) else content[0]["text"]
 

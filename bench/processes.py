@@ -1,4 +1,4 @@
-"""Starts services as processes of this process group, and reads what they use from /proc."""
+"""Starts services as processes, and reads their resource usage from /proc."""
 
 import asyncio
 import contextlib
@@ -14,8 +14,8 @@ START_SECONDS = 60
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH")
 
 
-class Failed(Exception):
-    """A process did not start; the message has the end of its log."""
+class NotReady(Exception):
+    """A process did not become ready; the message has the end of its log."""
 
 
 class Server:
@@ -29,7 +29,7 @@ class Server:
         port: int | None = None,
         **environment: str,
     ) -> None:
-        self.port = port or free_port()
+        self.port = port or find_free_port()
         self._log = logs / f"{module}-{self.port}.log"
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         with self._log.open("wb") as output:
@@ -45,11 +45,11 @@ class Server:
     def pid(self) -> int:
         return self._process.pid
 
-    async def ready(self, path: str = "/ready") -> None:
+    async def wait_until_ready(self, path: str = "/ready") -> None:
         deadline = time.monotonic() + START_SECONDS
-        while not await _answers(self.port, path):
+        while not await _is_ok(self.port, path):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise Failed(f"{self._log.stem} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
+                raise NotReady(f"{self._log.stem} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
             await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
@@ -61,14 +61,14 @@ class Server:
             self._process.wait()
 
 
-def memory(pid: int) -> int:
+def read_private_memory(pid: int) -> int:
     """Returns the private resident memory of a process in bytes."""
     with open(f"/proc/{pid}/smaps_rollup") as file:
         fields = dict(line.split(":", 1) for line in file if ":" in line and not line[0].isdigit())
     return sum(int(fields[name].split()[0]) * 1024 for name in ("Private_Clean", "Private_Dirty"))
 
 
-def cpu_seconds(pid: int) -> float:
+def read_cpu_seconds(pid: int) -> float:
     """Returns the processor time of all threads of a process, in seconds."""
     nanoseconds = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
@@ -77,23 +77,23 @@ def cpu_seconds(pid: int) -> float:
     return nanoseconds / 1e9
 
 
-def descriptors(pid: int) -> int:
+def count_descriptors(pid: int) -> int:
     """Returns how many file descriptors a process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Returns how many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return probe.getsockname()[1]
 
 
-async def _answers(port: int, path: str) -> bool:
+async def _is_ok(port: int, path: str) -> bool:
     with contextlib.suppress(OSError):
         reader, writer = await asyncio.open_connection(HOST, port)
         try:

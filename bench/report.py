@@ -1,5 +1,3 @@
-"""The rows of the report."""
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median, quantiles
@@ -7,8 +5,8 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A figure and what it is compared with; `ratio` is measured side by side, so it need not be their quotient."""
+class ReportRow:
+    """A figure and its baseline; `ratio` is measured in pairs and may differ from their quotient."""
 
     name: str
     figure: float
@@ -21,16 +19,16 @@ class Row:
         return asdict(self)
 
 
-def compare(name: str, unit: str, figures: Sequence[float], baselines: Sequence[float], baseline_name: str) -> Row:
-    """Compares figures with baselines of the same rounds. The ratio is the median of the rounds' own ratios, as what
-    disturbs a round disturbs both of its sides.
-    """
+def compare(
+    name: str, unit: str, figures: Sequence[float], baselines: Sequence[float], baseline_name: str
+) -> ReportRow:
+    """The ratio is the median of the rounds' ratios, because a disturbance affects both sides of a round."""
     ratio = median(figure / baseline for figure, baseline in zip(figures, baselines, strict=True))
-    return Row(name, median(figures), unit, median(baselines), baseline_name, ratio)
+    return ReportRow(name, median(figures), unit, median(baselines), baseline_name, ratio)
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """Returns a percentile; 0 if there are no values."""
+    """Returns 0 if there are no values."""
     if len(values) < 2:
         return sum(values)
     return quantiles(values, n=100, method="inclusive")[percent - 1]

@@ -21,8 +21,6 @@ async def add_task(title: str, description: str | None = None) -> str:
 
 
 class SdkAgent:
-    """An agent in the benchmark's own process."""
-
     def __init__(self, model_url: str) -> None:
         set_tracing_disabled(True)
         model = OpenAIChatCompletionsModel("instant", AsyncOpenAI(base_url=model_url, api_key="none", max_retries=0))

@@ -1,8 +1,8 @@
-"""Rows in bulk. Conversations are copies of one that the product has made, so that they always have its form."""
+"""Creates rows in bulk. Conversations are copies of one that the product has created, so that they are valid."""
 
 import psycopg
 
-# The runs of the copies, each with how far its numbers are from the template's: all of them are in order.
+# The runs of the copies, each with the offset of its numbers from those of the template.
 _COPIES = """
 generate_series(1, %(threads)s) n, generate_series(1, %(turns)s) k,
 LATERAL (SELECT %(prefix)s || n AS thread, %(prefix)s || n || '_run_' AS runs, '_' || n || '_' || k AS suffix,
@@ -45,7 +45,7 @@ WHERE conversation_id = %(template)s
 """
 _LAST_NUMBER = "SELECT setval('event_seq', %(base)s + %(threads)s::bigint * %(turns)s * %(span)s)"
 _TASKS = """
-WITH person AS (INSERT INTO people (user_id, last_task_id) VALUES (%(person)s, %(count)s))
+WITH new_user AS (INSERT INTO people (user_id, last_task_id) VALUES (%(person)s, %(count)s))
 INSERT INTO tasks (user_id, id, title, status, completed_at, due_on, priority, labels)
 SELECT %(person)s, n, CASE WHEN few THEN 'Write to Zoë ' ELSE 'Task ' END || n,
        CASE WHEN done THEN 'completed' ELSE 'pending' END, CASE WHEN done THEN now() - n * interval '1 hour' END,
@@ -56,7 +56,7 @@ FROM generate_series(1, %(count)s) n, LATERAL (SELECT n %% 2 = 0, n <= 10) AS th
 
 
 def copy_conversation(url: str, template: str, *, prefix: str, threads: int, turns: int) -> list[str]:
-    """Copies a conversation of one run, so that each copy has that run `turns` times; returns the copies' ids."""
+    """Copies a conversation of one run; each copy has that run `turns` times. Returns the ids of the copies."""
     values = {"template": template, "prefix": prefix, "threads": threads, "turns": turns}
     with psycopg.connect(url) as connection:
         first, span, base = connection.execute(_NUMBERS, values).fetchall()[0]
@@ -72,14 +72,13 @@ def add_tasks(url: str, user: str, count: int) -> None:
 
 
 def count_summaries(url: str, conversation: str) -> int:
-    """Counts the summaries of a conversation."""
     with psycopg.connect(url) as connection:
-        counted = "SELECT count(*) FROM entries WHERE conversation_id = %s AND kind = 'summary'"
-        return connection.execute(counted, [conversation]).fetchall()[0][0]
+        statement = "SELECT count(*) FROM entries WHERE conversation_id = %s AND kind = 'summary'"
+        return connection.execute(statement, [conversation]).fetchall()[0][0]
 
 
-def settle(url: str) -> None:
-    """Does what autovacuum would do in the middle of a measurement."""
+def vacuum(url: str) -> None:
+    """Prevents that autovacuum runs during a measurement."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         connection.execute("CHECKPOINT")

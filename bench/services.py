@@ -1,4 +1,4 @@
-"""The services that are measured, with their model and rows in the database."""
+"""Starts the services to measure, with their model and rows in the database."""
 
 import secrets
 import time
@@ -11,8 +11,8 @@ from pathlib import Path
 import aiohttp
 
 from bench import seed
-from bench.client import Client
-from bench.processes import HOST, Server, free_port
+from bench.client import BenchClient
+from bench.processes import HOST, Server, find_free_port
 from common.tokens import make_token
 
 _SECRET = secrets.token_hex(32)
@@ -20,17 +20,17 @@ _WITHOUT_LIMITS = dict.fromkeys(("LIMIT_TOOL_CALLS_PER_MINUTE", "LIMIT_TASKS", "
 
 
 @dataclass(frozen=True)
-class Services:
-    """`threads` are the ids of conversations of one short exchange, again and again."""
+class BenchServices:
+    """`threads` repeats the ids of conversations with one short exchange."""
 
     backend: Server
     mcp: Server
-    client: Client
+    client: BenchClient
     model_url: str
     admin_url: str
     threads: Iterator[str]
 
-    def token(self, user: str) -> str:
+    def create_token(self, user: str) -> str:
         """Creates an access token of the tool server for a user."""
         expires = int(time.time()) + 3600
         return make_token(_SECRET, user, audience=f"http://{HOST}:{self.mcp.port}/mcp", expires=expires)
@@ -39,9 +39,9 @@ class Services:
 @asynccontextmanager
 async def start_services(
     work: Path, *, database_url: str, admin_url: str, threads: int, **backend_settings: str
-) -> AsyncIterator[Services]:
+) -> AsyncIterator[BenchServices]:
     """Starts the services on an empty, migrated database and copies a conversation `threads` times."""
-    model_port, mcp_port, backend_port = free_port(), free_port(), free_port()
+    model_port, mcp_port, backend_port = find_free_port(), find_free_port(), find_free_port()
     model_url, mcp_url = f"http://{HOST}:{model_port}/v1", f"http://{HOST}:{mcp_port}/mcp"
     settings = {"DATABASE_URL": database_url, "MCP_URL": mcp_url, "MCP_TOKEN_SECRET": _SECRET}
     model_settings = {"LLM_PROVIDER": "custom", "LLM_BASE_URL": model_url, "LLM_MODEL": "instant"}
@@ -61,15 +61,15 @@ async def start_services(
             **backend_settings,
         )
         stack.push_async_callback(backend.stop)
-        await model.ready("/v1/models")
-        await mcp.ready()
-        await backend.ready()
+        await model.wait_until_ready("/v1/models")
+        await mcp.wait_until_ready()
+        await backend.wait_until_ready()
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
         )
         await stack.enter_async_context(session)
-        client = Client(session, f"http://{HOST}:{backend_port}", mcp_url)
+        client = BenchClient(session, f"http://{HOST}:{backend_port}", mcp_url)
         _, exchange = await client.create_thread("say 5")
         copies = seed.copy_conversation(admin_url, exchange, prefix="thr_one_", threads=threads, turns=1)
-        seed.settle(admin_url)
-        yield Services(backend, mcp, client, model_url, admin_url, cycle(copies))
+        seed.vacuum(admin_url)
+        yield BenchServices(backend, mcp, client, model_url, admin_url, cycle(copies))

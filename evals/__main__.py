@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 
-from bench.processes import cores
+from bench.processes import count_cores
 from evals import case, figures, trial
 from evals.case import Case
 from evals.compared import compared
@@ -106,7 +106,7 @@ class Evaluation:
         _write_line(
             report={
                 "model": self._model,
-                "machine": {"cores": cores(), "python": platform.python_version()},
+                "machine": {"cores": count_cores(), "python": platform.python_version()},
                 "seconds": round(time.monotonic() - self._began, 1),
                 **figures.report(self._trials, files, **prices),
             }

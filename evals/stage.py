@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jwt
 
-from bench.processes import HOST, Server, free_port
+from bench.processes import HOST, Server, find_free_port
 from common import child_environment
 from todo_client.runs import Runs
 
@@ -54,10 +54,10 @@ async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIter
     if settings.get("LLM_PROVIDER") != OFFLINE or "LLM_BASE_URL" in settings:
         yield settings
         return
-    port = free_port()
+    port = find_free_port()
     server = Server(work, "offline_model", port=port, OFFLINE_PORT=str(port))
     try:
-        await server.ready("/health")
+        await server.wait_until_ready("/health")
         yield settings | {"LLM_BASE_URL": f"http://{HOST}:{port}/v1"}
     finally:
         await server.stop()
@@ -67,7 +67,7 @@ async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIter
 async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[str, str]) -> AsyncIterator[Stage]:
     """Starts the services, whose clock begins at `now`."""
     secret, calls_secret = secrets.token_hex(32), secrets.token_hex(32)
-    mcp_port, port = free_port(), free_port()
+    mcp_port, port = find_free_port(), find_free_port()
     common = {
         "AUTH_MODE": "jwt",
         "AUTH_ISSUER": ISSUER,
@@ -82,6 +82,6 @@ async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[st
         stack.push_async_callback(mcp.stop)
         backend = Server(work, "backend", port=port, **{**model, **common, **identity}, BACKEND_PORT=str(port))
         stack.push_async_callback(backend.stop)
-        await mcp.ready()
-        await backend.ready()
+        await mcp.wait_until_ready()
+        await backend.wait_until_ready()
         yield Stage(backend, secret)

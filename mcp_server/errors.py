@@ -108,10 +108,6 @@ class CursorOfOtherList(CallError):
     """The cursor belongs to a list with {query}. Call list_tasks with exactly that, or leave cursor empty."""
 
 
-class KeyUsedOtherwise(Conflict):
-    """This idempotency key was used by an earlier call with other arguments. Send each new call with a new key."""
-
-
 class TooManyTasks(Limit):
     """You have {most} tasks, which is the limit. Delete some with delete_task before you add another."""
 

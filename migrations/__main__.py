@@ -1,4 +1,4 @@
-"""`python -m migrations`: bring the database to the newest revision.
+"""`python -m migrations` updates the database to the newest revision.
 
 It logs in as the tables' owner: MIGRATION_DATABASE_URL, else DATABASE_URL.
 """
@@ -14,7 +14,7 @@ from common.environment import mounted_secrets
 
 VERSIONS = Path(__file__).parent / "versions"
 
-FOR_AN_ADMINISTRATOR = """\
+NOT_ALLOWED = """\
 This login may not do what the migration needs ({}). If it is the services' login, set MIGRATION_DATABASE_URL to the
 address of the tables' owner. If there are no logins yet, let an administrator of the database run
 common/database/roles.sql in it, or, if you can have one login only:
@@ -25,60 +25,59 @@ IN_USE = (
     "Another program uses the tables: stop the services and what else is connected to the database, then run the "
     "migration again. Nothing was changed."
 )
-LEFT = """\
+OWNER_WARNING = """\
 One step is left: the login of DATABASE_URL owns the tables, and the services should not log in as their owner. Let an
 administrator of the database run common/database/roles.sql in it, as docs/data.md says. Then set DATABASE_URL to the
 login todo_service, and MIGRATION_DATABASE_URL to todo_owner. Until then the services work with a warning; if the login
 is a superuser or bypasses row-level security, they do not start.
 """
-OWNS = "SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_regclass('alembic_version')"
+IS_OWNER = "SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_regclass('alembic_version')"
 
 
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    name = "MIGRATION_DATABASE_URL" if _given("MIGRATION_DATABASE_URL") else "DATABASE_URL"
-    url = _given(name)
+    name = "MIGRATION_DATABASE_URL" if _get_setting("MIGRATION_DATABASE_URL") else "DATABASE_URL"
+    url = _get_setting(name)
     if not url:
         sys.exit("MIGRATION_DATABASE_URL is not set, nor is DATABASE_URL: give the address of the database to migrate.")
     if not url.startswith(("postgres://", "postgresql://")):
         sys.exit(f"{name} is not an address of a PostgreSQL database: postgresql://user@host/name.")
     try:
-        found, newest = _revision(url), _newest()
-        if found is not None and found > newest:
-            sys.exit(f"The database is at revision {found}, newer than this program's {newest}: update the program.")
-        if found == newest:
+        current, newest = _read_revision(url), _find_newest_revision()
+        if current is not None and current > newest:
+            sys.exit(f"The database is at revision {current}, newer than this program's {newest}: update the program.")
+        if current == newest:
             sys.stderr.write(f"The database is at the newest revision, {newest}.\n")
         else:
-            _migrate(url, found)
+            _migrate(url, current)
         if name == "DATABASE_URL" and _is_owner(url):
-            sys.stderr.write(LEFT)
+            sys.stderr.write(OWNER_WARNING)
     except psycopg.errors.LockNotAvailable:
         sys.exit(IN_USE)
     except psycopg.errors.InsufficientPrivilege as error:
-        sys.exit(FOR_AN_ADMINISTRATOR.format(_first_line(error)))
+        sys.exit(NOT_ALLOWED.format(_first_line(error)))
     except psycopg.OperationalError as error:
         sys.exit(f"The database cannot be reached: {_first_line(error)}")
 
 
-def _given(name: str) -> str | None:
-    """A setting from the environment, else where a container is given it in a file."""
+def _get_setting(name: str) -> str | None:
+    """Reads a setting from the environment, else from the file of a container's secret."""
     file = directory / name if (directory := mounted_secrets()) else None
     return os.environ.get(name) or (file.read_text().strip() if file and file.exists() else None)
 
 
-def _newest() -> str:
-    """The newest revision, as the names of the files tell it."""
+def _find_newest_revision() -> str:
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
 
 
-def _revision(url: str) -> str | None:
-    """Where the database is; asked before Alembic and the models are loaded, which takes a second."""
+def _read_revision(url: str) -> str | None:
+    """Reads the revision of the database without Alembic and the models, whose import takes a second."""
     with psycopg.connect(url, connect_timeout=5) as connection:
         if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
             return None
         try:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except psycopg.errors.InsufficientPrivilege:  # the services' login: as todo_app it may ask
+        except psycopg.errors.InsufficientPrivilege:  # the services' login may read it as todo_app
             connection.rollback()
             connection.execute("SET LOCAL ROLE todo_app")
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -87,10 +86,10 @@ def _revision(url: str) -> str | None:
 
 def _is_owner(url: str) -> bool:
     with psycopg.connect(url, connect_timeout=5) as connection:
-        return connection.execute(OWNS).fetchone() == (True,)
+        return connection.execute(IS_OWNER).fetchone() == (True,)
 
 
-def _migrate(url: str, found: str | None) -> None:
+def _migrate(url: str, current: str | None) -> None:
     from alembic import command
     from alembic.util.exc import CommandError
     from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -102,8 +101,8 @@ def _migrate(url: str, found: str | None) -> None:
     progress.addFilter(lambda record: record.msg.startswith("Running"))
     progress.setLevel(logging.INFO)
     try:
-        if found is not None:
-            preparation.prepare(url, found)
+        if current is not None:
+            preparation.prepare(url, current)
         command.upgrade(alembic_config(url), "head")
     except DBAPIError as error:
         raise error.orig or error from error

@@ -6,7 +6,7 @@ from alembic import op
 def isolate_users(table: str) -> None:
     """Shows the services the rows of one user, and the owner all rows in transactions that set `todo.all_people`."""
     op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO todo_app")
-    # The sub-select is evaluated once per statement, not once per row; an empty name is nobody's.
+    # The sub-select is evaluated once per statement, not once per row; an empty name matches no user.
     op.execute(f"""
         CREATE POLICY owner_only ON {table} TO todo_app
         USING (user_id = (SELECT nullif(current_setting('todo.user_id', true), '')))
@@ -24,7 +24,7 @@ def protect_from_owner(table: str) -> None:
 
 
 def create_functions(functions: Mapping[str, tuple[str, str]]) -> None:
-    """Creates the functions of {signature: (returned type, statement)}, by which the services work across users.
+    """Creates the functions by which the services work across users, of {signature: (returned type, statement)}.
 
     They run as the owner of the tables. `todo.all_people` is set in the body: only a superuser may create a function
     with a SET clause for a setting that PostgreSQL does not know.

@@ -1,4 +1,4 @@
-"""The tables of both services, for Alembic."""
+"""The tables of the backend and the task server, for Alembic."""
 
 from pathlib import Path
 
@@ -13,7 +13,6 @@ METADATA = [schema.METADATA, TaskRow.metadata]
 
 
 def alembic_config(url: str) -> Config:
-    """Alembic's configuration for one database URL, with nothing read from a file."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.attributes["url"] = url

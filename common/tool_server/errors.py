@@ -28,6 +28,12 @@ class CallCancelled(CallError):
     kind = "unavailable"
 
 
+class IdempotencyKeyReused(CallError):
+    """This idempotency key was used by an earlier call with other arguments. Send each new call with a new key."""
+
+    kind = "conflict"
+
+
 class TooFast(CallError):
     """Too many calls, so this one was not made. Try again in {seconds} seconds."""
 

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from common.clock import utc_now
 from common.database import Transaction
-from mcp_server.errors import KeyUsedOtherwise
+from common.tool_server.errors import IdempotencyKeyReused
 from mcp_server.tasks import quota
 from mcp_server.tasks.quota import UNLIMITED, TaskQuota
 from mcp_server.tasks.task import Task
@@ -126,7 +126,7 @@ async def _replay_call(
 ) -> Sequence[LoggedChange]:
     rows = await (await tx.execute(_RECORDED, user=caller.user_id, key=caller.idempotency_key)).fetchall()
     if any((row["operation"], row["arguments"]) != (operation, arguments) for row in rows) or not rows:
-        raise KeyUsedOtherwise
+        raise IdempotencyKeyReused
     if caller.batch is not None:
         await tx.execute(_MOVE_TO_BATCH, user=caller.user_id, key=caller.idempotency_key, batch=caller.batch)
     return [parse_change(row) for row in rows]

@@ -1,7 +1,7 @@
 """Converts the conversations of version 0.1.0 in one transaction.
 
-The old tables move to the schema `v01`, unchanged: there alternatives, the steps of agents and open approvals stay
-readable until a later version drops them. The shown path of each conversation becomes one line of runs.
+The old tables move unchanged to the schema `v01`, where branches, the work of agents and open approvals stay readable
+until a later version drops them. The active path of each conversation becomes one line of runs.
 """
 
 import sys
@@ -38,12 +38,12 @@ OLD_FUNCTIONS = (
 )
 _Key = tuple[str, str]  # user and conversation
 _Batch = list[tuple[_Key, list[Any]]]
-_BATCH_ROWS = 2_000  # of messages, at least, as conversations are not divided
+_BATCH_ROWS = 2_000  # messages, at least, because conversations are not divided
 _SHOWN = "FROM v01.messages WHERE superseded_by IS NULL AND kind <> 'widget'"
 _MESSAGES = f"""
 SELECT user_id, conversation_id, seq, run_id, id, kind, item, feedback, usage, created_at {_SHOWN}
 ORDER BY user_id, conversation_id, seq"""
-_OF_CONVERSATIONS = """
+_SELECT_ROWS = """
 SELECT * FROM {} WHERE (user_id, conversation_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
 ORDER BY user_id, conversation_id, id"""
 _COPY = """
@@ -54,7 +54,8 @@ SELECT user_id, conversation_id, tool, reach, created_at FROM v01.consents;
 INSERT INTO requests (user_id, id, created_at)
 SELECT user_id, id, started_at FROM v01.runs WHERE started_at > now() - interval '1 day';
 """
-# Runs that are not shown, or whose conversation is deleted, keep their usage. What agents used is a run of its own.
+# Runs outside of the active path, or whose conversation is deleted, keep their usage. The usage of agents becomes runs
+# of their own.
 _COPY_USAGE = """
 INSERT INTO runs (user_id, id, top_run_id, agent, status, usage, created_at, running_since, ended_at)
 SELECT user_id, id, id, 'assistant', coalesce(outcome, 'interrupted'), usage, started_at, started_at,
@@ -75,7 +76,7 @@ WHERE r.usage ? 'by_agent';
 
 
 def move_old_tables(connection: psycopg.Connection[Any]) -> bool:
-    """Moves the tables of conversations to `v01`; false if the database has none, because it is new."""
+    """Moves the tables of conversations to `v01`; returns False for a new database, which has none."""
     if connection.execute("SELECT to_regclass('public.messages')").fetchone() == (None,):
         return False
     for table in OLD_TABLES:
@@ -91,15 +92,15 @@ def move_old_tables(connection: psycopg.Connection[Any]) -> bool:
 
 
 def convert(connection: psycopg.Connection[Any]) -> None:
-    """Fills the tables of this version from those in `v01`, and writes one line about what was done."""
+    """Fills the tables of this version from those in `v01`, and writes one line about it."""
     connection.execute(_COPY)
     numbers, counted = Numbers(), Counter[str]()
     progress = _Progress(_count(connection, _SHOWN))
-    for number, batch in enumerate(_batches(connection)):
+    for number, batch in enumerate(_iter_batches(connection)):
         for table, rows in _convert_batch(connection, batch, numbers).items():
             _insert(connection, table, rows)
             counted[table] += len(rows)
-        if number == 0:  # or foreign keys are checked with a plan for empty tables, to the end
+        if number == 0:  # or foreign keys would be checked with a plan for empty tables
             connection.execute("ANALYZE conversations, runs")
         progress.add(sum(len(messages) for _, messages in batch))
     connection.execute("SELECT setval('event_seq', %s)", [numbers.last + 1])
@@ -117,13 +118,13 @@ def _count(connection: psycopg.Connection[Any], of: str) -> int:
     return count
 
 
-def _batches(connection: psycopg.Connection[Any]) -> Iterator[_Batch]:
-    """The shown messages of whole conversations, several conversations at once."""
+def _iter_batches(connection: psycopg.Connection[Any]) -> Iterator[_Batch]:
+    """Yields the messages of the active paths of several conversations."""
     batch: _Batch = []
     with connection.cursor("shown_messages", row_factory=namedtuple_row) as cursor:
         cursor.itersize = _BATCH_ROWS
         cursor.execute(_MESSAGES)
-        for key, messages in groupby(cursor, _key_of):
+        for key, messages in groupby(cursor, _get_key):
             batch.append((key, list(messages)))
             if sum(len(one) for _, one in batch) >= _BATCH_ROWS:
                 yield batch
@@ -132,15 +133,15 @@ def _batches(connection: psycopg.Connection[Any]) -> Iterator[_Batch]:
         yield batch
 
 
-def _key_of(row: Any) -> _Key:
+def _get_key(row: Any) -> _Key:
     return row.user_id, row.conversation_id
 
 
 def _convert_batch(connection: psycopg.Connection[Any], batch: _Batch, numbers: Numbers) -> Rows:
     keys = [key for key, _ in batch]
-    runs = _of_conversations(connection, "runs", keys)
-    approvals = _of_conversations(connection, "approvals", keys)
-    inputs = _of_conversations(connection, "run_inputs", keys)
+    runs = _read_rows(connection, "runs", keys)
+    approvals = _read_rows(connection, "approvals", keys)
+    inputs = _read_rows(connection, "run_inputs", keys)
     rows: Rows = defaultdict(list)
     for key, messages in batch:
         old_runs = {run.id: run for run in runs[key]}
@@ -149,36 +150,34 @@ def _convert_batch(connection: psycopg.Connection[Any], batch: _Batch, numbers: 
     return rows
 
 
-def _of_conversations(
-    connection: psycopg.Connection[Any], table: str, keys: Sequence[_Key]
-) -> defaultdict[_Key, list[Any]]:
-    statement = SQL(_OF_CONVERSATIONS).format(Identifier("v01", table))
+def _read_rows(connection: psycopg.Connection[Any], table: str, keys: Sequence[_Key]) -> defaultdict[_Key, list[Any]]:
+    statement = SQL(_SELECT_ROWS).format(Identifier("v01", table))
     cursor = connection.cursor(row_factory=namedtuple_row)
     cursor.execute(statement, [[user for user, _ in keys], [conversation for _, conversation in keys]])
-    found: defaultdict[_Key, list[Any]] = defaultdict(list)
+    rows: defaultdict[_Key, list[Any]] = defaultdict(list)
     for row in cursor:
-        found[_key_of(row)].append(row)
-    return found
+        rows[_get_key(row)].append(row)
+    return rows
 
 
 def _insert(connection: psycopg.Connection[Any], table: str, rows: Sequence[Json]) -> None:
-    """As one JSON document: row-level security allows no COPY."""
+    """Inserts rows as one JSON document, because row-level security allows no COPY."""
     columns = SQL(", ").join(map(Identifier, dict.fromkeys(name for row in rows for name in row)))
     statement = SQL("INSERT INTO {table} ({columns}) SELECT {columns} FROM jsonb_populate_recordset(NULL::{table}, %s)")
     connection.execute(statement.format(table=Identifier(table), columns=columns), [Jsonb(rows)])
 
 
 class _Progress:
-    """A line on standard output every ten seconds, and one at the end."""
+    """Writes a line to standard output every ten seconds, and one at the end."""
 
     def __init__(self, count: int) -> None:
         self.count, self._done = count, 0
-        self._shown_at = time.monotonic()
+        self._written_at = time.monotonic()
 
     def add(self, done: int) -> None:
         self._done += done
-        if time.monotonic() - self._shown_at >= 10:
-            self._shown_at = time.monotonic()
+        if time.monotonic() - self._written_at >= 10:
+            self._written_at = time.monotonic()
             self.write(f"Converting conversations: {self._done:,} of {self.count:,} messages.")
 
     def write(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Makes one line of runs of the messages that a conversation of version 0.1.0 shows."""
+"""Converts the active path of a conversation of version 0.1.0 into one line of runs."""
 
 import re
 import sys
@@ -8,8 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrations.from_0_1_0.old_items import idempotency_key, json_object, text_of_message, text_of_output, time_of
-from migrations.from_0_1_0.sentences import error_of, outcome_of, stopped_by
+from migrations.from_0_1_0.old_items import (
+    create_idempotency_key,
+    get_time,
+    parse_object,
+    render_message,
+    render_output,
+)
+from migrations.from_0_1_0.sentences import get_notice_code, get_outcome, get_stop_code
 
 Json = dict[str, Any]
 Rows = dict[str, list[Json]]  # by table
@@ -19,7 +25,7 @@ _TASK_TOOLS = ("add_task", "list_tasks", "complete_task", "update_task", "delete
 
 
 class Numbers:
-    """The numbers of everything that happened, given out in order."""
+    """Numbers everything that happened, in order."""
 
     last = 0
 
@@ -30,7 +36,7 @@ class Numbers:
 
 @dataclass(slots=True)
 class _Run:
-    """A run that is being put together from messages; `old_id` is the old run of its newest message."""
+    """A run that is being built from messages; `old_id` is the old run of its newest message."""
 
     old_id: str | None
     message_id: str
@@ -46,7 +52,7 @@ class _Run:
 
 
 class LineOfRuns:
-    """The runs of one conversation. Old rows are named tuples of the columns of their tables; new ones go to `rows`."""
+    """The runs of one conversation. Old rows are named tuples; new ones are added to `rows`."""
 
     def __init__(
         self,
@@ -63,7 +69,7 @@ class LineOfRuns:
         self._begun = {one.of_call for one in approvals}  # calls whose agents have asked for approval
         self._run: _Run | None = None
         self._run_ids: list[str] = []
-        self._time: Any = None  # the note of day and time before a message
+        self._time: Any = None  # the note with day and time before a message
         self._early: list[Json] = []  # entries before the first run
         self._converted: list[tuple[int, int]] = []  # old number of a message, last new number up to it
         self._add_row = {
@@ -79,11 +85,11 @@ class LineOfRuns:
         }
 
     def convert(self, messages: Iterable[Any], inputs: Iterable[Any]) -> None:
-        """Adds the runs of these messages, and the inputs that no model has read, which become unsent."""
+        """Adds the runs of these messages, and the inputs that no model has read, as unsent messages."""
         for row in messages:
             if self._time is not None and row.kind != "user_message":  # of another answer to the same message
                 note, self._time = self._time, None
-                self._add_entry(note, "branch_note", details=time_of(note))
+                self._add_entry(note, "branch_note", details=get_time(note))
             if row.kind in self._add_row:
                 self._add_row[row.kind](row)
             self._converted.append((row.seq, self._numbers.last))
@@ -92,7 +98,7 @@ class LineOfRuns:
             for one in inputs:
                 if one.taken_at is None and one.dropped_at is None:
                     self._add_unsent(one)
-        elif self._early:  # changes by hand, in a conversation that shows none of its messages
+        elif self._early:  # changes by hand in a conversation without messages
             some_run = next(iter(self._old_runs), f"run_{self._key['conversation_id']}")
             self._rows["entries"] += [{**entry, "run_id": some_run, "kind": "change"} for entry in self._early]
 
@@ -101,7 +107,9 @@ class LineOfRuns:
     def _add_entry(
         self, row: Any, kind: str, text: str = "", *, details: Json | None = None, model_turn: int = 0
     ) -> None:
-        entry = self._entry(row.id, kind, row.created_at.isoformat(), text, details=details, model_turn=model_turn)
+        entry = self._create_entry(
+            row.id, kind, row.created_at.isoformat(), text, details=details, model_turn=model_turn
+        )
         entry |= {"seq": self._numbers.take(), "feedback": row.feedback}
         if self._run is None:
             self._early.append(entry)
@@ -109,7 +117,7 @@ class LineOfRuns:
             self._run.rows.append(("entries", entry))
             self._run.ended_at = entry["created_at"]
 
-    def _entry(
+    def _create_entry(
         self, entry_id: str, kind: str, created_at: str, text: str = "", *, details: Json | None, model_turn: int = 0
     ) -> Json:
         values = {"text": text, "details": details or None, "model_turn": model_turn, "complete": True}
@@ -119,13 +127,13 @@ class LineOfRuns:
         content = row.item["content"]
         if "now" in content:
             self._time = row
-        elif (code := stopped_by(content["text"])) is not None:
+        elif (code := get_stop_code(content["text"])) is not None:
             self._add_notice(row, code)
         else:
             self._add_entry(row, "branch_note", content["text"])
 
     def _add_summary(self, row: Any) -> None:
-        """Its `covers` is the number of the last record that it stands for."""
+        """`covers` is the number of the last record that the summary replaces."""
         content = row.item["content"]
         last = bisect_right(self._converted, (int(content.get("covers") or 0), sys.maxsize)) - 1
         covers = self._converted[last][1] if last >= 0 else 0
@@ -133,7 +141,7 @@ class LineOfRuns:
         self._add_entry(row, "summary", content["text"], details=details)
 
     def _add_message(self, row: Any) -> None:
-        """A message starts a run, unless its run had not answered yet: then it steers that."""
+        """A message starts a run, unless its run had not answered yet: then it is a steering message."""
         run = self._run
         is_steer = run is not None and not run.is_answered and row.run_id == run.old_id
         if not is_steer:
@@ -143,31 +151,31 @@ class LineOfRuns:
                 run.rows += [("entries", entry) for entry in self._early]
                 self._early = []
         note, self._time = self._time, None
-        text, more = text_of_message(row.item)
+        text, more = render_message(row.item)
         mode = {"mode": "steer"} if is_steer else {}
-        self._add_entry(row, "user_message", text, details={**time_of(note), **more, **mode})
+        self._add_entry(row, "user_message", text, details={**get_time(note), **more, **mode})
 
     def _add_answer(self, row: Any) -> None:
-        run = self._run_of(row)
+        run = self._get_run(row)
         text = "\n".join(part["text"] for part in row.item["content"])
         self._add_entry(row, "assistant_message", text, model_turn=run.model_turns + 1)
         self._add_model_turn(run, row, run.model_turns + 1)
         run.is_answered = True
 
     def _add_reasoning(self, row: Any) -> None:
-        """What a model thought; the work of agents stays in the old tables."""
+        """Only a model's reasoning is converted; the work of agents stays in the old tables."""
         workflow = row.item["workflow"]
         if workflow["type"] == "reasoning":
-            run = self._run_of(row)
+            run = self._get_run(row)
             seconds = (workflow.get("summary") or {}).get("duration")
             text = "\n".join(task.get("content") or "" for task in workflow["tasks"])
             details = None if seconds is None else {"seconds": seconds}
             self._add_entry(row, "reasoning", text, details=details, model_turn=run.model_turns + 1)
 
     def _add_error(self, row: Any) -> None:
-        code = error_of(row.item["task"].get("title") or "")
+        code = get_notice_code(row.item["task"].get("title") or "")
         if code is not None:
-            self._run_of(row)
+            self._get_run(row)
             self._add_notice(row, code)
 
     def _add_notice(self, row: Any, code: str) -> None:
@@ -176,9 +184,9 @@ class LineOfRuns:
             self._add_entry(row, "notice", details={"code": code})
 
     def _add_unsent(self, one: Any) -> None:
-        text, more = text_of_message(one.said["body"])
+        text, more = render_message(one.said["body"])
         run_id = one.run_id if one.run_id in self._run_ids else self._run_ids[-1]
-        entry = self._entry(
+        entry = self._create_entry(
             one.id, "user_message", one.created_at.isoformat(), text, details={**more, "mode": one.mode}
         )
         self._rows["entries"].append({**entry, "run_id": run_id, "seq": None})
@@ -193,7 +201,7 @@ class LineOfRuns:
             run.rows.append(("model_turns", {**turn, **figures, "usage": {"requests": 1, **usage}}))
 
     def _add_calls(self, row: Any) -> None:
-        run, calls = self._run_of(row), row.item["content"]["calls"]
+        run, calls = self._get_run(row), row.item["content"]["calls"]
         self._close_calls(run)
         run.model_turns += 1
         run.is_answered = False
@@ -212,7 +220,7 @@ class LineOfRuns:
                 "arguments": call["arguments"],
                 "idempotency_key": approval.key
                 if approval is not None
-                else idempotency_key(run.message_id, call, run.equal_calls),
+                else create_idempotency_key(run.message_id, call, run.equal_calls),
                 "created_at": row.created_at.isoformat(),
             }
             run.open[call["call_id"]] = converted
@@ -228,23 +236,23 @@ class LineOfRuns:
             return
         converted |= {"state": "approved", "decision_seq": self._numbers.take()}
         if approval.decision == "refused":
-            converted |= {"result_seq": self._numbers.take(), **outcome_of(None, approval.reason)}
+            converted |= {"result_seq": self._numbers.take(), **get_outcome(None, approval.reason)}
 
     def _add_output(self, row: Any) -> None:
         output = row.item["content"]["output"]
         converted = self._run.open.pop(output["call_id"], None) if self._run else None
         if converted is None or converted.get("state") == "rejected":
             return
-        text = text_of_output(output["output"])
-        outcome = outcome_of(text, None)
+        text = render_output(output["output"])
+        outcome = get_outcome(text, None)
         if not outcome:
-            details = json_object(text)
+            details = parse_object(text)
             failed = converted["tool"] in _TASK_TOOLS and details is None
             outcome = {"state": "failed" if failed else "done", "output": text, "details": details}
         converted |= {"result_seq": self._numbers.take(), **outcome}
 
     def _close_calls(self, run: _Run, *, was_waiting: bool = False) -> None:
-        """Ends the calls of a model turn that have no output: they may have been made, unless their run waited."""
+        """Ends the calls of a model turn without output: they may have been made, unless their run waited."""
         for converted in run.open.values():
             match converted.get("state"):
                 case "rejected":
@@ -265,14 +273,14 @@ class LineOfRuns:
         self._run = _Run(row.run_id, row.id, self._numbers.take(), created_at, created_at)
         return self._run
 
-    def _run_of(self, row: Any) -> _Run:
-        """The run that a row belongs to, which may be another answer to the same message."""
+    def _get_run(self, row: Any) -> _Run:
+        """Returns the run of a row, which may be another answer to the same message."""
         run = self._run or self._begin_run(row)
         run.old_id = row.run_id or run.old_id
         return run
 
     def _end_run(self, *, is_last_of_old: bool) -> None:
-        """An old run that answered follow-ups, too, becomes several: the first has its usage, the last its outcome."""
+        """An old run that also answered follow-ups becomes several: the first gets its usage, the last its outcome."""
         run, self._run = self._run, None
         if run is None:
             return
@@ -280,10 +288,10 @@ class LineOfRuns:
         last = old if is_last_of_old else None
         first = old if old is not None and old.id not in self._run_ids else None
         self._close_calls(run, was_waiting=last is not None and last.status == "waiting")
-        run_id = self._free_id(run)
+        run_id = self._create_run_id(run)
         if last is not None and last.outcome is None:
             run.codes.append("interrupted")
-            notice = self._entry(f"ntc_{run_id}", "notice", run.ended_at, details={"code": "interrupted"})
+            notice = self._create_entry(f"ntc_{run_id}", "notice", run.ended_at, details={"code": "interrupted"})
             run.rows.append(("entries", {**notice, "seq": self._numbers.take()}))
         status = "completed" if last is None else last.outcome or "interrupted"
         created_at = first.started_at.isoformat() if first is not None else run.created_at
@@ -310,6 +318,6 @@ class LineOfRuns:
         for table, row in run.rows:
             self._rows[table].append({**row, "run_id": run_id})
 
-    def _free_id(self, run: _Run) -> str:
+    def _create_run_id(self, run: _Run) -> str:
         name = run.old_id if run.old_id and _RUN_ID.fullmatch(run.old_id) else f"run_{run.message_id}"
         return name if name not in self._run_ids else f"{name}_{len(self._run_ids) + 1}"

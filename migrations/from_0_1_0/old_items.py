@@ -1,4 +1,4 @@
-"""Reads what version 0.1.0 stored as ChatKit's items."""
+"""Reads the ChatKit items that version 0.1.0 stored."""
 
 import contextlib
 import hashlib
@@ -9,14 +9,14 @@ from typing import Any
 Json = dict[str, Any]
 
 
-def time_of(note: Any) -> Json:
-    """When a message was sent, as the note before it tells, if there is one."""
+def get_time(note: Any) -> Json:
+    """Returns the time of a message from the note before it, if there is one."""
     content = note.item["content"] if note is not None else {}
     return {name: content[name] for name in ("now", "time_zone", "calendar") if content.get(name)}
 
 
-def text_of_message(item: Json) -> tuple[str, Json]:
-    """What was written, with tasks by their titles, below what was quoted; and the parts of it, if they are more."""
+def render_message(item: Json) -> tuple[str, Json]:
+    """Returns the text of a message below its quote, and its parts if it has tags or a quote."""
     parts, quoted = item["content"], item.get("quoted_text")
     text, after_tag = "", False
     for part in parts:
@@ -30,21 +30,21 @@ def text_of_message(item: Json) -> tuple[str, Json]:
     return f"{quote}\n\n{text}", {"content": parts, "quoted_text": quoted}
 
 
-def text_of_output(output: Any) -> str:
+def render_output(output: Any) -> str:
     if isinstance(output, list):
         return "\n".join(str(part.get("text") or "") for part in output)
     return output if isinstance(output, str) else json.dumps(output)
 
 
-def json_object(text: str) -> Json | None:
+def parse_object(text: str) -> Json | None:
     with contextlib.suppress(ValueError):
-        found = json.loads(text)
-        return found if isinstance(found, dict) else None
+        value = json.loads(text)
+        return value if isinstance(value, dict) else None
     return None
 
 
-def idempotency_key(message_id: str, call: Json, equal_calls: Counter[tuple[str, str]]) -> str:
-    """The key with which a call was made, so that another answer to the same message does not repeat it."""
+def create_idempotency_key(message_id: str, call: Json, equal_calls: Counter[tuple[str, str]]) -> str:
+    """Returns the idempotency key of an old call, so that a retry of its message does not repeat it."""
     arguments = call["arguments"]
     with contextlib.suppress(ValueError):
         arguments = json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""What must be true before the conversations of version 0.1.0 are converted: nobody uses them, and there is a dump."""
+"""Checks before the conversion of version 0.1.0 that no service is connected, and writes a dump."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from alembic.util.exc import CommandError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 VERSION_0_1_0 = "0021"
-_OLD_SERVICES = "todo-assistant"  # how the services of version 0.1.0 name their connections
+_OLD_SERVICES = "todo-assistant"  # the application_name of services of version 0.1.0
 
 _TOO_OLD = (
     f"This database is at revision {{}}, older than version 0.1.0 ({VERSION_0_1_0}). Update to version 0.1.0 first, "
@@ -46,7 +46,7 @@ def prepare(url: str, revision: str) -> None:
         try:
             if connection.execute("SELECT FROM public.conversations LIMIT 1").fetchone() is None:
                 return
-        except psycopg.errors.InsufficientPrivilege:  # the migration says it better
+        except psycopg.errors.InsufficientPrivilege:  # the migration reports it
             return
         require_no_services(connection)
     _write_dump(url)
@@ -60,7 +60,7 @@ def require_no_services(connection: psycopg.Connection[Any]) -> None:
 
 
 def _write_dump(url: str) -> None:
-    """Writes it to BACKUP_DIR with the pg_dump of PG_BIN or PATH, or asks whether there is one."""
+    """Writes a dump to BACKUP_DIR with the pg_dump of PG_BIN or PATH, or asks whether there is one."""
     if os.environ.get("DUMP_MADE") == "yes":
         return
     directory, program = os.environ.get("BACKUP_DIR"), _pg_dump()

@@ -1,15 +1,14 @@
-"""Reads the sentences that version 0.1.0 stored, for the last time: the tables of this version hold codes."""
+"""Replaces the sentences that version 0.1.0 stored by codes."""
 
 import re
 from typing import Any
 
-# Without the reference to the log, which follows some of them.
 _CODES = {
     "This answer was stopped before its end.": "cancelled",
     "The server had to end this answer. What was done so far is kept.": "interrupted",
     "The server had to end this answer. What was done so far is kept; try again in a moment.": "interrupted",
     "This answer was taken over by another process and ended here.": "interrupted",
-    # Its sentence names the limit now, which is not known of an old run.
+    # Not the code of the time limit, whose sentence names a limit that is not known of an old run.
     "This answer took too long and was ended. What was done so far is kept: say what is still to be done.": (
         "interrupted"
     ),
@@ -57,23 +56,23 @@ _NOT_MADE = "This call was not made: the answer was ended before its turn came."
 _NOT_SHOWN = "This call was not made: the person is asked about it first, and it cannot be shown to them whole."
 
 
-def error_of(sentence: str) -> str | None:
-    """The code of a notice; None for the line of a summary, and `failed` for a sentence that has no code."""
+def get_notice_code(sentence: str) -> str | None:
+    """Returns `failed` for a sentence without a code, and None for the line about a summary, which is no notice."""
     if _SUMMARISED.fullmatch(sentence):
         return None
     sentence = _REFERENCE.sub("", sentence)
     return _CODES.get(sentence) or next((code for part, code in _PARTS.items() if part in sentence), "failed")
 
 
-def stopped_by(note: str) -> str | None:
-    """The code of the notice for which a note told the model that a run did not come to its end; None for others."""
+def get_stop_code(note: str) -> str | None:
+    """Returns the code of a note about a run that did not end normally; None for other notes."""
     return _STOPPED.get(note)
 
 
-def outcome_of(output: str | None, rejected_because: str | None) -> dict[str, Any]:
-    """State and reason of a call that no tool has answered; empty for the output of a tool.
+def get_outcome(output: str | None, rejected_because: str | None) -> dict[str, Any]:
+    """Returns state and reason of a call without a result; empty for the output of a tool.
 
-    Without an output it is that of a call that its user rejected, with their words or for a reason of ours.
+    A call without output was rejected by the user, with a text, or for a reason of ours.
     """
     if output is None:
         reason = _REASONS.get(rejected_because or "", "user")
