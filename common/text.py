@@ -62,6 +62,6 @@ def is_storable(text: str, allowed: str = "") -> bool:
     return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in allowed for c in text)
 
 
-def is_single_line_text(text: str, *, longest: int) -> bool:
-    """Whether the text is one visible line of at most `longest` characters that PostgreSQL can store."""
-    return len(text) <= longest and is_storable(text) and is_visible(text)
+def is_single_line_text(text: str, *, max_length: int) -> bool:
+    """Whether the text is one visible line of at most `max_length` characters that PostgreSQL can store."""
+    return len(text) <= max_length and is_storable(text) and is_visible(text)

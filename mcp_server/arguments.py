@@ -110,7 +110,7 @@ def _clean_text(value: Any) -> Any:
 
 
 def _check_title(text: str) -> str:
-    if not is_single_line_text(text, longest=200):
+    if not is_single_line_text(text, max_length=200):
         raise ValueError("not one visible line")
     return text
 

@@ -34,8 +34,8 @@ def create_token_middleware(settings: McpSettings) -> list[Middleware]:
     """With AUTH_MODE=none no token is needed, and only the backend's tokens are valid."""
     guards = _GUARDED.__contains__
     if settings.auth_mode == "jwt":
-        metadata_of = settings.mcp_url if settings.authorization_server else None
-        return [Middleware(RequireToken, guards=guards, metadata_of=metadata_of)]
+        resource_url = settings.mcp_url if settings.authorization_server else None
+        return [Middleware(RequireToken, guards=guards, resource_url=resource_url)]
     if settings.mcp_token_secret is None:
         return []
     secret = SharedSecret(settings.mcp_token_secret.get_secret_value())

@@ -75,15 +75,15 @@ async def _create_caller(owner: str = OWNER, context: Context = _CONTEXT) -> Cal
     client = request and request.session.client_params
     token = get_access_token()
     trusted_meta = meta if token and is_from_backend(token.claims) else {}
-    actor = read_meta_text(trusted_meta, "todo/actor", longest=60)
+    actor = read_meta_text(trusted_meta, "todo/actor", max_length=60)
     return Caller(
         user_id=owner,
         actor=actor or (_get_client_name(client.client_info.name) if client else "") or "mcp",
-        idempotency_key=read_meta_text(meta, "todo/idempotency_key", longest=200),
-        batch=read_meta_text(trusted_meta, "todo/batch", longest=200),
-        undo_batch=read_meta_text(trusted_meta, "todo/undo_batch", longest=200),
+        idempotency_key=read_meta_text(meta, "todo/idempotency_key", max_length=200),
+        batch=read_meta_text(trusted_meta, "todo/batch", max_length=200),
+        undo_batch=read_meta_text(trusted_meta, "todo/undo_batch", max_length=200),
         quota=context.lifespan_context["quota"],
-        zone=find_zone(read_meta_text(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
+        zone=find_zone(read_meta_text(meta, "todo/time_zone", max_length=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],
         clock=context.lifespan_context["clock"],
     )

@@ -93,7 +93,7 @@ class NextIsChanged(Conflict):
 
 
 class LabelInvalid(CallError):
-    """A label must have 1 to {longest} characters, not counting a # or @ before it."""
+    """A label must have 1 to {max_length} characters, not counting a # or @ before it."""
 
 
 class TooManyLabels(CallError):

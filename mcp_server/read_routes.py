@@ -69,11 +69,11 @@ class ReadRoutes:
         return handle
 
     async def _changes(self, user_id: str, request: Request) -> JSONResponse:
-        after = _read_number(request, "after", most=MAX_ID, sentence=_AFTER)
+        after = _read_number(request, "after", maximum=MAX_ID, sentence=_AFTER)
         return JSONResponse((await reads.read_changes(self.database, user_id, after))._asdict())
 
     async def _done(self, user_id: str, request: Request) -> JSONResponse:
-        days = _read_number(request, "days", least=1, most=reads.MAX_DAYS, sentence=_DAYS)
+        days = _read_number(request, "days", minimum=1, maximum=reads.MAX_DAYS, sentence=_DAYS)
         zone_name = request.query_params.get("time_zone")
         zone = find_zone(zone_name) if zone_name else None
         if zone_name and zone is None:
@@ -87,18 +87,20 @@ class ReadRoutes:
         ids = request.query_params.get("ids", "").split(",")
         if len(ids) > reads.MAX_IDS:
             raise InvalidQuery(_IDS)
-        numbers = {_parse_number(part, most=MAX_ID, sentence=_IDS) for part in ids}
-        found = await reads.read_by_ids(self.database, Caller(user_id, clock=self.clock), numbers)
-        return JSONResponse({"tasks": found.tasks, "last_changes": [asdict(change) for change in found.last_changes]})
+        numbers = {_parse_number(part, maximum=MAX_ID, sentence=_IDS) for part in ids}
+        by_ids = await reads.read_by_ids(self.database, Caller(user_id, clock=self.clock), numbers)
+        return JSONResponse({"tasks": by_ids.tasks, "last_changes": [asdict(change) for change in by_ids.last_changes]})
 
 
-def _read_number(request: Request, name: str, *, least: int = 0, most: int, sentence: str) -> int | None:
+def _read_number(request: Request, name: str, *, minimum: int = 0, maximum: int, sentence: str) -> int | None:
     value = request.query_params.get(name)
-    return None if value is None else _parse_number(value, least=least, most=most, sentence=sentence)
+    return None if value is None else _parse_number(value, minimum=minimum, maximum=maximum, sentence=sentence)
 
 
-def _parse_number(value: str, *, least: int = 0, most: int, sentence: str) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) <= len(str(most)) and least <= int(value) <= most):
+def _parse_number(value: str, *, minimum: int = 0, maximum: int, sentence: str) -> int:
+    if not (
+        value.isascii() and value.isdigit() and len(value) <= len(str(maximum)) and minimum <= int(value) <= maximum
+    ):
         raise InvalidQuery(sentence)
     return int(value)
 

@@ -121,10 +121,10 @@ async def _caller(context: Context = _CONTEXT) -> Caller:
         call.owner = user
     request = context.request_context
     meta = (request and request.meta) or {}
-    folder = read_meta_text(meta, "todo/folder", longest=100)
+    folder = read_meta_text(meta, "todo/folder", max_length=100)
     if folder is None:
         raise NoFolder
-    key = read_meta_text(meta, "todo/idempotency_key", longest=200)
+    key = read_meta_text(meta, "todo/idempotency_key", max_length=200)
     return Caller(user, folder, key, context.lifespan_context["workspace"])
 
 

@@ -61,7 +61,7 @@ class Titles:
 def title_of(answer: str) -> str | None:
     """Returns the title in a model's answer: one short line, without quotes and the like; None if it is no title."""
     line = remove_invisible(answer).strip()
-    if line.startswith("<") or not is_single_line_text(line.replace("\t", " "), longest=2 * _LONGEST):
+    if line.startswith("<") or not is_single_line_text(line.replace("\t", " "), max_length=2 * _LONGEST):
         return None
     words = " ".join(_LABEL.sub("", line).strip(_AROUND).split())
-    return words if is_single_line_text(words, longest=_LONGEST) else None
+    return words if is_single_line_text(words, max_length=_LONGEST) else None

@@ -170,18 +170,18 @@ class ToolCalls(Middleware):
 
     @contextmanager
     def _register(self, call: RunningCall, name: str) -> Iterator[None]:
-        of_request = calls_of_request.get()
+        request_calls = calls_of_request.get()
         same_name = self._running.setdefault(name, [])
         same_name.append(call)
-        if of_request is not None:
-            of_request.add(call)
+        if request_calls is not None:
+            request_calls.add(call)
         token = current.set(call)
         try:
             yield
         finally:
             current.reset(token)
-            if of_request is not None:
-                of_request.discard(call)
+            if request_calls is not None:
+                request_calls.discard(call)
             same_name.remove(call)
             if not same_name:
                 del self._running[name]
@@ -228,11 +228,11 @@ def get_user_id() -> str | None:
     return token.subject if token else None
 
 
-def read_meta_text(meta: Mapping[str, Any], name: str, *, longest: int) -> str | None:
+def read_meta_text(meta: Mapping[str, Any], name: str, *, max_length: int) -> str | None:
     """Returns a one-line text of a call's metadata, or None if it is missing; raises `MetaInvalid`."""
     value = meta.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or not 1 <= len(value) <= longest or not is_storable(value):
-        raise MetaInvalid(name=name, longest=longest)
+    if not isinstance(value, str) or not 1 <= len(value) <= max_length or not is_storable(value):
+        raise MetaInvalid(name=name, max_length=max_length)
     return value

@@ -19,7 +19,7 @@ class CallError(Exception):
 
 
 class MetaInvalid(CallError):
-    """{name} in _meta must be text of 1 to {longest} characters without control characters, or left out."""
+    """{name} in _meta must be text of 1 to {max_length} characters without control characters, or left out."""
 
 
 class CallCancelled(CallError):
@@ -67,6 +67,6 @@ def log_internal_error(
     return Unavailable(sentence=f"The {service} had an internal error (reference {reference}). Try again later.")
 
 
-def to_printable(text: str, longest: int = 60) -> str:
+def to_printable(text: str, max_length: int = 60) -> str:
     """Makes untrusted text fit for one line: shortens it and replaces control characters by `?`."""
-    return "".join(c if c.isprintable() else "?" for c in text[:longest])
+    return "".join(c if c.isprintable() else "?" for c in text[:max_length])

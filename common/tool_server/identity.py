@@ -28,7 +28,7 @@ class BearerTokenVerifier(TokenVerifier):
         try:
             claims = await self._tokens.verify(token)
         except jwt.PyJWTError as error:
-            log.info("rejected a token: %s", to_printable(str(error) or type(error).__name__, longest=120))
+            log.info("rejected a token: %s", to_printable(str(error) or type(error).__name__, max_length=120))
             return None
         return AccessToken(
             token=token,
@@ -51,14 +51,14 @@ class RequireToken:
         app: ASGIApp,
         *,
         guards: Callable[[str], bool],
-        metadata_of: str | None = None,
+        resource_url: str | None = None,
         optional: bool = False,
     ) -> None:
         self._app = app
         self._guards = guards
         self._optional = optional
         self._metadata = (
-            f'resource_metadata="{build_resource_metadata_url(AnyHttpUrl(metadata_of))}"' if metadata_of else ""
+            f'resource_metadata="{build_resource_metadata_url(AnyHttpUrl(resource_url))}"' if resource_url else ""
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

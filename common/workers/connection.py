@@ -51,13 +51,13 @@ class LimitedConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
         self.loop.call_later(_CHECK_SECONDS, self._check_times)
-        most = self._limits.limit_connections
-        if len(self.connections) <= most:
+        limit = self._limits.limit_connections
+        if len(self.connections) <= limit:
             return
-        others: Any = self.connections - {self}
-        waiting = [each for each in others if each._is_waiting]
+        other_connections: Any = self.connections - {self}
+        waiting = [each for each in other_connections if each._is_waiting]
         if not waiting:
-            sentence = f"The service has {most:,} connections open, which is its limit. Try again in a moment."
+            sentence = f"The service has {limit:,} connections open, which is its limit. Try again in a moment."
             self._reject(_Rejected(503, sentence))
             return
         oldest = min(waiting, key=lambda each: (each._rejected_at is None, each._waiting_since))
@@ -103,14 +103,14 @@ class LimitedConnection(HttpToolsProtocol):
             self.parser.feed_data(piece)
             self._bytes += len(piece)
             # Lines without end reach no callback, and chunks of one byte cost far more than a byte.
-            most = self._limits.limit_header_bytes + _PIECE_BYTES  # a piece may have begun with another request
-            if self._part and self._bytes - self._body_bytes > most:
+            limit = self._limits.limit_header_bytes + _PIECE_BYTES  # a piece may have begun with another request
+            if self._part and self._bytes - self._body_bytes > limit:
                 raise self._too_large(self._part)
         except httptools.HttpParserUpgrade:
             self._ignores_input = True  # the request is answered without an upgrade; what follows is not HTTP
         except (httptools.HttpParserError, _Rejected) as error:
             invalid = _Rejected(400, "This is not a valid HTTP request.")
-            self._reject(next((one for one in (error, error.__context__) if isinstance(one, _Rejected)), invalid))
+            self._reject(next((each for each in (error, error.__context__) if isinstance(each, _Rejected)), invalid))
         if self._unparsed and not self._ignores_input:
             self._enqueue()
         elif not self.flow.read_paused:
@@ -134,8 +134,8 @@ class LimitedConnection(HttpToolsProtocol):
         if self._part == "body":  # a trailer, which ASGI does not pass on
             return
         super().on_header(name, value)
-        if len(self.headers) > (most := self._limits.limit_headers):
-            raise _Rejected(431, f"The request has more than {most:,} headers. Send fewer.")
+        if len(self.headers) > (limit := self._limits.limit_headers):
+            raise _Rejected(431, f"The request has more than {limit:,} headers. Send fewer.")
 
     def on_headers_complete(self) -> None:
         headers = self.headers
@@ -170,8 +170,8 @@ class LimitedConnection(HttpToolsProtocol):
     def _too_large(self, part: Literal["head", "body"]) -> _Rejected:
         if part == "body":
             return _Rejected(413, f"The request is larger than {self._max_body_bytes:,} bytes. Send less at once.")
-        most = self._limits.limit_header_bytes
-        return _Rejected(431, f"The request's headers and address are larger than {most:,} bytes. Send less.")
+        limit = self._limits.limit_header_bytes
+        return _Rejected(431, f"The request's headers and address are larger than {limit:,} bytes. Send less.")
 
     # Time-outs and rejections
 

@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> None:
         sys.exit("Stopped before the end. Import the file again to add the rest.")
     text = "\n".join(_render_report(report, options.user))
     sys.stdout.buffer.write(f"{text}\n".encode(sys.stdout.encoding, "replace"))
-    sys.exit(EXIT_INCOMPLETE if report.unread or report.left else 0)
+    sys.exit(EXIT_INCOMPLETE if report.unread or report.over_limit else 0)
 
 
 def _import(options: argparse.Namespace) -> Report:
@@ -75,28 +75,29 @@ class _Progress:
 
 def _render_report(report: Report, user: str) -> Iterator[str]:
     unread = len(report.unread) + report.unlisted
-    if report.added + report.existing + report.left + unread == 0:
+    if report.added + report.existing + report.over_limit + unread == 0:
         yield "There is nothing to import in this file."
         return
     existing = (
         f", {report.existing:,} {'was' if report.existing == 1 else 'were'} there already" if report.existing else ""
     )
     yield f"Added {report.added:,} {_pluralize(report.added, 'task')}{existing}."
-    if report.left:
+    if report.over_limit:
+        tasks = "task was" if report.over_limit == 1 else "tasks were"
         yield (
-            f"{report.left:,} {'task was' if report.left == 1 else 'tasks were'} not added, because {user} has as many "
-            "as LIMIT_TASKS allows. Delete some tasks or raise the limit, then import the file again."
+            f"{report.over_limit:,} {tasks} not added, because {user} has as many as LIMIT_TASKS allows. Delete some "
+            "tasks or raise the limit, then import the file again."
         )
     if unread:
-        kind = report.unread[0].place.split()[0].removesuffix("s")
+        kind = report.unread[0].location.split()[0].removesuffix("s")
         yield f"{unread:,} {_pluralize(unread, kind)} could not be read. Correct this, then import the file again:"
-        yield from (f"{problem.place}: {problem.why}" for problem in sorted(report.unread, key=_get_line_number))
+        yield from (f"{problem.location}: {problem.why}" for problem in sorted(report.unread, key=_get_line_number))
     if report.unlisted:
         yield f"… and {report.unlisted:,} more"
 
 
 def _get_line_number(unread: UnreadLine) -> int:
-    return int(unread.place.split()[1])
+    return int(unread.location.split()[1])
 
 
 def _pluralize(number: int, noun: str) -> str:

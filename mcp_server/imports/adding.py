@@ -40,7 +40,7 @@ class Report:
     added: int = 0
     existing: int = 0
     """Those that had been added before."""
-    left: int = 0
+    over_limit: int = 0
     """Those beyond the limit of the user."""
     unread: list[UnreadLine] = field(default_factory=list[UnreadLine])
     unlisted: int = 0
@@ -61,42 +61,42 @@ class _New:
 
 
 async def import_tasks(
-    database: Database, caller: Caller, read: Callable[[Now], FileTasks], *, progress: Callable[[Report], None]
+    database: Database, caller: Caller, read_file: Callable[[Now], FileTasks], *, progress: Callable[[Report], None]
 ) -> Report:
-    """Adds the tasks that `read` returns. An import that was interrupted can be repeated."""
+    """Adds the tasks that `read_file` returns. An import that was interrupted can be repeated."""
     async with database.transaction(caller.user_id) as tx:
         now = await zones.get_now(tx, caller)
     report = Report()
-    tasks = _check_tasks(read(now), now, report)
+    tasks = _check_tasks(read_file(now), now, report)
     while portion := [*islice(tasks, _BATCH_SIZE)]:
         async with database.transaction(caller.user_id) as tx:
             existing, added = await _add(tx, caller, portion)
         report.existing += existing
         report.added += added
-        report.left += len(portion) - existing - added
+        report.over_limit += len(portion) - existing - added
         progress(report)
     return report
 
 
-def _check_tasks(read: FileTasks, now: Now, report: Report) -> Iterator[_New]:
-    seen = Counter[bytes]()
-    for file_task in read:
+def _check_tasks(read_file: FileTasks, now: Now, report: Report) -> Iterator[_New]:
+    counts = Counter[bytes]()
+    for file_task in read_file:
         if isinstance(file_task, UnreadLine):
             report.add_unread(file_task)
             continue
         try:
             task = _create_task(file_task, now)
         except CallError as error:
-            report.add_unread(UnreadLine(file_task.place, str(error)))
+            report.add_unread(UnreadLine(file_task.location, str(error)))
             continue
-        yield _New(_create_key(file_task, seen), task, file_task)
+        yield _New(_create_key(file_task, counts), task, file_task)
 
 
-def _create_key(file_task: FileTask, seen: Counter[bytes]) -> str:
+def _create_key(file_task: FileTask, counts: Counter[bytes]) -> str:
     """Returns the idempotency key of a task, which is the same in the next version of the file."""
     digest = sha256(json.dumps(file_task.identity).encode()).digest()
-    seen[digest] += 1
-    number = 1 if file_task.original else seen[digest]
+    counts[digest] += 1
+    number = 1 if file_task.original else counts[digest]
     return f"import {sha256(digest + str(number).encode()).hexdigest()}"
 
 
@@ -133,9 +133,9 @@ def _identify(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
     return id, created_at, None if created_at.microsecond else title
 
 
-async def _count_allowed(tx: Transaction, caller: Caller, wanted: int) -> int:
+async def _count_allowed(tx: Transaction, caller: Caller, count: int) -> int:
     free = await quota.count_free(tx, caller.quota, user_id=caller.user_id)
-    return wanted if free is None else min(wanted, free)
+    return count if free is None else min(count, free)
 
 
 def _set_id(task: Task, id: int) -> Task:

@@ -9,7 +9,7 @@ from datetime import datetime
 class FileTask:
     """A task of a file, with the fields of `add_task`."""
 
-    place: str
+    location: str
     """Such as "line 14"."""
     identity: tuple[object, ...]
     """Identifies the task when the file is read again; equal tasks are numbered."""
@@ -31,7 +31,7 @@ class FileTask:
 class UnreadLine:
     """A line that cannot be read; `why` says what to write instead."""
 
-    place: str
+    location: str
     why: str
 
 

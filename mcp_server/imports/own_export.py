@@ -56,18 +56,18 @@ def parse(text: str) -> FileTasks:
     return _read_tasks(tasks, user if isinstance(user, str) else "")
 
 
-def read_tasks_part(file: BinaryIO, *, most: int) -> bytes:
-    """Reads a file, but an export only up to the end of its tasks, before the long history; about `most` bytes.
+def read_tasks_part(file: BinaryIO, *, max_bytes: int) -> bytes:
+    """Reads a file, but an export only up to the end of its tasks, before the long history; about `max_bytes` bytes.
 
     In an export each task is one line.
     """
-    first = file.readline(most + 1)
+    first = file.readline(max_bytes + 1)
     end = next((end for begin, end in _ENDS.items() if first.startswith(begin)), None)
     if end is None:
-        return first + file.read(most + 1 - len(first))
+        return first + file.read(max_bytes + 1 - len(first))
     content = BytesIO()
     content.write(first)
-    while (line := file.readline(most + 1)) and content.tell() <= most:
+    while (line := file.readline(max_bytes + 1)) and content.tell() <= max_bytes:
         if line.startswith(b'"changes": '):
             content.write(end)
             break
@@ -98,22 +98,22 @@ def _parse_document(text: str) -> dict[str, Any]:
 
 def _read_tasks(tasks: list[Any], user: str) -> FileTasks:
     for number, task in enumerate(tasks, start=1):
-        place = f"task {number}"
+        location = f"task {number}"
         try:
-            yield _read_task(place, _Task.model_validate(task), user)
+            yield _read_task(location, _Task.model_validate(task), user)
         except ValidationError as error:
             names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "task" for problem in error.errors())
-            yield UnreadLine(place, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
+            yield UnreadLine(location, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
         except (UnreadPart, CallError) as error:
-            yield UnreadLine(place, str(error))
+            yield UnreadLine(location, str(error))
 
 
-def _read_task(place: str, task: _Task, user: str) -> FileTask:
+def _read_task(location: str, task: _Task, user: str) -> FileTask:
     if task.due_time and not task.due_on:
         raise UnreadPart("due_time needs due_on as well.")
     clock = f" {task.due_time:%H:%M}" if task.due_time else ""
     return FileTask(
-        place,
+        location,
         ("export", user, task.id, task.created_at.isoformat()),
         task.title,
         task.description,

@@ -23,7 +23,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 def read_bytes(file: BinaryIO) -> bytes:
     """Returns more than `MAX_BYTES` for a file that is too large."""
-    return own_export.read_tasks_part(file, most=MAX_BYTES)
+    return own_export.read_tasks_part(file, max_bytes=MAX_BYTES)
 
 
 def decode(data: bytes) -> str:

@@ -25,17 +25,19 @@ _KEYS = ("due", "rec", "pri")
 def parse(text: str, now: Now) -> FileTasks:
     """Days without a time become noon in the user's zone."""
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
-        place = f"line {number}"
+        location = f"line {number}"
         if len(line) > _MAX_LENGTH:
-            yield UnreadLine(place, f"The line is longer than {_MAX_LENGTH:,} characters. Split it into several tasks.")
+            yield UnreadLine(
+                location, f"The line is longer than {_MAX_LENGTH:,} characters. Split it into several tasks."
+            )
         elif line.strip():
             try:
-                yield _parse_task(place, " ".join(line.split()), now)
+                yield _parse_task(location, " ".join(line.split()), now)
             except UnreadPart as problem:
-                yield UnreadLine(place, str(problem))
+                yield UnreadLine(location, str(problem))
 
 
-def _parse_task(place: str, line: str, now: Now) -> FileTask:
+def _parse_task(location: str, line: str, now: Now) -> FileTask:
     parts = _LINE.fullmatch(line)
     assert parts is not None, "the pattern matches every line"
     words = parts["text"].split()
@@ -45,7 +47,7 @@ def _parse_task(place: str, line: str, now: Now) -> FileTask:
     done = parts["done"] is not None
     created, completed = (parts["second"], parts["first"]) if done else (parts["first"], None)
     return FileTask(
-        place,
+        location,
         ("todo.txt", created and created.strip(), *(word for word in words if not word.startswith("pri:"))),
         title,
         due=values.get("due"),

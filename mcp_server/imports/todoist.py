@@ -40,7 +40,7 @@ _OTHER_NAMES = {"DUE_DATE": "DATE", "DUE_DATE_LANG": "DATE_LANG"}
 
 @dataclass(frozen=True)
 class _Row:
-    place: str
+    location: str
     cells: dict[str, str]
 
     def __getitem__(self, name: str) -> str:
@@ -76,15 +76,17 @@ def _read_tasks(rows: Iterator[_Row | UnreadLine], now: Now) -> FileTasks:
                 if kind == "section":
                     section = _read_section(row)
                     if section is None:
-                        yield UnreadLine(row.place, "The section's name cannot be a label, so its tasks do not get it.")
+                        yield UnreadLine(
+                            row.location, "The section's name cannot be a label, so its tasks do not get it."
+                        )
             case "note" if above is None:
-                yield UnreadLine(row.place, "The note has no task above it. Move it below one.")
+                yield UnreadLine(row.location, "The note has no task above it. Move it below one.")
             case "note":
                 notes.append(row["CONTENT"])
             case "meta":
                 pass
             case other:
-                yield UnreadLine(row.place, f'TYPE is "{to_printable(other)}". Write task, section or note.')
+                yield UnreadLine(row.location, f'TYPE is "{to_printable(other)}". Write task, section or note.')
     yield from _add_notes(above, notes)
 
 
@@ -131,7 +133,7 @@ def _try_task(row: _Row, section: str | None, now: Now) -> FileTask | UnreadLine
     try:
         return _read_task(row, section, now)
     except UnreadPart as problem:
-        return UnreadLine(row.place, str(problem))
+        return UnreadLine(row.location, str(problem))
 
 
 def _read_task(row: _Row, section: str | None, now: Now) -> FileTask:
@@ -141,7 +143,7 @@ def _read_task(row: _Row, section: str | None, now: Now) -> FileTask:
     deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
     due, repeat = _read_when(row, now)
     return FileTask(
-        row.place,
+        row.location,
         ("todoist", *(row[name] for name in ("CONTENT", "DESCRIPTION", "DATE", "DEADLINE"))),
         title,
         "\n".join(part for part in (row["DESCRIPTION"], deadline) if part),

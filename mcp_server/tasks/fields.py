@@ -111,5 +111,5 @@ def normalize_label(text: str) -> str:
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
     label = " ".join(" ".join(folded.split()).lstrip("#@ ").split())
     if not 1 <= len(label) <= _MAX_LABEL_LENGTH:
-        raise LabelInvalid(longest=_MAX_LABEL_LENGTH)
+        raise LabelInvalid(max_length=_MAX_LABEL_LENGTH)
     return label

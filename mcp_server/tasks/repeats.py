@@ -143,9 +143,9 @@ def _find_conflict(parts: dict[str, str]) -> str | None:
     for name in by:
         if freq not in _ALLOWED_WITH[name]:
             return f"has {name}, which FREQ={freq} does not allow"
-    for one, other in (("BYDAY", "BYMONTHDAY"), ("COUNT", "UNTIL"), *((name, "FROM") for name in by)):
-        if one in parts and other in parts:
-            return f"has {one} and {other}, but only one of them is allowed"
+    for first, second in (("BYDAY", "BYMONTHDAY"), ("COUNT", "UNTIL"), *((name, "FROM") for name in by)):
+        if first in parts and second in parts:
+            return f"has {first} and {second}, but only one of them is allowed"
     if freq != "MONTHLY" and re.search(r"\d", parts.get("BYDAY", "")):
         return "has a number before a weekday, which only FREQ=MONTHLY allows"
     if freq == "DAILY" and "BYDAY" in parts and parts.get("INTERVAL", "1") != "1":

@@ -98,36 +98,36 @@ SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::
 
 
 async def insert_tasks(
-    tx: Transaction, caller: Caller, call: int, titles: Sequence[str], like: Task
+    tx: Transaction, caller: Caller, call: int, titles: Sequence[str], template: Task
 ) -> list[LoggedChange]:
-    """Adds tasks with these titles and the other fields of `like`, which is not stored."""
-    rows = await tx.execute(_ADD, **_get_values(caller, titles, like), call=call)
+    """Adds tasks with these titles and the other fields of `template`, which is not stored."""
+    rows = await tx.execute(_ADD, **_get_values(caller, titles, template), call=call)
     return [parse_change(row) for row in await rows.fetchall()]
 
 
 async def insert_tasks_with_call(
-    tx: Transaction, caller: Caller, values: Mapping[str, Any], titles: Sequence[str], like: Task
+    tx: Transaction, caller: Caller, values: Mapping[str, Any], titles: Sequence[str], template: Task
 ) -> list[LoggedChange]:
     """Stores a call and adds its tasks in one statement; `values` are those of the call and `IS_FAR_FROM_LIMITS`.
 
     Returns nothing if the key was used or a limit may be near.
     """
-    rows = await tx.execute(_ADD_WITH_CALL, **{**_get_values(caller, titles, like), **values})
+    rows = await tx.execute(_ADD_WITH_CALL, **{**_get_values(caller, titles, template), **values})
     return [parse_change(row) for row in await rows.fetchall()]
 
 
-def _get_values(caller: Caller, titles: Sequence[str], like: Task) -> dict[str, Any]:
+def _get_values(caller: Caller, titles: Sequence[str], template: Task) -> dict[str, Any]:
     return {
         "user": caller.user_id,
         "titles": [*titles],
         "many": len(titles),
-        "description": like.description,
-        "due_on": like.due_on,
-        "due_time": like.due_time,
-        "priority": like.priority,
-        "labels": [*like.labels],
-        "repeat": like.repeat,
-        "moment": like.created_at,
+        "description": template.description,
+        "due_on": template.due_on,
+        "due_time": template.due_time,
+        "priority": template.priority,
+        "labels": [*template.labels],
+        "repeat": template.repeat,
+        "moment": template.created_at,
         "logged_at": caller.clock(),
     }
 
@@ -145,10 +145,10 @@ async def lock_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dic
     return {row["id"]: Task.model_validate(row) for row in await rows.fetchall()}
 
 
-async def reserve_ids(tx: Transaction, caller: Caller, many: int) -> range:
-    row = await (await tx.execute(_RESERVE_IDS, user=caller.user_id, many=many)).fetchone()
+async def reserve_ids(tx: Transaction, caller: Caller, count: int) -> range:
+    row = await (await tx.execute(_RESERVE_IDS, user=caller.user_id, many=count)).fetchone()
     last = row["last_task_id"] if row else 0
-    return range(last - many + 1, last + 1)
+    return range(last - count + 1, last + 1)
 
 
 async def write_changes(tx: Transaction, caller: Caller, call: int, changes: Sequence[LoggedChange]) -> None:

@@ -76,8 +76,8 @@ async def _remove_next_task(tx: Transaction, caller: Caller, completion: dict[st
     series = parse_change(completion).task.series
     rows = await tx.execute(_ADDED_BY_CALL, user=caller.user_id, call=completion["call_id"])
     added = {row["task_id"]: row["id"] for row in await rows.fetchall()}
-    found = await statements.lock_tasks(tx, caller, [*added]) if series is not None and added else {}
-    following = [task for task in found.values() if task.series == series]
+    locked = await statements.lock_tasks(tx, caller, [*added]) if series is not None and added else {}
+    following = [task for task in locked.values() if task.series == series]
     for task in following:
         last = await _find_last_change(tx, caller, task.id)
         if last is None or last["id"] != added[task.id]:
@@ -127,11 +127,11 @@ def _undo_tasks(since: Iterable[Row], batch: str, now: Mapping[int, Task], calle
     log: list[LoggedChange] = []
     changed_since: list[Task] = []
     for id, rows in groupby(since, key=lambda row: row["task_id"]):
-        of_task = list(rows)
-        first = next((nth for nth, row in enumerate(of_task) if row["batch"] == batch), len(of_task))
-        if any(row["batch"] != batch for row in of_task[first:]):
-            changed_since.append(now.get(id) or parse_change(of_task[-1]).task)
-        log += _undo_each(now.get(id), of_task[first:], caller)
+        task_rows = list(rows)
+        first = next((nth for nth, row in enumerate(task_rows) if row["batch"] == batch), len(task_rows))
+        if any(row["batch"] != batch for row in task_rows[first:]):
+            changed_since.append(now.get(id) or parse_change(task_rows[-1]).task)
+        log += _undo_each(now.get(id), task_rows[first:], caller)
     if changed_since:
         raise ChangedSince(tasks=_join_names(changed_since))
     if not log:

@@ -39,9 +39,9 @@ OLD_FUNCTIONS = (
 _Key = tuple[str, str]  # user and conversation
 _Batch = list[tuple[_Key, list[Any]]]
 _BATCH_ROWS = 2_000  # messages, at least, because conversations are not divided
-_SHOWN = "FROM v01.messages WHERE superseded_by IS NULL AND kind <> 'widget'"
+_ACTIVE_PATH = "FROM v01.messages WHERE superseded_by IS NULL AND kind <> 'widget'"
 _MESSAGES = f"""
-SELECT user_id, conversation_id, seq, run_id, id, kind, item, feedback, usage, created_at {_SHOWN}
+SELECT user_id, conversation_id, seq, run_id, id, kind, item, feedback, usage, created_at {_ACTIVE_PATH}
 ORDER BY user_id, conversation_id, seq"""
 _SELECT_ROWS = """
 SELECT * FROM {} WHERE (user_id, conversation_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
@@ -94,12 +94,12 @@ def move_old_tables(connection: psycopg.Connection[Any]) -> bool:
 def convert(connection: psycopg.Connection[Any]) -> None:
     """Fills the tables of this version from those in `v01`, and writes one line about it."""
     connection.execute(_COPY)
-    numbers, counted = Numbers(), Counter[str]()
-    progress = _Progress(_count(connection, _SHOWN))
+    numbers, counts = Numbers(), Counter[str]()
+    progress = _Progress(_count(connection, _ACTIVE_PATH))
     for number, batch in enumerate(_iter_batches(connection)):
         for table, rows in _convert_batch(connection, batch, numbers).items():
             _insert(connection, table, rows)
-            counted[table] += len(rows)
+            counts[table] += len(rows)
         if number == 0:  # or foreign keys would be checked with a plan for empty tables
             connection.execute("ANALYZE conversations, runs")
         progress.add(sum(len(messages) for _, messages in batch))
@@ -107,14 +107,14 @@ def convert(connection: psycopg.Connection[Any]) -> None:
     connection.execute(_COPY_USAGE)
     if conversations := _count(connection, "FROM conversations"):
         progress.write(
-            f"Converted {conversations:,} conversations, {progress.count:,} messages: {counted['runs']:,} runs with "
-            f"{counted['entries']:,} entries and {counted['tool_calls']:,} tool calls. The old tables are kept in the "
+            f"Converted {conversations:,} conversations, {progress.count:,} messages: {counts['runs']:,} runs with "
+            f"{counts['entries']:,} entries and {counts['tool_calls']:,} tool calls. The old tables are kept in the "
             "schema v01."
         )
 
 
-def _count(connection: psycopg.Connection[Any], of: str) -> int:
-    [count] = connection.execute(f"SELECT count(*) {of}".encode()).fetchone() or (0,)
+def _count(connection: psycopg.Connection[Any], source: str) -> int:
+    [count] = connection.execute(f"SELECT count(*) {source}".encode()).fetchone() or (0,)
     return count
 
 
@@ -126,7 +126,7 @@ def _iter_batches(connection: psycopg.Connection[Any]) -> Iterator[_Batch]:
         cursor.execute(_MESSAGES)
         for key, messages in groupby(cursor, _get_key):
             batch.append((key, list(messages)))
-            if sum(len(one) for _, one in batch) >= _BATCH_ROWS:
+            if sum(len(each) for _, each in batch) >= _BATCH_ROWS:
                 yield batch
                 batch = []
     if batch:

@@ -65,8 +65,8 @@ class LineOfRuns:
     ) -> None:
         self._key: Json = {"user_id": key[0], "conversation_id": key[1]}
         self._old_runs, self._numbers, self._rows = old_runs, numbers, rows
-        self._approvals = {(one.step_id, one.call["call_id"]): one for one in approvals if one.of_call is None}
-        self._begun = {one.of_call for one in approvals}  # calls whose agents have asked for approval
+        self._approvals = {(each.step_id, each.call["call_id"]): each for each in approvals if each.of_call is None}
+        self._begun = {each.of_call for each in approvals}  # calls whose agents have asked for approval
         self._run: _Run | None = None
         self._run_ids: list[str] = []
         self._time: Any = None  # the note with day and time before a message
@@ -95,9 +95,9 @@ class LineOfRuns:
             self._converted.append((row.seq, self._numbers.last))
         self._end_run(is_last_of_old=True)
         if self._run_ids:
-            for one in inputs:
-                if one.taken_at is None and one.dropped_at is None:
-                    self._add_unsent(one)
+            for each in inputs:
+                if each.taken_at is None and each.dropped_at is None:
+                    self._add_unsent(each)
         elif self._early:  # changes by hand in a conversation without messages
             some_run = next(iter(self._old_runs), f"run_{self._key['conversation_id']}")
             self._rows["entries"] += [{**entry, "run_id": some_run, "kind": "change"} for entry in self._early]
@@ -183,11 +183,11 @@ class LineOfRuns:
             self._run.codes.append(code)
             self._add_entry(row, "notice", details={"code": code})
 
-    def _add_unsent(self, one: Any) -> None:
-        text, more = render_message(one.said["body"])
-        run_id = one.run_id if one.run_id in self._run_ids else self._run_ids[-1]
+    def _add_unsent(self, each: Any) -> None:
+        text, more = render_message(each.said["body"])
+        run_id = each.run_id if each.run_id in self._run_ids else self._run_ids[-1]
         entry = self._create_entry(
-            one.id, "user_message", one.created_at.isoformat(), text, details={**more, "mode": one.mode}
+            each.id, "user_message", each.created_at.isoformat(), text, details={**more, "mode": each.mode}
         )
         self._rows["entries"].append({**entry, "run_id": run_id, "seq": None})
 
@@ -206,11 +206,11 @@ class LineOfRuns:
         run.model_turns += 1
         run.is_answered = False
         self._add_model_turn(run, row, run.model_turns)
-        known = {call["id"] for table, call in run.rows if table == "tool_calls"}
+        existing = {call["id"] for table, call in run.rows if table == "tool_calls"}
         for call in calls:
             approval = self._approvals.get((row.id, call["call_id"]))
             # Some providers count the calls of each response from zero.
-            call_id = call["call_id"] if call["call_id"] not in known else f"{call['call_id']}_{row.id}"
+            call_id = call["call_id"] if call["call_id"] not in existing else f"{call['call_id']}_{row.id}"
             converted = {
                 **self._key,
                 "id": call_id,

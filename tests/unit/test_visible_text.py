@@ -57,5 +57,5 @@ def test_blank_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "a\x1b", "\ud800", "x" * 201, "\u3164"], ids=ascii)
 def test_single_line(text: str) -> None:
-    assert not is_single_line_text(text, longest=200)
-    assert is_single_line_text("milk", longest=200)
+    assert not is_single_line_text(text, max_length=200)
+    assert is_single_line_text("milk", max_length=200)

@@ -37,7 +37,7 @@ def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result
     with opening.directory(folder.descriptor, above) as directory:
         entries = [*islice(_entries(directory, above, depth), MOST_NAMES + 1)]
     entries, more = entries[:MOST_NAMES], len(entries) > MOST_NAMES
-    lines = [to_printable(entry.name, longest=1_100) for entry in entries] or ["It is empty."]
+    lines = [to_printable(entry.name, max_length=1_100) for entry in entries] or ["It is empty."]
     if more:
         lines.append(f"(Only the first {MOST_NAMES} are shown. List a single directory to see more.)")
     return Result("\n".join(lines), {"entries": [_as_json(entry) for entry in entries], "more": more})

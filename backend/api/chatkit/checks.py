@@ -46,16 +46,16 @@ def _normalize_title(params: ck.ThreadUpdateParams) -> None:
 
     Raises `InvalidRequest` unless it is one line of 1 to 200 characters.
     """
-    if not is_single_line_text(title := params.title.strip(), longest=requests.LONGEST_TITLE):
+    if not is_single_line_text(title := params.title.strip(), max_length=requests.LONGEST_TITLE):
         raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
     params.title = remove_invisible(title).strip()
 
 
-def check_message(message: ck.UserMessageInput, longest: int) -> None:
+def check_message(message: ck.UserMessageInput, max_length: int) -> None:
     """Raises `InvalidRequest` for a message without visible text or with attachments, and `MessageTooLong`."""
     if message.attachments:
         raise InvalidRequest(_NO_ATTACHMENTS)
-    check_content(message.content, most_chars=longest, other_chars=_other_chars(message))
+    check_content(message.content, most_chars=max_length, other_chars=_other_chars(message))
 
 
 def _other_chars(message: ck.UserMessageInput) -> int:

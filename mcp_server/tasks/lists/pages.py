@@ -30,8 +30,8 @@ async def list_page(
     rows = await (await tx.execute(statement, **values)).fetchall()
     matches = total = rows[0]["matches"] if rows else 0
     if position or matches > limit:
-        counted = await (await tx.execute(statements.count_tasks(conditions, deleted=deleted), **values)).fetchone()
-        total = counted["total"] if counted else 0
+        count_row = await (await tx.execute(statements.count_tasks(conditions, deleted=deleted), **values)).fetchone()
+        total = count_row["total"] if count_row else 0
     page = rows[:limit]
     return {
         "tasks": [render_row(row) for row in page],
@@ -53,5 +53,5 @@ async def _find_nearest(tx: Transaction, query: ListQuery, values: Mapping[str, 
     rows = await tx.execute(statement, **{**values, "status": status, "most": _MAX_COMPARED})
     titles = [(row["id"], row["title"]) for row in await rows.fetchall()]
     # In a thread, because so many titles would delay other calls.
-    near = await asyncio.to_thread(find_nearest, query.query, titles, most=_MAX_NEAREST)
-    return [{"id": id, "title": title} for id, title in near]
+    similar = await asyncio.to_thread(find_nearest, query.query, titles, limit=_MAX_NEAREST)
+    return [{"id": id, "title": title} for id, title in similar]

@@ -38,7 +38,7 @@ class ListQuery(BaseModel):
     def describe(self) -> str:
         values = {name: value for name, value in vars(self).items() if (name, value) != ("order", "created")}
         return ", ".join(
-            f"{name} {to_printable(value, longest=100)}" for name, value in values.items() if value is not None
+            f"{name} {to_printable(value, max_length=100)}" for name, value in values.items() if value is not None
         )
 
     def normalize(self) -> "ListQuery":
