@@ -198,6 +198,9 @@ Status = Literal["pending", "completed", "all", "deleted"]
 Order = Literal["created", "due", "priority", "completed"]
 Priority = Literal["high", "medium", "low", "none"]
 
+_OptionalText = Annotated[_ShortText | None, BeforeValidator(_none_if_empty)]
+_OptionalTexts = Annotated[_Texts | None, BeforeValidator(_parse_list)]
+
 UserId = Annotated[_UserId | None, BeforeValidator(_none_if_empty), Field(description="Whose tasks; empty: your own.")]
 Title = Annotated[_Title, Field(description="What to do, on one line.", json_schema_extra={"maxLength": 200})]
 NewTitle = Annotated[_Title | None, BeforeValidator(_none_if_empty), Field(description="New title.")]
@@ -233,38 +236,25 @@ AlsoIds = Annotated[
     Field(description="Ids of more tasks."),
 ]
 Due = Annotated[
-    _ShortText | None,
-    BeforeValidator(_none_if_empty),
-    Field(description="Fri 2026-11-27, with a time Fri 2026-11-27 15:00; also tomorrow, Friday, 15:00."),
+    _OptionalText, Field(description="Fri 2026-11-27, with a time Fri 2026-11-27 15:00; also tomorrow, Friday, 15:00.")
 ]
 NewDue = Annotated[
-    _ShortText | None,
-    BeforeValidator(_none_if_empty),
+    _OptionalText,
     Field(description="As in add_task; or +1w, -2d, +1m to move it, next to skip one of a repeat, none to remove it."),
 ]
 DueRange = Annotated[
-    _ShortText | None,
-    BeforeValidator(_none_if_empty),
-    Field(description="overdue, today, none, any (has a date), a day, or days a..b, ..b, a.."),
+    _OptionalText, Field(description="overdue, today, none, any (has a date), a day, or days a..b, ..b, a..")
 ]
-DoneRange = Annotated[
-    _ShortText | None, BeforeValidator(_none_if_empty), Field(description="Completed on a day, or days a..b.")
-]
+DoneRange = Annotated[_OptionalText, Field(description="Completed on a day, or days a..b.")]
 NewPriority = Annotated[Priority | None, BeforeValidator(_none_if_keep), Field(description="How much it matters.")]
 PriorityFilter = Annotated[Priority | None, BeforeValidator(_none_if_any), Field(description="Only this one.")]
-Labels = Annotated[_Texts | None, BeforeValidator(_parse_list), Field(description="Such as work.")]
-NewLabels = Annotated[_Texts | None, BeforeValidator(_parse_list), Field(description="Replace all labels.")]
-MoreLabels = Annotated[_Texts | None, BeforeValidator(_parse_list), Field(description="Labels to add.")]
-FewerLabels = Annotated[_Texts | None, BeforeValidator(_parse_list), Field(description="Labels to remove; * for all.")]
-Label = Annotated[_ShortText | None, BeforeValidator(_none_if_empty), Field(description="Only with this label.")]
-Repeat = Annotated[
-    _ShortText | None,
-    BeforeValidator(_none_if_empty),
-    Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion."),
-]
-NewRepeat = Annotated[
-    _ShortText | None, BeforeValidator(_none_if_empty), Field(description="As in add_task; none ends it.")
-]
+Labels = Annotated[_OptionalTexts, Field(description="Such as work.")]
+NewLabels = Annotated[_OptionalTexts, Field(description="Replace all labels.")]
+MoreLabels = Annotated[_OptionalTexts, Field(description="Labels to add.")]
+FewerLabels = Annotated[_OptionalTexts, Field(description="Labels to remove; * for all.")]
+Label = Annotated[_OptionalText, Field(description="Only with this label.")]
+Repeat = Annotated[_OptionalText, Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion.")]
+NewRepeat = Annotated[_OptionalText, Field(description="As in add_task; none ends it.")]
 NewStatus = Annotated[
     Literal["pending", "completed"] | None,
     BeforeValidator(_none_if_keep),
