@@ -55,7 +55,7 @@ def _import(options: argparse.Namespace) -> Report:
             clock=settings.create_clock(),
         )
         parsed = lambda now: reading.parse(text, format, now)  # noqa: E731
-        reports.append(await adding.add_all(database, caller, parsed, progress=_Progress()))
+        reports.append(await adding.import_tasks(database, caller, parsed, progress=_Progress()))
 
     data_commands.run(work)
     return reports[0]
