@@ -20,7 +20,7 @@ from backend.api.tasks import routes as tasks
 from backend.composition import open_services
 from backend.conversations.ids import OPENAPI
 from backend.model.providers import ModelEndpoint
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.tools.connectors.connector import Connector
 from common.single_flight import SingleFlight
 from common.telemetry.middleware import TelemetryMiddleware
@@ -35,7 +35,7 @@ _ROUTERS = (
 
 
 def create_app(
-    settings: Settings,
+    settings: BackendSettings,
     endpoint: ModelEndpoint,
     *,
     servers: Sequence[Connector] = (),

@@ -34,7 +34,7 @@ from backend.runs.live_run import RunContext
 from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import CHANGED, FOLLOWED, Streams
-from backend.settings import SHUTDOWN_SECONDS, Settings
+from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.configuration import usable
@@ -64,7 +64,7 @@ class _Resources:
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Connector]
+    settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector]
 ) -> AsyncIterator[Services]:
     """Opens all that the process needs, gives it to the routes and closes it in reverse order; `servers` are the other
     MCP servers.
@@ -79,7 +79,7 @@ async def open_services(
 
 
 async def _open_resources(
-    settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Connector], stack: AsyncExitStack
+    settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector], stack: AsyncExitStack
 ) -> _Resources:
     """Opens the database, the model's client, the connections to the tools and the workspace; `stack` closes them."""
     database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
@@ -99,7 +99,9 @@ async def _open_resources(
     )
 
 
-def _create_services(settings: Settings, resources: _Resources, runs: RunService, cards: CardService) -> Services:
+def _create_services(
+    settings: BackendSettings, resources: _Resources, runs: RunService, cards: CardService
+) -> Services:
     """Creates the services of the routes from what is open."""
     database, model, tools = resources.database, resources.model, resources.tools
     endpoint, chars = model.endpoint, settings.limit_message_chars
@@ -129,7 +131,7 @@ def _create_services(settings: Settings, resources: _Resources, runs: RunService
     )
 
 
-async def _open_runs(settings: Settings, resources: _Resources, stack: AsyncExitStack) -> RunService:
+async def _open_runs(settings: BackendSettings, resources: _Resources, stack: AsyncExitStack) -> RunService:
     """Creates what executes runs, takes the process's lease, and starts sweeps and background work.
 
     `stack` ends them.
@@ -176,7 +178,7 @@ async def _open_runs(settings: Settings, resources: _Resources, stack: AsyncExit
 
 
 def _create_agents(
-    settings: Settings, resources: _Resources, run_sub_agent: RunSubAgent
+    settings: BackendSettings, resources: _Resources, run_sub_agent: RunSubAgent
 ) -> dict[str, Agent[RunContext]]:
     """Creates the assistant, and its sub-agents if there is a workspace for them."""
     model, tools, workspace = resources.model, resources.tools, resources.workspace
@@ -196,7 +198,7 @@ def _create_agents(
     return {ASSISTANT: assistant, **others}
 
 
-def _create_policy(settings: Settings, servers: Sequence[Connector], workspace: WorkspaceTools | None) -> Policy:
+def _create_policy(settings: BackendSettings, servers: Sequence[Connector], workspace: WorkspaceTools | None) -> Policy:
     """Creates the approval policy with what connectors and the workspace may reach."""
     read_only = [server.name for server in servers if server.read_only]
     is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
@@ -209,7 +211,7 @@ def _create_policy(settings: Settings, servers: Sequence[Connector], workspace: 
     )
 
 
-async def _open_tools(settings: Settings, stack: AsyncExitStack) -> TaskTools:
+async def _open_tools(settings: BackendSettings, stack: AsyncExitStack) -> TaskTools:
     """Opens the connection to the task server, with signed calls if there is a secret."""
     # Without a secret, as AUTH_MODE=none allows, the MCP server serves the calls, but believes no actor.
     secret, address = settings.mcp_token_secret, settings.mcp_internal_url or settings.mcp_url
@@ -221,7 +223,7 @@ async def _open_tools(settings: Settings, stack: AsyncExitStack) -> TaskTools:
 
 
 async def _open_workspace(
-    settings: Settings, servers: Sequence[Connector], stack: AsyncExitStack
+    settings: BackendSettings, servers: Sequence[Connector], stack: AsyncExitStack
 ) -> WorkspaceTools | None:
     """Opens the connection to the agents' workspace; None if there are no agents."""
     secret, url = settings.workspace_token_secret, settings.workspace_url
@@ -240,7 +242,7 @@ async def _open_workspace(
     return workspace
 
 
-def _limits(settings: Settings) -> UserLimits:
+def _limits(settings: BackendSettings) -> UserLimits:
     """Returns the limits of each user that the settings name."""
     return UserLimits(
         per_minute=settings.limit_runs_per_minute,

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 from backend.commands import check as check_command
 from backend.model.providers import ModelEndpoint
-from backend.settings import Settings, renamed_settings
+from backend.settings import BackendSettings, renamed_settings
 from backend.tools.connectors.connector import Connector
 from common import process, workers
 from common.database import PoolerFound, require_direct_address
@@ -47,7 +47,7 @@ def main() -> None:
     )
 
 
-def _create(settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Connector], address: str) -> ASGIApp:
+def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector], address: str) -> ASGIApp:
     """Creates the application of one process."""
     from backend.app import create_app
 
@@ -70,7 +70,7 @@ def _create(settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Conne
     )
 
 
-def _announce(settings: Settings, endpoint: ModelEndpoint) -> None:
+def _announce(settings: BackendSettings, endpoint: ModelEndpoint) -> None:
     """Logs the model and its provider. Warns if the model is the offline one, and if there is no sign-in."""
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":

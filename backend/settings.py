@@ -161,7 +161,7 @@ def _four_fifths(connections: int) -> int:
     return max(1, connections * 4 // 5)
 
 
-class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings):
+class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str] = "BACKEND"
@@ -304,6 +304,6 @@ def renamed_settings() -> list[str]:
     ]
 
 
-def read_settings() -> Settings:
+def read_settings() -> BackendSettings:
     """Reads the settings from the environment. Raises `SettingsInvalid` if they cannot work."""
-    return read_service_settings(Settings)
+    return read_service_settings(BackendSettings)

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefinedType
 from pydantic_settings import BaseSettings
 
-from backend.settings import Settings as BackendSettings
+from backend.settings import BackendSettings
 from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
 from common.workers import ClientLimits
 from mcp_server.settings import McpSettings
@@ -32,7 +32,7 @@ PARTS: Mapping[str, Classes] = {
     "mcp_server": (McpSettings,),
     "workspace": (WorkspaceSettings,),
     "migrations": (OwnerSettings,),
-    "offline_model": (OfflineSettings, DateSettings, ClientLimits),
+    "offline_model": (OfflineModelSettings, DateSettings, ClientLimits),
 }
 COMPOSE_BLOCKS: Mapping[str, Classes] = {
     "limits": (ClientLimits,),

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from backend.api.edge import own_origin
 from backend.api.errors import ForeignOrigin, Unauthorized
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.users import sessions
 from common.database import Database
 from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret, make_token
@@ -44,7 +44,7 @@ class SignedIn:
 class Identity:
     """Finds the user of a request by its bearer token or its session cookie, never by its body."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: BackendSettings) -> None:
         self.required = settings.auth_mode == "jwt"
         if self.required:
             assert settings.auth_issuer

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from backend.api.edge import LOOPBACK, without_port
 from backend.model.providers import ModelEndpoint
-from backend.settings import Settings
+from backend.settings import BackendSettings
 
 WEB = Path(__file__).parents[2] / "web"
 WIDGET_ORIGIN = "https://cdn.platform.openai.com"
@@ -35,7 +35,7 @@ _WIDGET_POLICY = _POLICY.replace("script-src 'self'", f"script-src 'self' {WIDGE
 class PageRenderer:
     """Renders index.html, with what the page needs to know in a block of JSON."""
 
-    def __init__(self, settings: Settings, endpoint: ModelEndpoint) -> None:
+    def __init__(self, settings: BackendSettings, endpoint: ModelEndpoint) -> None:
         self._settings = settings
         self._html = (WEB / "index.html").read_text()
         self._facts = {
@@ -89,7 +89,7 @@ class _Files(StaticFiles):
         return response
 
 
-def routes(settings: Settings, endpoint: ModelEndpoint) -> list[BaseRoute]:
+def routes(settings: BackendSettings, endpoint: ModelEndpoint) -> list[BaseRoute]:
     """`/`, the same page at `/c/ID`, which opens that conversation, `/widget` with OpenAI's widget, and their files."""
     page = PageRenderer(settings, endpoint)
 

@@ -3,14 +3,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from backend.model.providers import ModelEndpoint, resolve
-from backend.settings import Settings, read_settings
+from backend.settings import BackendSettings, read_settings
 from backend.tools.approval_policy import Policy
 from backend.tools.connectors import configuration
 from backend.tools.connectors.connector import Connector
 from common.environment import read_or_stop
 
 
-def run() -> tuple[Settings, ModelEndpoint, Sequence[Connector]]:
+def run() -> tuple[BackendSettings, ModelEndpoint, Sequence[Connector]]:
     """Reads and checks the whole configuration: settings, model endpoint and other MCP servers.
 
     If it cannot work, ends the process with a sentence and status 78.

@@ -10,8 +10,7 @@ from packaging.requirements import Requirement
 from pydantic_settings import BaseSettings
 
 from backend.model.providers import resolve
-from backend.settings import SHUTDOWN_SECONDS
-from backend.settings import Settings as BackendSettings
+from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from common.settings import ServiceSettings
 from mcp_server.settings import McpSettings
 from offline_model.settings import OfflineSettings
@@ -28,7 +27,7 @@ SETTINGS: dict[str, type[BaseSettings]] = {
     "backend": BackendSettings,
     "mcp": McpSettings,
     "workspace": WorkspaceSettings,
-    "offline-model": OfflineSettings,
+    "offline-model": OfflineModelSettings,
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic_settings import BaseSettings
 
 from backend.api.edge import LOOPBACK
-from backend.settings import Settings as BackendSettings
+from backend.settings import BackendSettings
 from common.settings import OwnerSettings, ServiceSettings
 from mcp_server.settings import McpSettings
 from tests.scale import kubernetes

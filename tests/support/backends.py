@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from backend.app import create_app
 from backend.model.providers import resolve
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.tools.connectors import configuration
 from tests.serving import serve
 from tests.support.stack import Services
@@ -37,7 +37,7 @@ async def local_backend(
     """A backend whose settings differ in these variables; an empty one is as if it were not set."""
     # The event loop is also that of the test: how late it is says nothing.
     variables = {**services.backend_environment(), "LIMIT_LAG_SECONDS": "60", **environment}
-    settings = Settings.model_validate({name.lower(): value for name, value in variables.items() if value})
+    settings = BackendSettings.model_validate({name.lower(): value for name, value in variables.items() if value})
     servers = configuration.read_servers(settings.mcp_servers_file, os.environ) if settings.mcp_servers_file else []
     app = create_app(
         settings, resolve(settings), servers=configuration.usable(servers), keep_alive_seconds=keep_alive_seconds

@@ -5,14 +5,14 @@ from typing import Any, get_args
 import pytest
 
 from backend.model.providers import PROFILES, ModelEndpoint, Profile, resolve
-from backend.settings import ProviderName, Settings, read_settings
+from backend.settings import BackendSettings, ProviderName, read_settings
 
 OFFLINE = ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")
 CEREBRAS = ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")
 
 
 def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> ModelEndpoint:
-    for name in Settings.model_fields:
+    for name in BackendSettings.model_fields:
         monkeypatch.delenv(name.upper(), raising=False)
     for name, value in {"DATABASE_URL": "postgresql://localhost/todo", **variables}.items():
         monkeypatch.setenv(name, value)
