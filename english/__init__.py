@@ -1,17 +1,17 @@
-"""What English words say of a task: dates, times, repeats, priorities and labels.
+"""Reads dates, times, repeats, priorities and labels of a task in English.
 
-Pure functions of a text, the user's clock and the order of day and month; no file, network or model. What is not
-understood stays in the title and is listed: a wrong date is worse than none.
+Pure functions of a text, the user's clock and the order of day and month. Words that are not understood stay in the
+title and are listed, because a wrong date is worse than none.
 """
 
 from english.atoms import DateOrder
 from english.ranges import read_coming_range, read_past_range, read_shift
-from english.reading import Kind, Reading, Span, When, read_task, read_when
+from english.reading import Kind, ParsedTask, Span, When, read_task, read_when
 
 __all__ = [
     "DateOrder",
     "Kind",
-    "Reading",
+    "ParsedTask",
     "Span",
     "When",
     "read_coming_range",

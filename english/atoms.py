@@ -1,4 +1,4 @@
-"""The smallest parts of what is said of a task's time, and the rules that recognise them."""
+"""The smallest parts of a date, and the rules that recognise them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Clock:
     now: datetime
     order: DateOrder | None = None
     is_record: bool = False
-    """Whether dates may have passed: those of a file, in which a date without a year is of this year."""
+    """Whether dates may be in the past, as in a file, where a date without a year is of this year."""
 
     @property
     def today(self) -> date:
@@ -35,13 +35,13 @@ class Clock:
 class Day:
     day: date
     is_sure: bool = False
-    """Whether the words can hardly mean anything else, wherever they stand."""
+    """Whether the words mean this day wherever they are."""
     is_short: bool = False
-    """Whether it is "sun" or "sat", which are words of their own too."""
+    """Whether it is "sun" or "sat", which are also other words."""
     part: str = ""
-    """The part of the day that its words name, or "tonight"."""
+    """The part of the day in its words, or "tonight"."""
     needs_preposition: bool = False
-    """Whether it is a holiday, which may be what a task is about: only "by Christmas" is a date."""
+    """Whether it is a holiday, which may be the subject of a task: only "by Christmas" is a date."""
     is_range: bool = False
     """Whether it begins a range, whose words stay in the title because a task has no end."""
 
@@ -53,9 +53,9 @@ class Time:
     is_exact: bool = False
     """Whether morning or afternoon was named, or the hour can only be one of them."""
     is_bare: bool = False
-    """Whether it is a number only, as in "at 3"."""
+    """Whether it is only a number, as in "at 3"."""
     is_doubtful: bool = False
-    """Whether it is a time only if it stands beside a day."""
+    """Whether it is a time only next to a day."""
     is_range: bool = False
 
 
@@ -91,7 +91,7 @@ class Start:
 
 @dataclass(frozen=True)
 class End:
-    """What ends a repeat: its last day, how often it is left, or how long it goes on, as a number and a unit."""
+    """The end of a repeat: its last day, the number of times, or a duration as a number and a unit."""
 
     day: date | None = None
     count: int | None = None
@@ -110,14 +110,14 @@ class Label:
 
 @dataclass(frozen=True)
 class Unread:
-    """Words about time that have no meaning for a task, or more than one."""
+    """Words about time without a meaning for a task, or with several."""
 
     is_quiet: bool = False
-    """Whether they are mentioned only if nothing else tells a date."""
+    """Whether they are reported only if the text has no date."""
     is_loose: bool = False
-    """Whether they may be a name or a number, so that they do not make a date beside them doubtful."""
+    """Whether they may be a name or a number, so that a date next to them remains valid."""
     reason: str = ""
-    """Which day a date is, if a weekday beside it is another one."""
+    """The weekday of a date, if the text names another one."""
 
 
 Meaning = Day | Time | PartOfDay | Moment | Repeat | Start | End | Priority | Label | Unread
@@ -126,7 +126,7 @@ Rule = tuple[re.Pattern[str], Callable[[Clock, re.Match[str]], Meaning | None]]
 
 @dataclass(frozen=True)
 class Atom:
-    """Some words, from one to before another, and what they mean."""
+    """The words from `first` to before `end`, and their meaning."""
 
     first: int
     end: int
@@ -134,31 +134,31 @@ class Atom:
 
 
 def rule(pattern: str, meaning: Callable[[Clock, re.Match[str]], Meaning | None]) -> Rule:
-    """Compiles a row of a table; a function that returns None says that the words mean nothing."""
+    """Compiles a row of a table; `meaning` returns None if the words mean nothing."""
     return re.compile(rf"(?:{pattern})(?= |$)"), meaning
 
 
 def match_rule(rules: Sequence[Rule], line: str, position: int, clock: Clock) -> tuple[int, Meaning] | None:
-    """Returns where the longest match ends, and what it means."""
-    found: tuple[int, Meaning] | None = None
+    """Returns the end of the longest match and its meaning."""
+    longest: tuple[int, Meaning] | None = None
     for pattern, meaning in rules:
         match = pattern.match(line, position)
-        if match and (found is None or match.end() > found[0]):
-            meant = meaning(clock, match)
-            if meant is not None:
-                found = match.end(), meant
-    return found
+        if match and (longest is None or match.end() > longest[0]):
+            value = meaning(clock, match)
+            if value is not None:
+                longest = match.end(), value
+    return longest
 
 
-def weekday_of(word: str) -> int:
+def parse_weekday(word: str) -> int:
     """Returns 0 for Monday, also for "mon" and "mondays"."""
     return SHORT_WEEKDAYS.index(word[:3])
 
 
-def month_of(word: str) -> int:
+def parse_month(word: str) -> int:
     return MONTHS.index(word) + 1
 
 
-def count_of(word: str) -> int:
+def parse_count(word: str) -> int:
     """Returns the number that a word of COUNT means."""
     return int(word) if word.isdigit() else 2 if "couple" in word or word == "other" else 1

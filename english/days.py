@@ -1,7 +1,4 @@
-"""Days: a row for each way to name one, and a function that finds it on the calendar.
-
-To add a way of naming a day, add a row, and a phrase to the table of the tests.
-"""
+"""The table of phrases for days. To add one, add a row, and a phrase to the table of the tests."""
 
 import re
 from dataclasses import replace
@@ -20,21 +17,21 @@ from english.atoms import (
     Moment,
     Rule,
     Unread,
-    count_of,
-    month_of,
+    parse_count,
+    parse_month,
+    parse_weekday,
     rule,
-    weekday_of,
 )
 from english.calendar import (
-    end_of_month,
-    first_of_month,
-    make_day,
-    monday,
-    next_day_of_month,
-    next_day_of_year,
-    next_weekday,
-    plus,
-    plus_days,
+    add_days,
+    add_units,
+    create_day,
+    find_day_of_month,
+    find_day_of_year,
+    find_end_of_month,
+    find_first_of_month,
+    find_monday,
+    find_weekday,
 )
 from english.words import MONTHS, WEEKDAYS
 
@@ -72,41 +69,41 @@ _HOLIDAYS = {
 }
 
 
-def _sure(day: date | None) -> Meaning:
+def _create_day(day: date | None) -> Meaning:
     return Day(day, is_sure=True) if day else Unread()
 
 
-def _weekday(clock: Clock, match: re.Match[str]) -> Meaning:
+def _read_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
     word, which = match["weekday"], match["which"] or ""
-    weekday = weekday_of(word)
+    weekday = parse_weekday(word)
     if which and weekday == clock.today.weekday() and which.startswith("this"):
         return Unread()  # today, or in a week
     if which == "next" and weekday > clock.today.weekday():
-        return _in_next_week(clock, weekday)  # not the one that is still to come in this week
-    return Day(next_weekday(clock.today, weekday), is_short=word in ("sun", "sat", "wed") and not which)
+        return _find_in_next_week(clock, weekday)  # not the one that is still to come in this week
+    return Day(find_weekday(clock.today, weekday), is_short=word in ("sun", "sat", "wed") and not which)
 
 
-def _in_next_week(clock: Clock, weekday: int) -> Meaning:
-    return _sure(plus_days(monday(clock.today, 1), weekday))
+def _find_in_next_week(clock: Clock, weekday: int) -> Meaning:
+    return _create_day(add_days(find_monday(clock.today, 1), weekday))
 
 
-def _weeks_from_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
-    day = next_weekday(clock.today, weekday_of(match["weekday"]))
-    return _sure(plus_days(day, 7 * count_of(match["count"] or "1")))
+def _read_weeks_from_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = find_weekday(clock.today, parse_weekday(match["weekday"]))
+    return _create_day(add_days(day, 7 * parse_count(match["count"] or "1")))
 
 
-def _week_later(clock: Clock, match: re.Match[str]) -> Meaning:
-    return _sure(plus_days(clock.today, 8 if "tomorrow" in match[0] else 7))
+def _read_week_later(clock: Clock, match: re.Match[str]) -> Meaning:
+    return _create_day(add_days(clock.today, 8 if "tomorrow" in match[0] else 7))
 
 
-def _dated(clock: Clock, match: re.Match[str]) -> date | None:
-    """Returns the day of a date; None if the calendar does not have it, or if it has passed."""
-    month = month_of(match["month"])
+def _find_date(clock: Clock, match: re.Match[str]) -> date | None:
+    """Returns None for a day that does not exist or is in the past."""
+    month = parse_month(match["month"])
     day = int(match["day"]) if match["day"] else _ordinal(match["word"])
     if match["year"]:
-        return _not_passed(clock, make_day(int(match["year"]), month, day))
-    this_year = make_day(clock.today.year, month, day) if clock.is_record else None
-    return this_year or next_day_of_year(clock.today, month, day)
+        return _reject_past(clock, create_day(int(match["year"]), month, day))
+    this_year = create_day(clock.today.year, month, day) if clock.is_record else None
+    return this_year or find_day_of_year(clock.today, month, day)
 
 
 def _ordinal(word: str) -> int:
@@ -115,51 +112,51 @@ def _ordinal(word: str) -> int:
     return sum(map(int, tens)) + (30 if last == "thirtieth" else _WORD_NUMBERS.index(last) + 1)
 
 
-def _not_passed(clock: Clock, day: date | None) -> date | None:
+def _reject_past(clock: Clock, day: date | None) -> date | None:
     return day if day and (day >= clock.today or clock.is_record) else None
 
 
-def _date(clock: Clock, match: re.Match[str]) -> Meaning:
-    day = _dated(clock, match)
+def _read_date(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = _find_date(clock, match)
     return Day(day, is_sure=bool(match["year"])) if day else Unread()
 
 
-def _weekday_and_date(clock: Clock, match: re.Match[str]) -> Meaning:
-    """A weekday that is not the day's own makes both doubtful."""
-    day = _dated(clock, match)
-    if day and day.weekday() != weekday_of(match["weekday"]):
+def _read_weekday_and_date(clock: Clock, match: re.Match[str]) -> Meaning:
+    """A date with a wrong weekday is not understood."""
+    day = _find_date(clock, match)
+    if day and day.weekday() != parse_weekday(match["weekday"]):
         return Unread(reason=f"{day.day} {MONTHS[day.month - 1].title()} is a {WEEKDAYS[day.weekday()].title()}.")
-    return _sure(day)
+    return _create_day(day)
 
 
-def _weekday_and_number(clock: Clock, match: re.Match[str]) -> Meaning:
-    day = next_day_of_month(clock.today, int(match["day"]))
-    return _sure(day if day and day.weekday() == weekday_of(match["weekday"]) else None)
+def _read_weekday_and_number(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = find_day_of_month(clock.today, int(match["day"]))
+    return _create_day(day if day and day.weekday() == parse_weekday(match["weekday"]) else None)
 
 
-def _day_of_month(clock: Clock, match: re.Match[str]) -> Meaning:
+def _read_day_of_month(clock: Clock, match: re.Match[str]) -> Meaning:
     later = int((match["of"] or "").startswith("next"))
-    day = next_day_of_month(first_of_month(clock.today, 1) if later else clock.today, int(match["day"]))
+    day = find_day_of_month(find_first_of_month(clock.today, 1) if later else clock.today, int(match["day"]))
     is_of_month = day is None or not match["of"] or match["of"].startswith("the")
-    month = first_of_month(clock.today, later)
+    month = find_first_of_month(clock.today, later)
     return Day(day) if day and (is_of_month or (day.year, day.month) == (month.year, month.month)) else Unread()
 
 
-def _range_of_days(clock: Clock, match: re.Match[str]) -> Meaning:
-    """Of "3 to 5 December" the first day."""
-    month = month_of(match["month"])
-    first = next_day_of_year(clock.today, month, int(match["first"]))
+def _read_range(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Reads the first day of "3 to 5 December"."""
+    month = parse_month(match["month"])
+    first = find_day_of_year(clock.today, month, int(match["first"]))
     is_one_month = match.groupdict().get("end") in (None, match["month"])
     is_forward = int(match["first"]) < int(match["last"]) or not is_one_month
     return Day(first, is_range=True) if first and is_forward else Unread()
 
 
-def _numeric(clock: Clock, match: re.Match[str]) -> Meaning:
+def _read_numeric(clock: Clock, match: re.Match[str]) -> Meaning:
     word = match[0]
     day = _read_numeric_day(word.partition("t")[0], clock.today, clock.order)
     if word in _FRACTIONS:
         return _LOOSE
-    if _not_passed(clock, day) is None:
+    if _reject_past(clock, day) is None:
         return Unread()
     if "t" in word:
         try:
@@ -170,21 +167,23 @@ def _numeric(clock: Clock, match: re.Match[str]) -> Meaning:
 
 
 def _read_numeric_day(word: str, today: date, order: DateOrder | None) -> date | None:
-    """Returns the day that is meant; None if there is none, or if it could be one of two."""
+    """Returns None for a day that does not exist or is ambiguous."""
     if iso := _ISO.fullmatch(word):
-        return make_day(int(iso[1]), int(iso[3]), int(iso[4]))
-    if found := _WITH_YEAR.fullmatch(word):
-        year = int(found[4]) + (2000 if len(found[4]) == 2 else 0)
-        pair = _day_and_month(int(found[1]), int(found[3]), "day-first" if found[2] == "." else order)
-        return make_day(year, pair[1], pair[0]) if pair else None
-    if found := _SHORT.fullmatch(word):
-        pair = _day_and_month(int(found[1] or found[3]), int(found[2] or found[4]), order if found[1] else "day-first")
-        return next_day_of_year(today, pair[1], pair[0]) if pair and pair[1] <= 12 else None
+        return create_day(int(iso[1]), int(iso[3]), int(iso[4]))
+    if match := _WITH_YEAR.fullmatch(word):
+        year = int(match[4]) + (2000 if len(match[4]) == 2 else 0)
+        pair = _order_day_and_month(int(match[1]), int(match[3]), "day-first" if match[2] == "." else order)
+        return create_day(year, pair[1], pair[0]) if pair else None
+    if match := _SHORT.fullmatch(word):
+        pair = _order_day_and_month(
+            int(match[1] or match[3]), int(match[2] or match[4]), order if match[1] else "day-first"
+        )
+        return find_day_of_year(today, pair[1], pair[0]) if pair and pair[1] <= 12 else None
     return None
 
 
-def _day_and_month(first: int, second: int, order: DateOrder | None) -> tuple[int, int] | None:
-    """Returns the day and the month, if the numbers or the order tell them apart."""
+def _order_day_and_month(first: int, second: int, order: DateOrder | None) -> tuple[int, int] | None:
+    """Returns day and month, if the numbers or the order distinguish them."""
     if first > 12 or first == second:
         return first, second
     if second > 12:
@@ -194,15 +193,15 @@ def _day_and_month(first: int, second: int, order: DateOrder | None) -> tuple[in
     return (first, second) if order == "day-first" else (second, first)
 
 
-def _shifted(clock: Clock, match: re.Match[str]) -> Meaning:
-    start = plus_days(clock.today, 1) if (match.groupdict().get("from") or "").endswith("tomorrow") else clock.today
-    return _sure(plus(start, count_of(match["count"]), match["unit"]))
+def _read_shift(clock: Clock, match: re.Match[str]) -> Meaning:
+    start = add_days(clock.today, 1) if (match.groupdict().get("from") or "").endswith("tomorrow") else clock.today
+    return _create_day(add_units(start, parse_count(match["count"]), match["unit"]))
 
 
-def _soon(clock: Clock, match: re.Match[str]) -> Meaning:
-    """Of "in half an hour" and "in 1.5 hours" the moment."""
+def _read_hours(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Reads "in half an hour" and "in 1.5 hours"."""
     count = match["count"]
-    number = 0.5 if count == "half an" else float(count) if count[0].isdigit() else count_of(count)
+    number = 0.5 if count == "half an" else float(count) if count[0].isdigit() else parse_count(count)
     number += 0.5 if match["half"] else 0
     return Moment(
         clock.now.replace(second=0, microsecond=0)
@@ -210,95 +209,99 @@ def _soon(clock: Clock, match: re.Match[str]) -> Meaning:
     )
 
 
-def _holiday(clock: Clock, match: re.Match[str]) -> Meaning:
-    day = next_day_of_year(clock.today, *_HOLIDAYS[match["holiday"]])
+def _read_holiday(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = find_day_of_year(clock.today, *_HOLIDAYS[match["holiday"]])
     return Day(day, needs_preposition=True) if day else Unread()
 
 
-def _next_unit(clock: Clock, match: re.Match[str]) -> Meaning:
-    days = {"week": monday(clock.today, 1), "month": first_of_month(clock.today, 1)}
-    return _sure(days.get(match["unit"]) or make_day(clock.today.year + 1, 1, 1))
+def _read_next_unit(clock: Clock, match: re.Match[str]) -> Meaning:
+    days = {"week": find_monday(clock.today, 1), "month": find_first_of_month(clock.today, 1)}
+    return _create_day(days.get(match["unit"]) or create_day(clock.today.year + 1, 1, 1))
 
 
-def _weekend(clock: Clock, later: int = 0) -> Day:
-    saturday = plus_days(monday(clock.today, later), 5)
+def _find_weekend(clock: Clock, later: int = 0) -> Day:
+    saturday = add_days(find_monday(clock.today, later), 5)
     return Day(max(clock.today, saturday), is_sure=True)
 
 
 DAYS: tuple[Rule, ...] = (
-    rule(f"today|later today|{_END_OF_DAY}", lambda clock, _: _sure(clock.today)),
-    rule(f"{_END_OF_DAY}(?: on)? tomorrow", lambda clock, _: _sure(plus_days(clock.today, 1))),
-    rule(rf"{_END_OF_DAY}(?: on)? (?P<which>)(?P<weekday>{WEEKDAY})", _weekday),
+    rule(f"today|later today|{_END_OF_DAY}", lambda clock, _: _create_day(clock.today)),
+    rule(f"{_END_OF_DAY}(?: on)? tomorrow", lambda clock, _: _create_day(add_days(clock.today, 1))),
+    rule(rf"{_END_OF_DAY}(?: on)? (?P<which>)(?P<weekday>{WEEKDAY})", _read_weekday),
     rule("tonight", lambda clock, _: Day(clock.today, is_sure=True, part="tonight")),
     rule(
         "this (?P<part>morning|afternoon|evening)",
         lambda clock, match: Day(clock.today, is_sure=True, part=match["part"]),
     ),
-    rule("tomorrow", lambda clock, _: _sure(plus_days(clock.today, 1))),
-    rule("(?:the )?day after tomorrow", lambda clock, _: _sure(plus_days(clock.today, 2))),
-    rule(rf"(?:(?P<which>this coming|this|next|coming) )?(?P<weekday>{WEEKDAY})", _weekday),
+    rule("tomorrow", lambda clock, _: _create_day(add_days(clock.today, 1))),
+    rule("(?:the )?day after tomorrow", lambda clock, _: _create_day(add_days(clock.today, 2))),
+    rule(rf"(?:(?P<which>this coming|this|next|coming) )?(?P<weekday>{WEEKDAY})", _read_weekday),
     rule(
         rf"(?P<weekday>{WEEKDAY})(?: of)? next week|next week(?: on)?(?: ,)? (?P<other>{WEEKDAY})",
-        lambda clock, match: _in_next_week(clock, weekday_of(match["weekday"] or match["other"])),
+        lambda clock, match: _find_in_next_week(clock, parse_weekday(match["weekday"] or match["other"])),
     ),
-    rule(rf"(?P<weekday>{WEEKDAY})(?P<count>) week", _weeks_from_weekday),
-    rule(r"(?:today|tomorrow) week|a week (?:today|tomorrow)", _week_later),
-    rule(rf"(?P<count>{COUNT}) week (?:on|from|after)(?: next| this)? (?P<weekday>{WEEKDAY})", _weeks_from_weekday),
-    rule(_DAY_MONTH, _date),
-    rule(_MONTH_DAY, _date),
-    rule(rf"(?P<day>\d\d?) - (?P<month>{MONTH}) - (?P<year>(?:19|20)\d\d)", _date),
-    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_DAY_MONTH}", _weekday_and_date),
-    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_MONTH_DAY}", _weekday_and_date),
-    rule(rf"{_DAY_MONTH} (?:\( )?(?P<weekday>{WEEKDAY})(?: \))?", _weekday_and_date),
-    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? (?:the )?(?P<day>\d\d?) ?{TH}", _weekday_and_number),
-    rule(rf"the (?P<day>\d\d?) ?{TH}(?: of (?P<of>this month|the month|next month))?", _day_of_month),
-    rule(rf"(?:on|by|due|until) (?P<day>\d\d?) ?{TH}(?P<of>)(?! of )", _day_of_month),
-    rule(rf"(?P<day>\d\d?) ?{TH} of (?P<of>this month|next month)", _day_of_month),
+    rule(rf"(?P<weekday>{WEEKDAY})(?P<count>) week", _read_weeks_from_weekday),
+    rule(r"(?:today|tomorrow) week|a week (?:today|tomorrow)", _read_week_later),
+    rule(
+        rf"(?P<count>{COUNT}) week (?:on|from|after)(?: next| this)? (?P<weekday>{WEEKDAY})", _read_weeks_from_weekday
+    ),
+    rule(_DAY_MONTH, _read_date),
+    rule(_MONTH_DAY, _read_date),
+    rule(rf"(?P<day>\d\d?) - (?P<month>{MONTH}) - (?P<year>(?:19|20)\d\d)", _read_date),
+    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_DAY_MONTH}", _read_weekday_and_date),
+    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_MONTH_DAY}", _read_weekday_and_date),
+    rule(rf"{_DAY_MONTH} (?:\( )?(?P<weekday>{WEEKDAY})(?: \))?", _read_weekday_and_date),
+    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? (?:the )?(?P<day>\d\d?) ?{TH}", _read_weekday_and_number),
+    rule(rf"the (?P<day>\d\d?) ?{TH}(?: of (?P<of>this month|the month|next month))?", _read_day_of_month),
+    rule(rf"(?:on|by|due|until) (?P<day>\d\d?) ?{TH}(?P<of>)(?! of )", _read_day_of_month),
+    rule(rf"(?P<day>\d\d?) ?{TH} of (?P<of>this month|next month)", _read_day_of_month),
     rule(
         rf"(?:from )?(?:the )?(?P<first>\d\d?){TH}? {_TO} (?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<month>{MONTH})",
-        _range_of_days,
+        _read_range,
     ),
     rule(
         rf"(?:from )?(?P<month>{MONTH}) (?P<first>\d\d?){TH}? {_TO} (?:(?P<end>{MONTH}) )?(?P<last>\d\d?){TH}?",
-        _range_of_days,
+        _read_range,
     ),
     rule(
         rf"(?:from )?(?:the )?(?P<first>\d\d?){TH}?(?: of)? (?P<month>{MONTH}) {_TO} "
         rf"(?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<end>{MONTH})",
-        _range_of_days,
+        _read_range,
     ),
-    rule(_NUMERIC, _numeric),
-    rule(rf"(?:with)?in (?:the next )?(?P<count>{COUNT}) (?P<unit>{UNIT})(?: '|'s)?(?: time)?", _shifted),
-    rule(rf"(?P<count>{COUNT}) (?P<unit>{UNIT}) (?P<from>from (?:now|today|tomorrow))", _shifted),
+    rule(_NUMERIC, _read_numeric),
+    rule(rf"(?:with)?in (?:the next )?(?P<count>{COUNT}) (?P<unit>{UNIT})(?: '|'s)?(?: time)?", _read_shift),
+    rule(rf"(?P<count>{COUNT}) (?P<unit>{UNIT}) (?P<from>from (?:now|today|tomorrow))", _read_shift),
     rule(
         rf"in (?:about )?(?P<count>{_SOON}|a couple of) (?P<unit>hour|minute)(?P<half> and a half)?(?: time)?",
-        _soon,
+        _read_hours,
     ),
-    rule(rf"(?P<count>{_SOON}) (?P<unit>hour|minute)(?P<half>) from now", _soon),
-    rule("(?:(?:the )?(?:start|beginning|first day|first) of )?next (?P<unit>week|month|year)", _next_unit),
-    rule("(?:this|this coming) weekend", lambda clock, _: _weekend(clock)),
-    rule("the weekend", lambda clock, _: replace(_weekend(clock), is_sure=False)),
-    rule("next weekend", lambda clock, _: _weekend(clock, 1)),
-    rule("(?:the )?first(?: day)? of the month", lambda clock, _: _sure(next_day_of_month(clock.today, 1))),
-    rule(f"{_END}week|eow", lambda clock, _: _sure(plus_days(monday(clock.today, 1), -1))),
-    rule(f"{_END}next week", lambda clock, _: _sure(plus_days(monday(clock.today, 2), -1))),
+    rule(rf"(?P<count>{_SOON}) (?P<unit>hour|minute)(?P<half>) from now", _read_hours),
+    rule("(?:(?:the )?(?:start|beginning|first day|first) of )?next (?P<unit>week|month|year)", _read_next_unit),
+    rule("(?:this|this coming) weekend", lambda clock, _: _find_weekend(clock)),
+    rule("the weekend", lambda clock, _: replace(_find_weekend(clock), is_sure=False)),
+    rule("next weekend", lambda clock, _: _find_weekend(clock, 1)),
+    rule("(?:the )?first(?: day)? of the month", lambda clock, _: _create_day(find_day_of_month(clock.today, 1))),
+    rule(f"{_END}week|eow", lambda clock, _: _create_day(add_days(find_monday(clock.today, 1), -1))),
+    rule(f"{_END}next week", lambda clock, _: _create_day(add_days(find_monday(clock.today, 2), -1))),
     rule(
         f"{_END}month|eom|month end",
-        lambda clock, _: _sure(end_of_month(clock.today)),
+        lambda clock, _: _create_day(find_end_of_month(clock.today)),
     ),
-    rule(f"{_END}next month", lambda clock, _: _sure(end_of_month(clock.today, 1))),
+    rule(f"{_END}next month", lambda clock, _: _create_day(find_end_of_month(clock.today, 1))),
     rule(
         rf"{_END}(?P<month>{MONTH})",
-        lambda clock, match: _sure(
-            end_of_month(next_day_of_year(first_of_month(clock.today), month_of(match["month"]), 1) or clock.today)
+        lambda clock, match: _create_day(
+            find_end_of_month(
+                find_day_of_year(find_first_of_month(clock.today), parse_month(match["month"]), 1) or clock.today
+            )
         ),
     ),
     rule(
         rf"(?:the )?first day of (?P<month>{MONTH})",
-        lambda clock, match: _sure(next_day_of_year(clock.today, month_of(match["month"]), 1)),
+        lambda clock, match: _create_day(find_day_of_year(clock.today, parse_month(match["month"]), 1)),
     ),
-    rule(f"{_END}year|eoy", lambda clock, _: _sure(make_day(clock.today.year, 12, 31))),
-    rule(rf"(?P<holiday>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})", _holiday),
+    rule(f"{_END}year|eoy", lambda clock, _: _create_day(create_day(clock.today.year, 12, 31))),
+    rule(rf"(?P<holiday>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})", _read_holiday),
 )
 _FULL = "|".join(WEEKDAYS)
 _NAMED = f"{WEEKDAY}|today|tomorrow"

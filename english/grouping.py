@@ -1,4 +1,4 @@
-"""Which words of a text may be a date where they stand: parts that stand together are taken or left together."""
+"""Groups adjacent parts of dates, and decides from their context whether a group is the date of the task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from english.atoms import (
     Unread,
     match_rule,
 )
-from english.calendar import plus_days
+from english.calendar import add_days
 from english.days import DAYS, NOT_DAYS
 from english.repeats import ENDS, NOT_REPEATS, REPEATS
 from english.tags import TAGS
@@ -27,15 +27,15 @@ from english.verbs import VERBS
 from english.words import Words, word_set
 
 _RULES = (*DAYS, *REPEATS, *TIMES, *ENDS, *TAGS, *NOT_DAYS, *NOT_REPEATS, *NOT_TIMES)
-_MOST_WORDS = 1_000
+_MAX_WORDS = 1_000
 PREPOSITIONS = word_set(
     "about after at before by for from in into near of on over to until with without via per because so if while when "
     "unless since during regarding re and then but or as"
 )
 _SEPARATORS = word_set(", ; : . ! ? ( ) [ ] - & /")
-_JOINTS = word_set(", ( ) - at on and &")  # between the parts of one date
-_POLITE = word_set("please pls plz thanks thank you thx ty asap")
-# Words after which a date belongs to what is before it.
+_JOINTS = word_set(", ( ) - at on and &")  # between parts of one date
+_POLITE_WORDS = word_set("please pls plz thanks thank you thx ty asap")
+# A date after one of these words belongs to the title.
 _UNFINISHED = word_set(
     "about after at before from in into near of over since to than versus vs with without like called named a an the "
     "my our your his her their this that these those last next black good every each no not happy bloody super cyber "
@@ -48,8 +48,8 @@ _AMOUNT_VERBS = word_set("reduce increase cut lower raise grow improve beat mult
 _NOT_SUN = word_set("up any much less morning evening afternoon against avoid direct full hot and he she it they cat")
 # Words after which a date tells why a task is to be done, or what it is to find out.
 _CLAUSE_WORDS = word_set("because whether")
-# Words before which "tomorrow" or "friday" at the start of a text belongs to a title.
-_OF_TITLE = word_set(
+# "tomorrow" or "friday" at the start of a text and before one of these words belongs to the title.
+_TITLE_WORDS = word_set(
     "never is isn't are was were will would can may might must people land show belongs comes came knows times roast "
     "lights live fever school paper papers blues special club and or cream screen lotion nav"
 )
@@ -57,11 +57,11 @@ _OF_TITLE = word_set(
 
 @dataclass(frozen=True)
 class Group:
-    """Parts of a date that stand together."""
+    """Adjacent parts of a date."""
 
     atoms: tuple[Atom, ...]
     is_prepositional: bool = False
-    """Whether "on", "by" or "due" stands before a day."""
+    """Whether "on", "by" or "due" precedes a day."""
 
     @property
     def first(self) -> int:
@@ -75,8 +75,8 @@ class Group:
         return any(isinstance(atom.meaning, kind) for atom in self.atoms)
 
     @property
-    def is_told(self) -> bool:
-        """Whether it names a day or a repeat, be it understood or not."""
+    def names_day(self) -> bool:
+        """Whether it names a day or a repeat, understood or not."""
         return any(
             isinstance(meaning, Day | Start | Repeat) or (isinstance(meaning, Unread) and not meaning.is_quiet)
             for meaning in (atom.meaning for atom in self.atoms)
@@ -84,7 +84,7 @@ class Group:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is a date wherever it stands."""
+        """Whether it is a date in any context."""
         return any(
             (isinstance(meaning, Day) and meaning.is_sure)
             or (isinstance(meaning, Time) and meaning.is_exact)
@@ -94,29 +94,29 @@ class Group:
 
 
 def find_atoms(words: Words, clock: Clock) -> list[Atom]:
-    """Finds the longest phrases from left to right; what may only stand beside others is left out where it is alone."""
+    """Finds the longest phrases from left to right, without an `End` if there is no repeat."""
     atoms: list[Atom] = []
     at = 0
-    while at < min(len(words.words), _MOST_WORDS):
-        found = match_rule(_RULES, words.line, words.starts[at], clock)
-        if found is None:
+    while at < min(len(words.words), _MAX_WORDS):
+        match = match_rule(_RULES, words.line, words.starts[at], clock)
+        if match is None:
             at += 1
             continue
-        end = words.index_at(found[0])
-        atoms.append(Atom(at, end, found[1]))
+        end = words.index_at(match[0])
+        atoms.append(Atom(at, end, match[1]))
         at = end
     repeats = any(isinstance(atom.meaning, Repeat) for atom in atoms)
     return [atom for atom in atoms if repeats or not isinstance(atom.meaning, End)]
 
 
 def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
-    """Puts the parts of dates that stand beside each other together."""
+    """Groups adjacent parts of dates."""
     repeats = any(isinstance(atom.meaning, Repeat) for atom in atoms)
     is_about_money = any(word.key in _MONEY_WORDS for word in words.words)
     groups: list[Group] = []
-    free = 0  # where the words begin that are no part of an atom yet
+    free = 0  # the first word that is not part of an atom yet
     for atom in atoms:
-        wide, is_prepositional = _with_preposition(words, atom, free, repeats=repeats)
+        wide, is_prepositional = _add_preposition(words, atom, free, repeats=repeats)
         free = atom.end
         if isinstance(atom.meaning, Priority | Label) or (isinstance(atom.meaning, Unread) and atom.meaning.is_loose):
             continue
@@ -128,7 +128,7 @@ def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
         if isinstance(atom.meaning, PartOfDay) and not is_beside and words.key(atom.first) not in ("in", "at"):
             continue  # "evening" in "parents' evening"
         between = [words.key(at) for at in range(last.end, wide.first)] if last else []
-        if last and len(between) <= 2 and _JOINTS.issuperset(between) and not _starts_again(between, wide):
+        if last and len(between) <= 2 and _JOINTS.issuperset(between) and not _starts_new_date(between, wide):
             groups[-1] = Group((*last.atoms, wide), last.is_prepositional or is_prepositional)
         elif last and between == ["or"]:
             groups[-1] = Group((*last.atoms, Atom(last.end, wide.first, Unread()), wide))
@@ -137,13 +137,13 @@ def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
     return groups
 
 
-def _starts_again(between: Sequence[str], atom: Atom) -> bool:
-    """Whether "and" begins something new: after it only another time is part of the same date."""
+def _starts_new_date(between: Sequence[str], atom: Atom) -> bool:
+    """Whether a new date begins: after "and" only another time belongs to the same date."""
     return "and" in between and not isinstance(atom.meaning, Time | Unread)
 
 
-def _with_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> tuple[Atom, bool]:
-    """Takes "on", "due by" and the like before a day to it; "before" means the day before."""
+def _add_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> tuple[Atom, bool]:
+    """Adds "on", "due by" and the like to the day; "before" means the day before."""
     meaning, first = atom.meaning, atom.first
     if isinstance(meaning, Repeat) and first - 1 >= free and words.key(first - 1) == "due":
         return replace(atom, first=first - 1), False
@@ -161,7 +161,7 @@ def _with_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> 
     if before == "until" and repeats:
         return Atom(first - 1, atom.end, End(meaning.day)), True
     if before == "before" and words.key(first) != "end" and words.key(first + 1) != "end":
-        meaning = replace(meaning, day=plus_days(meaning.day, -1))
+        meaning = replace(meaning, day=add_days(meaning.day, -1))
     if before in ("on", "by", "due", "until", "for", "before", "over", "deadline") or (
         before == "at" and words.key(first) in ("the", "end", "start", "beginning")
     ):
@@ -172,35 +172,35 @@ def _with_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> 
 
 
 def choose_dates(words: Words, groups: Sequence[Group], atoms: Sequence[Atom]) -> list[Group]:
-    """Returns the groups that tell a date of the task.
+    """Returns the groups that are the date of the task.
 
-    A weekday or "daily" before a noun is one only if a time stands elsewhere: "Sunday dinner at mum's at 1pm". Where a
-    day is left that is not understood, a time alone is no date, because it would be on another day.
+    A weekday or "daily" before a noun is one only if there is a time elsewhere: "Sunday dinner at mum's at 1pm". If a
+    day is not understood, a time alone is no date, because it would be on another day.
     """
-    taken = [group for group in groups if is_date(words, group, atoms)]
-    left = [group for group in groups if group not in taken and group.is_told]
-    if any(group.has((Day, Start, Repeat)) for group in taken) or not left:
-        return taken
-    first = left[0]
-    is_name = words.raw(first.end).istitle() or words.key(first.end) in _OF_TITLE or first.has(Unread)
-    if len(left) == 1 and taken and not is_name and _is_edge(words, atoms, first.first - 1, -1):
-        return [first, *taken]
-    return [group for group in taken if group.has(Moment)]
+    chosen = [group for group in groups if is_date(words, group, atoms)]
+    rest = [group for group in groups if group not in chosen and group.names_day]
+    if any(group.has((Day, Start, Repeat)) for group in chosen) or not rest:
+        return chosen
+    first = rest[0]
+    is_name = words.raw(first.end).istitle() or words.key(first.end) in _TITLE_WORDS or first.has(Unread)
+    if len(rest) == 1 and chosen and not is_name and _is_edge(words, atoms, first.first - 1, -1):
+        return [first, *chosen]
+    return [group for group in chosen if group.has(Moment)]
 
 
 def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
-    """Whether the words of a group tell a date of the task, where they stand."""
+    """Whether a group is the date of the task, in its context."""
     if group.has(Unread):
         return False
     meanings = [atom.meaning for atom in group.atoms]
-    if all(isinstance(one, PartOfDay | End) or (isinstance(one, Time) and one.is_doubtful) for one in meanings):
+    if all(isinstance(each, PartOfDay | End) or (isinstance(each, Time) and each.is_doubtful) for each in meanings):
         return False
-    if not group.is_prepositional and any(isinstance(one, Day) and one.needs_preposition for one in meanings):
+    if not group.is_prepositional and any(isinstance(each, Day) and each.needs_preposition for each in meanings):
         return False
     before, after = words.key(group.first - 1), words.key(group.end)
-    if not group.has(Time) and any(isinstance(one, Repeat) and one.needs_time for one in meanings):
+    if not group.has(Time) and any(isinstance(each, Repeat) and each.needs_time for each in meanings):
         return False
-    is_number = words.key(group.first) == "by" and any(isinstance(one, Time) and one.is_bare for one in meanings)
+    is_number = words.key(group.first) == "by" and any(isinstance(each, Time) and each.is_bare for each in meanings)
     if is_number and any(word.key in _AMOUNT_VERBS for word in words.words):
         return False  # "reduce it by 5"
     day = next((atom.meaning for atom in group.atoms if isinstance(atom.meaning, Day)), None)
@@ -222,8 +222,8 @@ def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
     if _is_edge(words, atoms, group.end, 1):
         return not (is_short and (before in _NOT_SUN or (words.raw(group.first).istitle() and before in VERBS)))
     if _is_edge(words, atoms, group.first - 1, -1):
-        return _may_begin(group, after)
-    if after in PREPOSITIONS or after in _SEPARATORS or after in _POLITE:
+        return _can_begin_text(group, after)
+    if after in PREPOSITIONS or after in _SEPARATORS or after in _POLITE_WORDS:
         return not is_short
     return group.is_sure or (group.is_prepositional and after in VERBS)
 
@@ -235,10 +235,10 @@ def _is_in_clause(words: Words, at: int) -> bool:
     return not _CLAUSE_WORDS.isdisjoint(keys[end:])
 
 
-def _may_begin(group: Group, after: str) -> bool:
+def _can_begin_text(group: Group, after: str) -> bool:
     if after in _SEPARATORS:
         return True
-    if after in _OF_TITLE:
+    if after in _TITLE_WORDS:
         return False
     if group.has(Repeat) and group.end - group.first == 1:
         return False  # "daily" in "daily standup"
@@ -246,18 +246,18 @@ def _may_begin(group: Group, after: str) -> bool:
 
 
 def is_edge_tag(words: Words, atom: Atom, atoms: Sequence[Atom]) -> bool:
-    """Whether a label or a priority stands at the end or the start of the text, perhaps beside others."""
+    """Whether a label or priority is at the end or start of the text, possibly with others."""
     at_start = _is_edge(words, atoms, atom.first - 1, -1)
     is_mark = words.key(atom.first)[0] in "!#@" or words.key(atom.first) in ("p1", "p2", "p3", "p4")
     return _is_edge(words, atoms, atom.end, 1) or (at_start and (is_mark or words.key(atom.end) in _SEPARATORS))
 
 
 def _is_edge(words: Words, atoms: Sequence[Atom], at: int, step: int) -> bool:
-    """Whether from a word on, in one direction, only dates, tags, separators and polite words follow."""
+    """Whether only dates, tags, separators and polite words follow from a word on, in one direction."""
     covered = {index for atom in atoms for index in range(atom.first, atom.end)}
     while 0 <= at < len(words.words):
         key = words.key(at)
-        is_joint = key in _SEPARATORS or key in _POLITE
+        is_joint = key in _SEPARATORS or key in _POLITE_WORDS
         if step > 0:
             is_joint = is_joint or (
                 key in ("and", "or", "on", "by", "at", "due", "until", "for", "before", "starting", "from")

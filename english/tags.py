@@ -33,22 +33,22 @@ _MARKS = {
 _LEVEL = "|".join(_LEVELS)
 
 
-def _priority(clock: Clock, match: re.Match[str]) -> Meaning:
+def _read_priority(clock: Clock, match: re.Match[str]) -> Meaning:
     return Priority(_LEVELS[match["level"]])
 
 
-def _label(clock: Clock, match: re.Match[str]) -> Meaning:
+def _read_label(clock: Clock, match: re.Match[str]) -> Meaning:
     return Label(match["label"])
 
 
 TAGS: tuple[Rule, ...] = (
     rule(f"(?P<mark>{'|'.join(map(re.escape, _MARKS))})", lambda clock, match: Priority(_MARKS[match["mark"]])),
-    rule(rf"(?:(?:with|as|at|and) )?(?:an? )?(?P<level>{_LEVEL}) (?:priority|prio)", _priority),
-    rule(rf"(?:priority|prio)(?: :| is| =)? (?P<level>{_LEVEL})", _priority),
+    rule(rf"(?:(?:with|as|at|and) )?(?:an? )?(?P<level>{_LEVEL}) (?:priority|prio)", _read_priority),
+    rule(rf"(?:priority|prio)(?: :| is| =)? (?P<level>{_LEVEL})", _read_priority),
     rule(r"urgent(?= :)|(?<=[,(] )urgent", lambda clock, match: Priority("high")),
-    rule(r"[#@](?P<label>[^\W\d_][\w-]{0,39})", _label),
+    rule(r"[#@](?P<label>[^\W\d_][\w-]{0,39})", _read_label),
     rule(
         r"(?:with )?(?:the )?(?:label|labelled|labeled|tagged|tag)(?: :| as| with)? #?(?P<label>[^\W\d_][\w-]{0,39})",
-        _label,
+        _read_label,
     ),
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from english.atoms import MONTH, UNIT, Clock, Meaning, PartOfDay, Rule, Time, Unread, rule
 
 PARTS = {"morning": "09:00", "afternoon": "15:00", "evening": "19:00", "night": "20:00"}
-"""When a part of the day begins, if no hour is named."""
+"""The time of a part of the day without an hour."""
 _ABOUT = "(?:(?:at|by|from|around|about|approx|approximately|before|for|starting at) ){0,2}"
 _CLOCK = r"(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d))?"
 _NO_DATE = rf"(?! (?:of )?(?:{MONTH}|{UNIT}|minute|hour|- \d|to \d|or \d)\b)"
@@ -14,34 +14,34 @@ _OCLOCK = "o'? ?clock"
 _ZONES = r"(?:utc|gmt|[ecmp][sd]t|ces?t|bst|ist|jst|et|pt|(?:[a-z]+ ){1,2}time)"
 
 
-def _exact(clock: Clock, match: re.Match[str]) -> Meaning:
+def _read_12_hour(clock: Clock, match: re.Match[str]) -> Meaning:
     hour, minute = int(match["hour"]), int(match["minute"] or 0)
     if not 1 <= hour <= 12 or minute > 59:
         return Unread()
     return Time(hour % 12 + (12 if match["half"] == "pm" else 0), minute, is_exact=True)
 
 
-def _digital(clock: Clock, match: re.Match[str]) -> Meaning:
+def _read_24_hour(clock: Clock, match: re.Match[str]) -> Meaning:
     hour, minute = int(match["hour"]), int(match["minute"])
     if hour > 23 or minute > 59:
         return Unread()
     return Time(hour, minute, is_exact=hour > 12 or match["hour"][0] == "0")
 
 
-def _beside_day(meaning: Meaning) -> Meaning:
-    """A number with a dot may be a price or a version; it is a time only beside a day."""
+def _need_day(meaning: Meaning) -> Meaning:
+    """A number with a dot may be a price or a version; it is a time only next to a day."""
     return replace(meaning, is_doubtful=True) if isinstance(meaning, Time) else Unread(is_quiet=True, is_loose=True)
 
 
-def _hour(clock: Clock, match: re.Match[str]) -> Meaning | None:
+def _read_hour(clock: Clock, match: re.Match[str]) -> Meaning | None:
     hour = int(match["hour"])
     if hour > 23:
         return Unread()
     return Time(hour, is_exact=hour > 12 or match["hour"][0] == "0", is_bare=True)
 
 
-def _spoken(clock: Clock, match: re.Match[str]) -> Meaning:
-    """Of "quarter to five" 4:45."""
+def _read_spoken(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Reads "quarter to five" as 4:45."""
     past = {"half": 30, "quarter": 15, "a quarter": 15}.get(match["minutes"]) or int(match["minutes"].split()[0])
     hour = int(match["hour"])
     if not 1 <= hour <= 12 or past > 59:
@@ -49,13 +49,13 @@ def _spoken(clock: Clock, match: re.Match[str]) -> Meaning:
     return Time(hour, past) if match["side"] == "past" else Time((hour - 2) % 12 + 1, 60 - past)
 
 
-def _military(clock: Clock, match: re.Match[str]) -> Meaning | None:
+def _read_four_digits(clock: Clock, match: re.Match[str]) -> Meaning | None:
     hour, minute = int(match["digits"][:2]), int(match["digits"][2:])
     return Time(hour, minute, is_exact=True) if hour < 24 and minute < 60 else None
 
 
-def _range(clock: Clock, match: re.Match[str]) -> Meaning:
-    """Of "2-3pm" the beginning; where both are a number only it may be anything."""
+def _read_range(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Reads the beginning of "2-3pm"; two plain numbers may mean anything."""
     hour, last = int(match["hour"]), int(match["last"])
     half = match["half"] or match["last_half"]
     if half and not match["half"] and hour > last:
@@ -70,30 +70,32 @@ def _range(clock: Clock, match: re.Match[str]) -> Meaning:
 
 
 TIMES: tuple[Rule, ...] = (
-    rule(rf"{_ABOUT}(?:@ ?)?{_CLOCK} ?(?P<half>am|pm)(?: sharp)?", _exact),
-    rule(rf"{_ABOUT}(?:@ ?)?(?P<hour>\d\d?):(?P<minute>\d\d)(?: hour| {_OCLOCK}| sharp)?", _digital),
-    rule(r"(?:at |by |@ ?)(?P<hour>\d\d?)\.(?P<minute>\d\d)(?: hour)?", _digital),
-    rule(r"(?P<hour>\d\d?)\.(?P<minute>\d\d)", lambda clock, match: _beside_day(_digital(clock, match))),
-    rule(rf"{_ABOUT}(?P<hour>\d\d?)h(?P<minute>\d\d)", _digital),
-    rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: {_OCLOCK}| sharp| hour)?{_NO_DATE}", _hour),
-    rule(rf"(?P<hour>\d\d?) {_OCLOCK}", _hour),
-    rule(r"(?:at |by |around |about )(?P<hour>\d\d?) (?P<minute>15|30|45)", _digital),
-    rule(r"(?P<digits>0\d[0-5]\d)", lambda clock, match: _beside_day(_military(clock, match) or Unread())),
-    rule(rf"{_ABOUT}(?P<minutes>half|quarter|a quarter|\d\d?(?: minute)?) (?P<side>past) (?P<hour>\d\d?)", _spoken),
-    rule(rf"{_ABOUT}(?P<minutes>quarter|a quarter|\d\d? minute) (?P<side>to) (?P<hour>\d\d?)", _spoken),
-    rule(r"(?:at |by )(?P<minutes>5|10|20|25) (?P<side>to) (?P<hour>\d\d?)", _spoken),
-    rule(r"(?:at |by )(?P<digits>[0-2]\d[0-5]\d)(?: hour)?", _military),
-    rule(r"(?P<digits>[0-2]\d[0-5]\d) hour", _military),
+    rule(rf"{_ABOUT}(?:@ ?)?{_CLOCK} ?(?P<half>am|pm)(?: sharp)?", _read_12_hour),
+    rule(rf"{_ABOUT}(?:@ ?)?(?P<hour>\d\d?):(?P<minute>\d\d)(?: hour| {_OCLOCK}| sharp)?", _read_24_hour),
+    rule(r"(?:at |by |@ ?)(?P<hour>\d\d?)\.(?P<minute>\d\d)(?: hour)?", _read_24_hour),
+    rule(r"(?P<hour>\d\d?)\.(?P<minute>\d\d)", lambda clock, match: _need_day(_read_24_hour(clock, match))),
+    rule(rf"{_ABOUT}(?P<hour>\d\d?)h(?P<minute>\d\d)", _read_24_hour),
+    rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: {_OCLOCK}| sharp| hour)?{_NO_DATE}", _read_hour),
+    rule(rf"(?P<hour>\d\d?) {_OCLOCK}", _read_hour),
+    rule(r"(?:at |by |around |about )(?P<hour>\d\d?) (?P<minute>15|30|45)", _read_24_hour),
+    rule(r"(?P<digits>0\d[0-5]\d)", lambda clock, match: _need_day(_read_four_digits(clock, match) or Unread())),
+    rule(
+        rf"{_ABOUT}(?P<minutes>half|quarter|a quarter|\d\d?(?: minute)?) (?P<side>past) (?P<hour>\d\d?)", _read_spoken
+    ),
+    rule(rf"{_ABOUT}(?P<minutes>quarter|a quarter|\d\d? minute) (?P<side>to) (?P<hour>\d\d?)", _read_spoken),
+    rule(r"(?:at |by )(?P<minutes>5|10|20|25) (?P<side>to) (?P<hour>\d\d?)", _read_spoken),
+    rule(r"(?:at |by )(?P<digits>[0-2]\d[0-5]\d)(?: hour)?", _read_four_digits),
+    rule(r"(?P<digits>[0-2]\d[0-5]\d) hour", _read_four_digits),
     rule(f"{_ABOUT}(?:noon|lunchtime)", lambda clock, _: Time(12, is_exact=True)),
     rule(
         r"(?:from |between )?(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d))? ?(?P<half>am|pm)? ?(?:-|to|until|and) ?"
         r"(?P<last>\d\d?)(?:[:.]\d\d)? ?(?P<last_half>am|pm)",
-        _range,
+        _read_range,
     ),
     rule(
         r"(?:from |between )?(?P<hour>\d\d?):(?P<minute>\d\d)(?P<half>) (?:-|to|until|and) "
         r"(?P<last>\d\d?):\d\d(?P<last_half>)",
-        _range,
+        _read_range,
     ),
     rule(
         "(?:in the )?(?P<part>morning|afternoon|evening|am|pm)|(?:at )?(?P<night>night)",

@@ -1,7 +1,7 @@
-"""A text as words that know where they stand, spelt as the rules expect them.
+"""Splits a text into words with their positions, in the spelling that the rules expect.
 
-The rules are regular expressions over the words with one space between them, so that blanks, capitals, short forms
-and slips of the pen need no rule of their own. A quotation, a link or an address is one word that no rule knows.
+The rules are regular expressions over the words with one space between them, so that spaces, capitals, abbreviations
+and typing errors need no rules of their own. A quotation, a link or an address is one word that matches no rule.
 """
 
 import re
@@ -22,7 +22,7 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SAME = (
+_SPELLINGS = (
     {word: str(number) for number, word in enumerate(_NUMBERS, 1)}
     | {"fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40", "ninety": "90"}
     | {month[:3]: month for month in MONTHS}
@@ -50,7 +50,7 @@ _SAME = (
 )
 # Words that are one letter away from the name of a day or month.
 _OTHER_WORDS = word_set("sundae sundry sundaes mundane match marsh larch parch starch augusta augusts monde")
-_MIN_LETTERS = 5  # of a name in which one wrong letter is tolerated
+_MIN_LETTERS = 5  # of a name in which one wrong letter is accepted
 _NAMES = tuple(name for name in (*WEEKDAYS, *MONTHS, "tomorrow") if len(name) >= _MIN_LETTERS)
 _SUFFIX = r"(?:[ap]\.m\.?|[ap]m|st|nd|rd|th|hrs?|h|mins?|minutes?|hours?|days?|d|wks?|weeks?|w|months?"
 _SUFFIX += r"|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?![^\W_])"
@@ -72,7 +72,7 @@ _TOKEN = re.compile(
 @dataclass(frozen=True)
 class Word:
     key: str
-    """As the rules know it."""
+    """The word in the spelling of the rules."""
     start: int
     end: int
     raw: str
@@ -91,7 +91,7 @@ class Words:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each word begins in the line."""
+        """The position of each word in the line."""
         starts, at = [], 0
         for word in self.words:
             starts.append(at)
@@ -99,11 +99,11 @@ class Words:
         return starts
 
     def index_at(self, position: int) -> int:
-        """Which word begins at a position of the line or, if none does, the one after it."""
+        """Returns the index of the word at a position of the line, or of the next one."""
         return bisect_left(self.starts, position)
 
     def key(self, index: int) -> str:
-        """The word's key; empty outside the text."""
+        """Returns an empty text for an index outside of the text."""
         return self.words[index].key if 0 <= index < len(self.words) else ""
 
     def raw(self, index: int) -> str:
@@ -111,10 +111,10 @@ class Words:
 
 
 def split_words(text: str) -> Words:
-    return Words(text, tuple(_word(match) for match in _TOKEN.finditer(text)))
+    return Words(text, tuple(_create_word(match) for match in _TOKEN.finditer(text)))
 
 
-def _word(match: re.Match[str]) -> Word:
+def _create_word(match: re.Match[str]) -> Word:
     raw = match[0]
     if match["opaque"]:
         return Word("\0", *match.span(), raw)
@@ -126,24 +126,22 @@ def _word(match: re.Match[str]) -> Word:
 
 @lru_cache(maxsize=10_000)
 def _spell(word: str) -> tuple[str, bool]:
-    if word in _SAME:
-        return _SAME[word], False
+    if word in _SPELLINGS:
+        return _SPELLINGS[word], False
     if len(word) < _MIN_LETTERS or not word.isalpha() or word in _NAMES or word in _OTHER_WORDS:
         return word, False
     plural = word.removesuffix("s")
     if plural in WEEKDAYS:
         return word, False
-    found = next((name for name in _NAMES if _is_one_slip(word, name)), None)
-    return (found, True) if found else (word, False)
+    name = next((name for name in _NAMES if _is_one_slip(word, name)), None)
+    return (name, True) if name else (word, False)
 
 
 def _is_one_slip(word: str, name: str) -> bool:
     """Whether one letter is wrong, missing or too many, or two neighbours are swapped."""
     if word[0] != name[0] or abs(len(word) - len(name)) > 1:
         return False
-    at = next(
-        (i for i, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), min(len(word), len(name))
-    )
-    rest, wanted = word[at:], name[at:]
-    swapped = rest[1:2] + rest[:1] + rest[2:] == wanted and len(rest) > 1
-    return rest[1:] == wanted[1:] or rest[1:] == wanted or rest == wanted[1:] or swapped
+    at = next((i for i, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name)))
+    rest, expected = word[at:], name[at:]
+    swapped = rest[1:2] + rest[:1] + rest[2:] == expected and len(rest) > 1
+    return rest[1:] == expected[1:] or rest[1:] == expected or rest == expected[1:] or swapped

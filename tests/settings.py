@@ -32,7 +32,7 @@ PARTS: Mapping[str, Classes] = {
     "mcp_server": (McpSettings,),
     "workspace": (WorkspaceSettings,),
     "migrations": (OwnerSettings,),
-    "offline_model": (OfflineModelSettings, DateSettings, ClientLimits),
+    "offline_model": (OfflineSettings, DateSettings, ClientLimits),
 }
 COMPOSE_BLOCKS: Mapping[str, Classes] = {
     "limits": (ClientLimits,),

@@ -47,7 +47,7 @@ def _now(text: Text) -> datetime:
     return text.now or datetime.now().replace(second=0, microsecond=0)
 
 
-def read_task(text: Text) -> english.Reading:
+def read_task(text: Text) -> english.ParsedTask:
     return _read_task(text.raw, _now(text), text.order)
 
 

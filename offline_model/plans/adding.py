@@ -31,7 +31,7 @@ class Draft:
 
     title: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    reading: english.Reading = field(default_factory=lambda: english.Reading(""))
+    reading: english.ParsedTask = field(default_factory=lambda: english.ParsedTask(""))
 
 
 def add(intent: Intent, context: Context) -> Steps:
@@ -112,7 +112,7 @@ def _drafts_of_line(line: Text, list_name: str, when: str) -> list[Draft]:
     return drafts
 
 
-def _is_leading(readings: Sequence[english.Reading]) -> bool:
+def _is_leading(readings: Sequence[english.ParsedTask]) -> bool:
     """Whether a date stands before all titles: "every Monday water the plants and feed the cat"."""
     return bool(readings and readings[0].when and readings[0].spans[0].start == 0)
 

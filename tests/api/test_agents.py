@@ -210,7 +210,7 @@ class TestWork:
     async def test_offline_model(self, services: Services, user: User, stored: Stored) -> None:
         """It carries two kinds of tasks out, as a demonstration."""
         async with (
-            serve(create_offline_model(OfflineModelSettings()), lifespan="off") as url,
+            serve(create_offline_model(OfflineSettings()), lifespan="off") as url,
             at_backend(services, user, LLM_BASE_URL=f"{url}/v1") as there,
         ):
             thread = (await there.chatkit.say("add write a shopping list for pancakes to shopping.md")).thread_id

@@ -27,7 +27,7 @@ SETTINGS: dict[str, type[BaseSettings]] = {
     "backend": BackendSettings,
     "mcp": McpSettings,
     "workspace": WorkspaceSettings,
-    "offline-model": OfflineModelSettings,
+    "offline-model": OfflineSettings,
 }
 
 

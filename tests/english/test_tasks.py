@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from english import Reading, read_task
+from english import ParsedTask, read_task
 from tests.examples import same_examples
 
 NOW = datetime(2026, 11, 23, 10, 40)
@@ -18,7 +18,7 @@ def task(title: str, **fields: Any) -> dict[str, Any]:
     return {"title": title, **fields}
 
 
-def fields_of(reading: Reading) -> dict[str, Any]:
+def fields_of(reading: ParsedTask) -> dict[str, Any]:
     when = reading.when
     fields = {"due": when and when.due[4:], "repeat": when and when.repeat}
     fields |= {"priority": reading.priority, "labels": reading.labels}

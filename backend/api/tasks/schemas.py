@@ -61,7 +61,7 @@ class TaskPreview(BaseModel):
     spans: list[Span] = []
 
     @classmethod
-    def from_reading(cls, reading: english.Reading) -> Self:
+    def from_reading(cls, reading: english.ParsedTask) -> Self:
         when, spans = reading.when, [asdict(span) for span in reading.spans]
         return cls.model_validate(
             {

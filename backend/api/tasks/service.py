@@ -145,9 +145,9 @@ class TaskListService:
     async def preview_date(self, text: str, user: AuthenticatedUser, written: datetime | None) -> TaskPreview:
         """Says which date a text is; the title is what it is, if it is no date."""
         when = english.read_when(text, written or await self._now(user), self.date_order)
-        return TaskPreview.from_reading(english.Reading("" if when else text, when))
+        return TaskPreview.from_reading(english.ParsedTask("" if when else text, when))
 
-    async def _read_text(self, new: TaskText, user: AuthenticatedUser) -> english.Reading:
+    async def _read_text(self, new: TaskText, user: AuthenticatedUser) -> english.ParsedTask:
         now = new.written or await self._now(user)
         return english.read_task(new.text, now, self.date_order, dates=new.dates)
 
