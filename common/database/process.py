@@ -123,9 +123,6 @@ class ProcessConnection:
     async def wait_until_connected(self) -> None:
         await self._connected.wait()
 
-    async def is_process_alive(self, process_id: int) -> bool:
-        return not await self.find_dead([process_id])
-
     async def find_dead(self, process_ids: Collection[int]) -> set[int]:
         """Returns the processes that are dead: their lock was absent in this call and an earlier one, and all between.
 

@@ -139,15 +139,15 @@ async def test_a_living_process_is_never_judged_dead(judge: ProcessConnection, s
     await until(lambda: killed.poll() is not None)
     await wait_until_judged(judge, dead)
     assert await judge.find_dead([living, dead, judge.process_id]) == {dead}
-    assert await judge.is_process_alive(living)
-    assert not await judge.is_process_alive(dead)
+    assert not await judge.find_dead([living])
+    assert await judge.find_dead([dead])
 
 
 async def test_a_killed_process_is_judged_dead_at_the_second_look(
     judge: ProcessConnection, start_process: StartProcess
 ) -> None:
     process, process_id = start_process()
-    assert await judge.is_process_alive(process_id)
+    assert not await judge.find_dead([process_id])
     process.kill()
     assert await wait_until_judged(judge, process_id) >= SECONDS
 
@@ -159,7 +159,7 @@ async def test_a_frozen_process_is_not_judged_dead(judge: ProcessConnection, sta
     killed.kill()
     while dead not in (judged := await judge.find_dead([frozen, dead])):
         assert frozen not in judged
-    assert await judge.is_process_alive(frozen)
+    assert not await judge.find_dead([frozen])
 
 
 async def test_a_process_that_is_back_in_time_is_not_judged_dead(
@@ -174,11 +174,11 @@ async def test_a_process_that_is_back_in_time_is_not_judged_dead(
             await proxy.cut()
             absent_since = time.monotonic()
             while time.monotonic() - absent_since < 1:
-                assert await judge.is_process_alive(process.process_id)
+                assert not await judge.find_dead([process.process_id])
                 await asyncio.sleep(0.05)
             await proxy.restore()
             await process.wait_until_connected()
-            assert await judge.is_process_alive(process.process_id)
+            assert not await judge.find_dead([process.process_id])
 
 
 async def test_a_process_that_was_cut_off_itself_judges_nobody_for_as_long(
@@ -210,8 +210,8 @@ async def test_two_processes_whose_connections_are_cut_never_judge_each_other_de
             await asyncio.gather(first.wait_until_connected(), second.wait_until_connected())
             administrator(url).execute(TERMINATE_LOCK_HOLDERS)
             for _ in range(5):
-                assert await first.is_process_alive(second.process_id)
-                assert await second.is_process_alive(first.process_id)
+                assert not await first.find_dead([second.process_id])
+                assert not await second.find_dead([first.process_id])
                 await asyncio.sleep(0.01)
 
 
