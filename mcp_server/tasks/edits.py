@@ -119,13 +119,13 @@ async def _lock_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> li
 async def _update_task(tx: Transaction, caller: Caller, task: Task, patch: TaskPatch, now: Now) -> Task:
     changed = apply_patch(task, patch, now)
     if patch.values().keys() != {"status"}:
-        changed = changed.model_copy(update_tasks={"updated_at": now.instant})
+        changed = changed.model_copy(update={"updated_at": now.instant})
     if patch.status == "completed":
         return _complete_task(changed, now)
     if patch.status == "pending" and task.status == "completed":
         if task.series is not None:
             await _check_series(tx, caller, task)
-        return changed.model_copy(update_tasks={"status": "pending", "completed_at": None, "updated_at": now.instant})
+        return changed.model_copy(update={"status": "pending", "completed_at": None, "updated_at": now.instant})
     return changed
 
 
@@ -139,7 +139,7 @@ async def _check_series(tx: Transaction, caller: Caller, task: Task) -> None:
 def _complete_task(task: Task, now: Now) -> Task:
     if task.status == "completed":
         return task
-    return task.model_copy(update_tasks={"status": "completed", "completed_at": now.instant, "updated_at": now.instant})
+    return task.model_copy(update={"status": "completed", "completed_at": now.instant, "updated_at": now.instant})
 
 
 async def _write_changes(
@@ -153,7 +153,7 @@ async def _write_changes(
     if successors:
         numbers = await statements.reserve_ids(tx, caller, len(successors))
         log += [
-            LoggedChange(None, task.model_copy(update_tasks={"id": number}))
+            LoggedChange(None, task.model_copy(update={"id": number}))
             for number, task in zip(numbers, successors, strict=True)
         ]
     await statements.write_changes(tx, caller, call, log)
