@@ -3,6 +3,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from common import data_commands
@@ -10,6 +11,7 @@ from common.commands import EXIT_INCOMPLETE
 from common.database import Database
 from common.environment import read_settings
 from common.tokens import is_user_id
+from common.tool_server.errors import CallError
 from mcp_server.imports import adding, reading
 from mcp_server.imports.adding import Report
 from mcp_server.imports.file_tasks import FileUnread, UnreadLine
@@ -26,12 +28,16 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
     parser.add_argument("--format", choices=reading.FORMATS, help="recognised from the file if left out")
     parser.add_argument("--name", default="", help="the file's name")
+    parser.add_argument("--undo", action="store_true", help="remove what the last import added, and read no file")
     options = parser.parse_args(arguments)
     if not is_user_id(options.user):
         sys.exit("No user can have this name. Give the `sub` of the user's tokens.")
     try:
+        if options.undo:
+            sys.stdout.write(f"{_undo(options.user)}\n")
+            return
         report = _import(options)
-    except FileUnread as error:
+    except (CallError, FileUnread) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit("Stopped before the end. Import the file again to add the rest.")
@@ -46,19 +52,36 @@ def _import(options: argparse.Namespace) -> Report:
     reports: list[Report] = []
 
     async def work(database: Database) -> None:
-        settings = read_settings(ImportSettings)
-        caller = Caller(
-            user_id=options.user,
-            actor=adding.ACTOR,
-            quota=TaskQuota(tasks=settings.limit_tasks),
-            usual_zone=ZoneInfo(settings.time_zone),
-            clock=settings.create_clock(),
-        )
+        caller = _create_caller(options.user)
         parsed = lambda now: reading.parse(text, format, now)  # noqa: E731
         reports.append(await adding.import_tasks(database, caller, parsed, progress=_Progress()))
 
     data_commands.run(work)
     return reports[0]
+
+
+def _undo(user: str) -> str:
+    counts: list[int] = []
+
+    async def work(database: Database) -> None:
+        counts.append(await adding.undo_last(database, _create_caller(user)))
+
+    data_commands.run(work)
+    if not counts[0]:
+        sys.exit(f"There is no import of {user} to undo.")
+    return f"Undid the last import: {counts[0]:,} {_pluralize(counts[0], 'task')} removed."
+
+
+def _create_caller(user: str) -> Caller:
+    settings = read_settings(ImportSettings)
+    return Caller(
+        user_id=user,
+        actor=adding.ACTOR,
+        batch=f"import {uuid4()}",
+        quota=TaskQuota(tasks=settings.limit_tasks),
+        usual_zone=ZoneInfo(settings.time_zone),
+        clock=settings.create_clock(),
+    )
 
 
 class _Progress:

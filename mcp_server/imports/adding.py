@@ -16,7 +16,7 @@ from common.database import Database, Transaction, advisory_locks
 from common.tool_server.errors import ArgumentsInvalid, CallError
 from mcp_server import arguments
 from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine
-from mcp_server.tasks import quota, statements, zones
+from mcp_server.tasks import quota, statements, undo, zones
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import TaskPatch, apply_patch
 from mcp_server.tasks.task import Task
@@ -31,6 +31,12 @@ _KEYS = """
 SELECT idempotency_key FROM task_calls
 WHERE user_id = %(user)s AND idempotency_key IS NOT NULL AND idempotency_key = ANY(%(keys)s::text[])"""
 _ORIGINALS = "SELECT id, created_at, title FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
+
+_LAST_BATCH = """
+SELECT batch, count(*) AS tasks FROM task_calls
+WHERE user_id = %(user)s AND actor = %(actor)s AND batch IS NOT NULL AND idempotency_key IS NOT NULL
+GROUP BY batch ORDER BY max(id) DESC LIMIT 1"""
+_RELEASE_KEYS = "UPDATE task_calls SET idempotency_key = NULL WHERE user_id = %(user)s AND batch = %(batch)s"
 
 
 @dataclass
@@ -76,6 +82,21 @@ async def import_tasks(
         report.over_limit += len(portion) - existing - added
         progress(report)
     return report
+
+
+async def undo_last(database: Database, caller: Caller) -> int:
+    """Removes what the last import added, and returns how many tasks; their file can be imported again.
+
+    Raises an error of `undo_batch`, such as `ChangedSince`.
+    """
+    async with database.transaction(caller.user_id) as tx:
+        await tx.execute(_LOCK, user=caller.user_id)
+        last = await (await tx.execute(_LAST_BATCH, user=caller.user_id, actor=ACTOR)).fetchone()
+        if last is None:
+            return 0
+        await undo.undo_batch(tx, caller, last["batch"])
+        await tx.execute(_RELEASE_KEYS, user=caller.user_id, batch=last["batch"])
+        return last["tasks"]
 
 
 def _check_tasks(read_file: FileTasks, now: Now, report: Report) -> Iterator[_New]:

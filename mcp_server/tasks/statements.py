@@ -79,8 +79,9 @@ _ADD_EACH = f"""
 WITH rows AS (
     SELECT * FROM jsonb_to_recordset(%(rows)s) AS r ({_JSON_COLUMNS}, key text, after jsonb)
 ), calls AS (
-    INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, created_at)
-    SELECT %(user)s, 'add', jsonb_build_object('task_id', id), %(actor)s, key, %(logged_at)s FROM rows ORDER BY id
+    INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, batch, created_at)
+    SELECT %(user)s, 'add', jsonb_build_object('task_id', id), %(actor)s, key, %(batch)s, %(logged_at)s
+    FROM rows ORDER BY id
     RETURNING id, idempotency_key
 ), written AS (
     INSERT INTO tasks (user_id, {TASK_COLUMNS}) SELECT %(user)s, {TASK_COLUMNS} FROM rows
@@ -135,8 +136,8 @@ def _get_values(caller: Caller, titles: Sequence[str], template: Task) -> dict[s
 async def insert_imported(tx: Transaction, caller: Caller, tasks: Mapping[str, Task]) -> None:
     """Adds tasks with ids, each in a call of its own; their idempotency keys must be new."""
     rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
-    values = {"user": caller.user_id, "actor": caller.actor, "rows": Jsonb(rows), "logged_at": caller.clock()}
-    await tx.execute(_ADD_EACH, **values)
+    values = {"user": caller.user_id, "actor": caller.actor, "batch": caller.batch, "rows": Jsonb(rows)}
+    await tx.execute(_ADD_EACH, **values, logged_at=caller.clock())
 
 
 async def lock_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, Task]:

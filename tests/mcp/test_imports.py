@@ -481,3 +481,20 @@ def test_a_task_with_the_id_of_another(imported: Import, stored: Stored, user: s
     other = {"id": 1, "title": "eggs", "status": "pending", "created_at": "2026-11-01T11:00:00+00:00"}
     assert imported(export(other, other | {"id": 2, "title": "bread"})).counts == (1, 1)
     assert stored.titles(user) == ["milk", "bread", "eggs"]
+
+
+async def test_undo(imported: Import, tools: Tools) -> None:
+    imported("milk\nbread\n")
+    imported("eggs\n")
+    assert imported("", "--undo").text == "Undid the last import: 1 task removed.\n"
+    assert await tools.titles() == ["milk", "bread"]
+    assert imported("eggs\n").counts == (1, 0), "it is not known any more"
+    assert imported("", "--undo").status == 0
+    milk, _ = await tools.tasks()
+    await tools.update(milk["id"], title="oat milk")
+    changed = imported("", "--undo")
+    assert (changed.status, "because of later changes to task" in changed.errors) == (1, True)
+    await tools.undo(milk["id"])
+    assert imported("", "--undo").text == "Undid the last import: 2 tasks removed.\n"
+    assert await tools.titles() == []
+    assert imported("", "--undo").status == 1

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cli import terminal
-from cli.arguments import Commands, add_command, add_user
+from cli.arguments import Commands, UsageError, add_command, add_user
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from cli.services import environment
+from cli.services import environment, service_command
 from common.commands import EXIT_INCOMPLETE
 
 FORMATS = ("todoist", "todo.txt", "export")
@@ -27,8 +27,9 @@ def add(commands: Commands) -> None:
     )
     add_user(parser)
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a Todoist CSV, a todo.txt, or a file from ./todo export"
+        "file", nargs="?", type=Path, metavar="FILE", help="a Todoist CSV, a todo.txt, or a file from ./todo export"
     )
+    parser.add_argument("--undo", action="store_true", help="instead, remove the tasks that the last import added")
     parser.add_argument(
         "--format", choices=FORMATS, help="the format of the file (default: recognised from its content)"
     )
@@ -38,6 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints what `python -m mcp_server import` did; 1 when it could not read or add everything."""
     from cli.database import local_database
 
+    if (arguments.file is None) is not arguments.undo:
+        raise UsageError("import needs either a FILE or --undo")
+    if arguments.undo:
+        with local_database.reached(environment.load(), arguments.data_dir) as variables:
+            options = [f"--user={arguments.user}", "--undo"]
+            return service_command.run("mcp_server", "import", *options, variables=variables)
     file: Path = arguments.file
     command = [sys.executable, "-m", "mcp_server", "import", f"--user={arguments.user}", f"--name={file.name}"]
     if arguments.format is not None:
