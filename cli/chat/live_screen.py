@@ -111,9 +111,9 @@ class LiveScreen(TerminalScreen):
                 self.redraw()
 
     def _print(self, text: str) -> None:
-        """Prints above the prompt as `in_terminal` of prompt_toolkit 3.0 does.
+        """Prints above the prompt, as `in_terminal` of prompt_toolkit 3.0 does.
 
-        That one lets the terminal read lines meanwhile, with another Enter and another Ctrl-C.
+        `in_terminal` also leaves raw mode, in which Enter and Ctrl-C are other characters than the prompt expects.
         """
         app, output = self._app, self._app.output
         if app.is_running:

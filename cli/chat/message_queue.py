@@ -56,7 +56,7 @@ class MessageQueue:
         return taken
 
     async def find_unread(self, chat_id: str, queued: list[QueuedMessage]) -> str:
-        """Returns the texts of those that are not in the conversation, which nobody answers any more."""
+        """Returns the texts of queued messages that the conversation does not contain, so that they get no answer."""
         if not queued:
             return ""
         read = set[str]()

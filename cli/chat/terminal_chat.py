@@ -22,7 +22,7 @@ _EDIT_PROMPT = "edit> "
 _ACTIVE = ("RUNNING", "WAITING_APPROVAL")
 
 
-class _Left(Exception):
+class _LeaveChat(Exception):
     """The user has left: ends the tasks that still run."""
 
 
@@ -66,8 +66,8 @@ class TerminalChat:
                 self._group.create_task(self._work())
                 await self.screen.run(self)
                 continues = self.answer is not None
-                raise _Left
-        except* _Left:
+                raise _LeaveChat
+        except* _LeaveChat:
             pass
         if continues:
             await self.screen.note(f"See the answer: ./todo chat --thread {self.chat_id}")

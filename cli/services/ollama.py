@@ -1,4 +1,4 @@
-"""A model that Ollama has on this machine, for whoever set none. Never another machine's, nor one of Ollama's cloud."""
+"""Finds a model of Ollama on this machine when no model is set; never one of another machine or of Ollama's cloud."""
 
 import asyncio
 import json
@@ -65,18 +65,18 @@ class _Model:
 
 
 def base_url(environment: Mapping[str, str]) -> dict[str, str]:
-    """The setting that says where it is, for whoever has chosen Ollama, on whichever machine, and named no address."""
+    """Returns the address of Ollama as a setting, if Ollama is chosen and no other address is set."""
     chosen = environment.get("LLM_PROVIDER") == "ollama" and "OLLAMA_HOST" in environment
     return {"LLM_BASE_URL": f"{address(environment).url}/v1"} if chosen and "LLM_BASE_URL" not in environment else {}
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Whether nothing says which model is to answer, but perhaps its name."""
+    """Whether no setting chooses a provider; LLM_MODEL alone does not."""
     return not {"LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY"} & environment.keys()
 
 
 def address(environment: Mapping[str, str]) -> Address:
-    """Where an Ollama is reached that was started with the same OLLAMA_HOST; it is read as Ollama itself reads it."""
+    """Returns where Ollama listens, by OLLAMA_HOST as Ollama itself reads it."""
     scheme, given, rest = environment.get("OLLAMA_HOST", "").strip().rpartition("://")
     default = {"http": 80, "https": 443}.get(scheme, PORT) if given else PORT
     rest = rest.partition("/")[0]
@@ -88,9 +88,9 @@ def address(environment: Mapping[str, str]) -> Address:
 
 
 def find(environment: Mapping[str, str]) -> LocalOllama | None:
-    """What is found on this machine within `SECONDS`; None where nothing answers as Ollama does.
+    """Looks on this machine for `SECONDS`; returns None if nothing answers as Ollama does.
 
-    LLM_MODEL decides which model it is, else `PREFERRED`.
+    LLM_MODEL decides which model it is, or `PREFERRED`.
     """
     at = address(environment)
     if not at.is_here:
@@ -103,7 +103,7 @@ def find(environment: Mapping[str, str]) -> LocalOllama | None:
 
 async def _look(at: Address, wanted: str | None) -> LocalOllama:
     async with asyncio.timeout(SECONDS):
-        models = [*_local(await _ask(at, "/api/tags"))]
+        models = [*_local_models(await _ask(at, "/api/tags"))]
         if wanted:
             named = next((model.name for model in models if model.name in (wanted, f"{wanted}:latest")), "")
             return LocalOllama(at.url, named, "" if named else f"Ollama has no model {wanted} on this machine")
@@ -113,10 +113,10 @@ async def _look(at: Address, wanted: str | None) -> LocalOllama:
     return LocalOllama(at.url, note="Ollama has no model on this machine that can call tools")
 
 
-def _local(listed: Any) -> Iterable[_Model]:
-    """The models of /api/tags that run on this machine."""
+def _local_models(listed: Any) -> Iterable[_Model]:
+    """Yields the models of /api/tags that run on this machine."""
     for entry in listed["models"] if isinstance(listed, dict) and isinstance(listed.get("models"), list) else ():
-        if isinstance(entry, dict) and _is_name(name := entry.get("name")) and not _is_elsewhere(name, entry):
+        if isinstance(entry, dict) and _is_name(name := entry.get("name")) and not _is_remote(name, entry):
             size, capabilities = entry.get("size"), entry.get("capabilities")
             yield _Model(
                 name,
@@ -129,31 +129,31 @@ def _is_name(name: Any) -> TypeGuard[str]:
     return isinstance(name, str) and 0 < len(name) <= 200 and name.isascii() and name.isprintable() and " " not in name
 
 
-def _is_elsewhere(name: str, told: Mapping[str, Any]) -> bool:
-    return name.endswith("cloud") or bool(told.get("remote_host") or told.get("remote_model"))
+def _is_remote(name: str, description: Mapping[str, Any]) -> bool:
+    return name.endswith("cloud") or bool(description.get("remote_host") or description.get("remote_model"))
 
 
 async def _can_call(at: Address, model: _Model) -> bool:
-    """As Ollama says in its list, or, where that is of an older version, of the model alone."""
+    """Whether the model can call tools; older versions of Ollama say so only of a single model."""
     if model.capabilities:
         return "tools" in model.capabilities or model.family in KNOWN_TO_CALL
-    told = await _ask(at, "/api/show", {"model": model.name})
-    if not isinstance(told, dict) or _is_elsewhere(model.name, told):
+    shown = await _ask(at, "/api/show", {"model": model.name})
+    if not isinstance(shown, dict) or _is_remote(model.name, shown):
         return False
-    capabilities = told.get("capabilities")
+    capabilities = shown.get("capabilities")
     return model.family in KNOWN_TO_CALL or (isinstance(capabilities, list) and "tools" in capabilities)
 
 
 async def _ask(at: Address, path: str, body: Any = None) -> Any:
-    """The JSON of an answer. By HTTP/1.0, whose answers end with the connection; no redirect is followed."""
+    """Returns the JSON of a response. In HTTP/1.0 a response ends with the connection; redirects are not followed."""
     sent = b"" if body is None else json.dumps(body).encode()
-    head = (
+    request = (
         f"{'POST' if sent else 'GET'} {path} HTTP/1.0\r\nHost: {at.url.partition('://')[2]}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
     )
     reader, writer = await asyncio.open_connection(at.host, at.port)
     try:
-        writer.write(head.encode() + sent)
+        writer.write(request.encode() + sent)
         answer = bytearray()
         while piece := await reader.read(65_536):
             answer += piece
@@ -161,12 +161,12 @@ async def _ask(at: Address, path: str, body: Any = None) -> Any:
                 raise ValueError
     finally:
         writer.close()
-    told, _, text = answer.partition(b"\r\n\r\n")
-    if told.split(b" ", 2)[1:2] != [b"200"]:
+    head, _, text = answer.partition(b"\r\n\r\n")
+    if head.split(b" ", 2)[1:2] != [b"200"]:
         raise ValueError
     return json.loads(text)
 
 
 def _reached(host: str) -> str:
-    """The address to ask, of one to listen at."""
+    """Returns the address to connect to for an address to listen at."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)  # noqa: S104
