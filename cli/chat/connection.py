@@ -1,4 +1,4 @@
-"""What the terminal asks of the assistant, and answers that are read on when a connection breaks."""
+"""The requests of the terminal chat to the assistant."""
 
 import os
 import uuid
@@ -21,7 +21,7 @@ Begun = TypeVar("Begun")
 
 
 def is_own(chat_id: str | None) -> bool:
-    """Whether it is the id that a conversation was given, and no name that its person chose."""
+    """Whether it is the id of a conversation, and not a name that its user chose."""
     return chat_id is not None and chat_id.startswith("thr_")
 
 
@@ -58,14 +58,14 @@ class Connection:
         await self.page.http.aclose()
 
     async def alive(self) -> None:
-        """Raises `ConnectionLost` where no assistant answers."""
+        """Raises `ConnectionLost` if no assistant answers."""
         try:
             await self.page.request("GET", "/health")
-        except ApiError as refusal:
-            raise ConnectionLost from refusal
+        except ApiError as error:
+            raise ConnectionLost from error
 
     async def say(self, chat_id: str | None, text: str, *, left: str | None = None) -> Reading:
-        """Something in a conversation; None: in a new one, which takes the place of the one that was `left`."""
+        """Sends a message to a conversation; None: to a new one, which takes the place of `left`."""
         if chat_id is None:
             message = user_input(text, **self._options())
 
@@ -77,21 +77,21 @@ class Connection:
         return Reading(chat_id, start=lambda runs: runs.interact(chat_id, text, key=key, more=self._more()))
 
     def edit(self, chat_id: str, run_id: str, text: str) -> Reading:
-        """Something else in place of a message."""
+        """Sends another message in place of that of a run."""
         key = str(uuid.uuid4())
         return Reading(chat_id, start=lambda runs: runs.edit(chat_id, run_id, text, key=key, more=self._more()))
 
     async def retry(self, chat_id: str) -> Reading:
-        """The last message, answered once more; raises `ApiError` where there is none."""
+        """Requests another answer to the last message; raises `ApiError` if there is none."""
         thread = await self.thread(chat_id)
         items = (await self.chatkit.list_items(thread, limit=100)).data
-        said = next((item for item in items if item["type"] == "user_message"), None)
-        if said is None:
+        message = next((item for item in items if item["type"] == "user_message"), None)
+        if message is None:
             raise ApiError(_NOT_THERE, "There is no message to answer again.")
-        return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=said["id"])
+        return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=message["id"])
 
     async def begin(self, title: str, *, left: str | None) -> str:
-        """The id of a new conversation, in which nothing is said yet; in place of one that was `left`."""
+        """Creates a conversation without messages, in place of `left`, and returns its id."""
 
         async def begin(left: str | None) -> str:
             return (await self.page.begin(title, left=left))["id"]
@@ -99,11 +99,11 @@ class Connection:
         return await _in_place_of(left, begin)
 
     def events(self, reading: Reading) -> AsyncGenerator[Event]:
-        """All that is told of the answer from where it was read to; raises the error beyond patience."""
+        """Yields the rest of an answer's events; raises the error when the server is away for too long."""
         return reading.events(self.runs, reconnect_seconds=self.patience, on_lost=self.lost)
 
     async def cancel(self, reading: Reading) -> None:
-        """Stop the answer. One that nothing was heard of is asked for again, by its key: it may have begun."""
+        """Stops an answer. If its run is not known, the message is sent again, with its key: the run may have begun."""
         if reading.run_id is None:
             async with reading.open(self.runs) as events:
                 async for event in events:
@@ -119,21 +119,21 @@ class Connection:
         return chat["chat_id"] if chat else None
 
     async def last(self, chat_id: str) -> dict[str, Any] | None:
-        """The interaction that a conversation shows last; None for a name that is new, or where nothing was said."""
+        """Returns the interaction that a conversation shows last; None for a new name, or without messages."""
         try:
             leaf = await self.leaf(chat_id)
-        except ApiError as refusal:
-            if refusal.status == _NOT_THERE and not is_own(chat_id):
+        except ApiError as error:
+            if error.status == _NOT_THERE and not is_own(chat_id):
                 return None
             raise
         return await self.runs.get_interaction(chat_id, leaf) if leaf else None
 
     async def leaf(self, chat_id: str) -> str | None:
-        """The id of the interaction that a conversation shows last."""
+        """Returns the id of the interaction that a conversation shows last."""
         return (await self.runs.get_chat(chat_id, limit=0))["leaf"]
 
     async def thread(self, chat_id: str) -> str:
-        """The conversation's own id, where it has a name: ChatKit knows no names."""
+        """Returns the id of a conversation: ChatKit does not know the name that it may have."""
         after = None
         while not is_own(chat_id):
             page = await self.runs.get_chats(limit=100, after=after)
@@ -144,7 +144,7 @@ class Connection:
         return chat_id
 
     async def steps(self, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
-        """What the agents of an answer have done, after the step of a number."""
+        """Yields what the agents of an answer have done after a step."""
         more: int | None = after
         while more is not None:
             page = await self.runs.get_steps(chat_id, run_id, limit=100, after=more)
@@ -152,10 +152,10 @@ class Connection:
                 yield step
             more = page["after"]
 
-    async def _begun(self, kind: str, chat_id: str | None, beside: dict[str, Any], **params: Any) -> Reading:
-        """The answer that a request of ChatKit's begins, which goes on when its stream is left."""
+    async def _begun(self, kind: str, chat_id: str | None, metadata: dict[str, Any], **params: Any) -> Reading:
+        """Starts an answer by a request of ChatKit, and leaves its stream; the answer continues."""
         run_id: str | None = None
-        async with self.chatkit.open(kind, metadata={**self._metadata(), **beside}, **params) as events:
+        async with self.chatkit.open(kind, metadata={**self._metadata(), **metadata}, **params) as events:
             async for event in events:
                 match event:
                     case {"type": "client_effect", "name": name, "data": data} if name == _INTERACTION:
@@ -174,20 +174,20 @@ class Connection:
         return {"inference_options": {"model": self.model}} if self.model else {}
 
     def _metadata(self) -> dict[str, Any]:
-        beside = {"model": self.model, "temperature": self.temperature}
-        return {name: value for name, value in beside.items() if value is not None}
+        options = {"model": self.model, "temperature": self.temperature}
+        return {name: value for name, value in options.items() if value is not None}
 
     def _more(self) -> dict[str, Any]:
-        """What goes beside a message of the run API."""
-        warmth = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
-        return {**({"model": self.model} if self.model else {}), **warmth}
+        """Returns the options of a message in the run API."""
+        temperature = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
+        return {**({"model": self.model} if self.model else {}), **temperature}
 
 
 async def _in_place_of(left: str | None, begin: Callable[[str | None], Awaitable[Begun]]) -> Begun:
-    """A conversation in place of another, which may have been deleted meanwhile."""
+    """Begins a conversation in place of `left`, or of none if that was deleted."""
     try:
         return await begin(left)
-    except ApiError as refusal:
-        if left is None or refusal.status != _NOT_THERE:
+    except ApiError as error:
+        if left is None or error.status != _NOT_THERE:
             raise
         return await begin(None)
