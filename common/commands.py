@@ -62,7 +62,6 @@ def exit_nothing_stored(user: object) -> NoReturn:
 
 
 def parse_days(text: str) -> int:
-    """Converts an argument for argparse."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= MAX_DAYS):
         raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to {MAX_DAYS}")
     return int(text)

@@ -68,7 +68,6 @@ class JsonWriter:
         self._out.write(text.encode())
 
     async def write_array(self, rows: AsyncIterator[Row]) -> int:
-        """Writes an array with an object for each row, and returns the number of rows."""
         count = 0
         self.write_text("[")
         async for row in rows:

@@ -45,7 +45,6 @@ def run_service(
     count: int = 1,
     loop: str = "auto",
 ) -> NoReturn:
-    """Serves the application that `create_app` makes of its address, in `count` processes."""
     with _share_metrics(count):
         workers.serve(
             create_app,

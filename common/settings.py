@@ -173,7 +173,6 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         return (self.listen_database_url or self.database_url).get_secret_value()
 
     def create_provider_keys(self) -> Keys | None:
-        """The keys that check the tokens of the identity provider, if there is one."""
         if self.auth_jwt_secret:
             return SharedSecret(self.auth_jwt_secret.get_secret_value())
         if self.auth_jwks_url:

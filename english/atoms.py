@@ -160,5 +160,4 @@ def parse_month(word: str) -> int:
 
 
 def parse_count(word: str) -> int:
-    """Returns the number that a word of COUNT means."""
     return int(word) if word.isdigit() else 2 if "couple" in word or word == "other" else 1

@@ -14,7 +14,6 @@ def add_months(day: date, months: int) -> date | None:
 
 
 def add_units(day: date, count: int, unit: str) -> date | None:
-    """Adds days, weeks, fortnights, months or years."""
     if unit in ("month", "year"):
         return add_months(day, count * (12 if unit == "year" else 1))
     return add_days(day, count * {"day": 1, "week": 7, "fortnight": 14}[unit])

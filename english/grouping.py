@@ -110,7 +110,6 @@ def find_atoms(words: Words, clock: Clock) -> list[Atom]:
 
 
 def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
-    """Groups adjacent parts of dates."""
     repeats = any(isinstance(atom.meaning, Repeat) for atom in atoms)
     is_about_money = any(word.key in _MONEY_WORDS for word in words.words)
     groups: list[Group] = []
@@ -189,7 +188,6 @@ def choose_dates(words: Words, groups: Sequence[Group], atoms: Sequence[Atom]) -
 
 
 def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
-    """Whether a group is the date of the task, in its context."""
     if group.has(Unread):
         return False
     meanings = [atom.meaning for atom in group.atoms]

@@ -91,7 +91,6 @@ class Words:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The position of each word in the line."""
         starts, at = [], 0
         for word in self.words:
             starts.append(at)
@@ -99,7 +98,6 @@ class Words:
         return starts
 
     def index_at(self, position: int) -> int:
-        """Returns the index of the word at a position of the line, or of the next one."""
         return bisect_left(self.starts, position)
 
     def key(self, index: int) -> str:

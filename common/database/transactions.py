@@ -67,7 +67,6 @@ class Transaction:
         await self.execute(_NOTIFY, channel=channel, payload=payload)
 
     async def lift_timeouts(self) -> None:
-        """Lets the statements of the transaction take as long as they need."""
         await self.execute(_LIFT_TIMEOUTS)
 
     async def roll_back(self) -> None:

@@ -14,7 +14,6 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 def render_metrics() -> Response:
-    """Returns the metrics of this process or, with several workers, of all together."""
     return Response(generate_latest(_create_registry()), headers={"content-type": CONTENT_TYPE_LATEST})
 
 

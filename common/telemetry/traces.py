@@ -19,7 +19,6 @@ _OFF = nullcontext()
 
 @asynccontextmanager
 async def export_traces(service: str, endpoint: str | None) -> AsyncIterator[None]:
-    """Exports spans while the block runs, if there is an endpoint."""
     global _tracing
     if endpoint is None:
         yield

@@ -223,7 +223,6 @@ def name_call(request_id: object) -> str:
 
 
 def get_user_id() -> str | None:
-    """Returns the user of the request's token, or None without sign-in."""
     token = get_access_token()
     return token.subject if token else None
 

@@ -78,7 +78,6 @@ WHERE user_id = %(user)s AND idempotency_key = %(key)s AND batch IS DISTINCT FRO
 
 
 def get_call_values(caller: Caller, operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of `CALL_VALUES` and of `quota.HINTS`."""
     now = caller.clock()
     return {
         "user": caller.user_id,

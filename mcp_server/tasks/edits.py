@@ -19,7 +19,6 @@ _OPEN_OF_SERIES = "SELECT id FROM tasks WHERE user_id = %(user)s AND series = %(
 async def add_tasks(
     tx: Transaction, caller: Caller, *, title: str, patch: TaskPatch, also: Sequence[str] = ()
 ) -> Result:
-    """Adds tasks with these titles and the same details."""
     titles = [title, *also]
     others: dict[str, Any] = {"also": [*also]} if also else {}
     arguments = {"title": title, "description": "", **patch.values(), **others}

@@ -107,7 +107,6 @@ def _merge_labels(task: Task, patch: TaskPatch) -> tuple[str, ...]:
 
 
 def normalize_label(text: str) -> str:
-    """Returns the stored spelling of a label."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
     label = " ".join(" ".join(folded.split()).lstrip("#@ ").split())
     if not 1 <= len(label) <= _MAX_LABEL_LENGTH:

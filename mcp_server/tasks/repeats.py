@@ -115,7 +115,6 @@ def find_next_date(rule: Rule, *, due: date, today: date) -> date | None:
 
 
 def next_rule(rule: Rule) -> Rule:
-    """The rule of the task that follows."""
     return replace(rule, count=rule.count - 1) if rule.count else rule
 
 

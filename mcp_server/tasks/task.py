@@ -46,7 +46,6 @@ class Task(BaseModel):
         return self.model_dump(mode="json")
 
     def render(self) -> dict[str, Any]:
-        """Renders the fields for users and models."""
         return {
             **self.model_dump(mode="json", exclude={"due_on", "due_time"}),
             "due": render_due(self.due) if self.due else None,

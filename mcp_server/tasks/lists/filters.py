@@ -36,7 +36,6 @@ _CONDITIONS: dict[str, LiteralString] = {
 
 
 def list_conditions(values: Mapping[str, Any]) -> list[LiteralString]:
-    """Returns the conditions that have values, for rows with the columns of `tasks`."""
     return [condition for name, condition in _CONDITIONS.items() if name in values]
 
 

@@ -67,7 +67,6 @@ class Position(BaseModel):
 
 
 def write_cursor(query: ListQuery, last: Mapping[str, Any]) -> str:
-    """Returns the cursor of the page after the row `last`."""
     if query.sorting == "deleted":
         position = Position(query=query, after=last["deletion"], moment=last["deleted_at"])
     elif query.sorting == "completed":

@@ -93,7 +93,6 @@ FROM (SELECT FROM {_get_source(deleted)}{_render_where(conditions)} LIMIT %(coun
 
 
 def select_titles(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
-    """Returns the statement of the ids and titles of the newest tasks."""
     order = _render_order("deleted") if deleted else "id DESC"
     source = f"{_get_source(deleted)}{_render_where(conditions)}"
     return f"SELECT id, title FROM {source} ORDER BY {order} LIMIT %(most)s::bigint"
