@@ -157,13 +157,11 @@ def undo_tasks(*statuses: str) -> Plan:
 
     def plan(intent: Intent, context: Context) -> Steps:
         found = yield from find_tasks(intent.phrases[:1], context, statuses=statuses)
-        if (
-            "pending" not in statuses and found.ids and not found.tasks
-        ):  # numbers, or "it": to undo anything else is not asked for
+        if statuses == ("deleted",) and found.ids and not found.tasks:  # a number or "it", whose state is not known
             deleted = yield from read_list({"status": "deleted"})
             found.missing += [found.name] if set(found.ids) - {task.id for task in deleted.tasks} else []
         if found.missing:
-            return "\n\n".join(found.not_found("task" if "pending" in statuses else "deleted task"))
+            return "\n\n".join(found.not_found("deleted task" if statuses == ("deleted",) else "task"))
         return replies.report(intent.answer, (yield call_for("update_task", found.ids, undo=True)))
 
     return plan
