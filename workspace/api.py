@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from common.tool_server.calls import get_user_id
 from common.tool_server.errors import CallError, Kind
-from workspace.caller import Workspace, exclusive
-from workspace.errors import DiskFull, FileTooLarge, NotThere, explain
+from workspace.caller import Workspace, directory_of_request, exclusive
+from workspace.errors import DiskFull, FileTooLarge, NotHere, NotThere, explain
 from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
 from workspace.files.quota import Amount
@@ -35,6 +35,7 @@ class FilesApi:
         for path, method, handler in (
             ("/files", "DELETE", self._delete),
             ("/files/{folder}", "DELETE", self._delete),
+            ("/directory", "GET", self._check_directory),
             ("/files/{folder}", "GET", self._list),
             ("/files/{folder}/{path:path}", "GET", self._get),
             ("/files/{folder}/{path:path}", "PUT", self._put),
@@ -46,7 +47,7 @@ class FilesApi:
 
     async def _list(self, request: Request) -> Response:
         def list_files() -> dict[str, object]:
-            with self._store.existing(_user(), _folder(request)) as folder:
+            with self._store.existing(_user(), _folder(request), directory_of_request()) as folder:
                 return listing.list_files(folder) if folder else {"files": [], "more": False}
 
         return JSONResponse(await asyncio.to_thread(list_files))
@@ -56,7 +57,7 @@ class FilesApi:
         kept = ExitStack()
 
         def open_file() -> opening.Opened:
-            folder = kept.enter_context(self._store.existing(_user(), _folder(request)))
+            folder = kept.enter_context(self._store.existing(_user(), _folder(request), directory_of_request()))
             if folder is None:
                 raise NotThere(path=path)
             return kept.enter_context(opening.file(folder.descriptor, path))
@@ -70,7 +71,7 @@ class FilesApi:
         return StreamingResponse(_pieces(opened, kept), media_type="application/octet-stream", headers=headers)
 
     async def _put(self, request: Request) -> Response:
-        path, user, name = request.path_params["path"], _user(), _folder(request)
+        path, user, name = request.path_params["path"], _user(), _folder_to_change(request)
         with ExitStack() as kept:
             folder = await asyncio.to_thread(kept.enter_context, self._store.folder(user, name))
             size = int(request.headers.get("content-length", 0))  # the server beneath has checked that it is a number
@@ -100,7 +101,7 @@ class FilesApi:
         return JSONResponse({"deleted": found})
 
     async def _delete_file(self, request: Request) -> Response:
-        path, user, name = request.path_params["path"], _user(), _folder(request)
+        path, user, name = request.path_params["path"], _user(), _folder_to_change(request)
 
         def deleted() -> None:
             with self._store.existing(user, name) as folder:
@@ -114,7 +115,7 @@ class FilesApi:
 
     async def _copy_uploads(self, request: Request) -> Response:
         """Copy the user's uploads of a folder into another one."""
-        user, name, other = _user(), _folder(request), request.path_params["other"]
+        user, name, other = _user(), _folder_to_change(request), request.path_params["other"]
 
         def copy() -> list[str]:
             with self._store.existing(user, name) as folder, self._store.folder(user, other) as to:
@@ -122,6 +123,16 @@ class FilesApi:
 
         async with exclusive(user):
             return JSONResponse({"files": await asyncio.to_thread(copy)})
+
+    async def _check_directory(self, _: Request) -> Response:
+        """Whether a conversation may work in the directory that the token names."""
+
+        def check() -> None:
+            with self._store.directories.open(directory_of_request() or ""):
+                pass
+
+        await asyncio.to_thread(check)
+        return JSONResponse({"directory": directory_of_request()})
 
     async def _stop(self, request: Request) -> Response:
         """End the command that runs in the folder; who waits for it is answered with how far it came."""
@@ -137,6 +148,13 @@ def _user() -> str:
 
 def _folder(request: Request) -> str:
     return request.path_params["folder"]
+
+
+def _folder_to_change(request: Request) -> str:
+    """Raises `NotHere` where a directory of the user's stands for the folder: they add and delete files themselves."""
+    if directory_of_request() is not None:
+        raise NotHere
+    return _folder(request)
 
 
 def _write(descriptor: int, piece: bytes) -> None:

@@ -2,20 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 from fastmcp import Context
 from fastmcp.dependencies import CurrentContext, Depends
+from fastmcp.server.dependencies import get_access_token
 from fastmcp.tools import ToolResult
 
+from common.tokens import DIRECTORY
 from common.tool_server import calls
 from common.tool_server.calls import get_user_id, read_meta_text
 from workspace.commands.running import Stopped
 from workspace.commands.tools import Commands, result_of
+from workspace.confinement.base import Directory
 from workspace.errors import NoFolder
 from workspace.files import listing
 from workspace.files.folder import Folder, Store
@@ -42,6 +46,8 @@ class Caller:
     folder: str
     idempotency_key: str | None
     workspace: Workspace
+    directory: str | None = None
+    """A directory of the user's that stands for the folder."""
 
     async def read(self, work: Callable[[Folder], Result]) -> ToolResult:
         """`work` in a thread."""
@@ -81,12 +87,16 @@ class Caller:
             return _tool_result(result)
 
     def _list_states(self) -> dict[str, listing.Entry] | None:
-        with self.workspace.store.folder(self.user, self.folder) as folder:
+        with self._open() as folder:
             return listing.list_states(folder)
 
     async def _run(self, path: Path, tool: str, arguments: dict[str, Any]) -> Result:
+        run = partial(getattr(self.workspace.commands, tool), self.user, path, **arguments)
         try:
-            return await getattr(self.workspace.commands, tool)(self.user, path, **arguments)
+            if self.directory is None:
+                return await run()
+            with self.workspace.store.directories.open(self.directory) as descriptor:
+                return await run(directory=Directory(self.directory, descriptor))
         except Stopped as stopped:
             # A client that cancels a command gets its output so far.
             task = asyncio.current_task()
@@ -95,8 +105,11 @@ class Caller:
             return result_of(stopped.ran)
 
     def _in_folder(self, work: Callable[[Folder], Result]) -> Result:
-        with self.workspace.store.folder(self.user, self.folder) as folder:
+        with self._open() as folder:
             return work(folder)
+
+    def _open(self) -> AbstractContextManager[Folder]:
+        return self.workspace.store.folder(self.user, self.folder, self.directory)
 
     def _find_result(self, results: Path, call: dict[str, Any]) -> Result | None:
         return find_result(results, self.idempotency_key, call) if self.idempotency_key else None
@@ -104,6 +117,13 @@ class Caller:
     def _store_result(self, results: Path, call: dict[str, Any], result: Result) -> None:
         if self.idempotency_key:
             store_result(results, self.idempotency_key, call, result)
+
+
+def directory_of_request() -> str | None:
+    """The directory that a request's token names, in which the conversation works in place of its folder."""
+    token = get_access_token()
+    directory = token.claims.get(DIRECTORY) if token else None
+    return str(directory) if directory is not None else None
 
 
 @asynccontextmanager
@@ -125,7 +145,7 @@ async def _caller(context: Context = _CONTEXT) -> Caller:
     if folder is None:
         raise NoFolder
     key = read_meta_text(meta, "todo/idempotency_key", max_length=200)
-    return Caller(user, folder, key, context.lifespan_context["workspace"])
+    return Caller(user, folder, key, context.lifespan_context["workspace"], directory_of_request())
 
 
 CALLER: Caller = Depends(_caller)

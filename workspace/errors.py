@@ -23,6 +23,32 @@ class FolderInvalid(CallError):
     """A folder's name must be 1 to 100 letters, digits, dots, dashes and underscores, and not only dots."""
 
 
+class DirectoriesOff(CallError):
+    """Conversations cannot work in directories of yours here. That needs ./todo up, run by you on this machine without
+    sign-in, and not by root."""
+
+
+class DirectoryInvalid(CallError):
+    """{path} is not valid as a directory. Use its full path, without links, . and .., such as /home/me/project."""
+
+
+class DirectoryNotUsable(CallError):
+    """No conversation can work in {path}: {why}."""
+
+
+class GitReadOnly(CallError):
+    """{path} was not changed. In a directory of the user, what git keeps in .git is read-only: the user commits."""
+
+
+class NotHere(CallError):
+    """Files cannot be uploaded to or deleted from a directory of yours here. Do that in the directory itself."""
+
+
+class DirectoryNotConfined(CallError):
+    """Commands cannot run in a directory of the user, because that needs bubblewrap or Landlock. Files can be read and
+    written."""
+
+
 class BehindLink(CallError):
     """{path} is a symbolic link or goes through one. Links are not followed: use the path of the file itself."""
 

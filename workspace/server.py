@@ -26,6 +26,7 @@ from workspace.caller import Workspace
 from workspace.commands.tools import Commands
 from workspace.confinement import detection as confinement
 from workspace.errors import explain
+from workspace.files.directories import Directories
 from workspace.files.folder import Store, StoreUnusable
 from workspace.files.quota import Amount, Quota
 from workspace.first_calls import load_modules
@@ -45,7 +46,8 @@ _DAY = 86_400  # seconds
 def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     """Started by root, it is `account` before it serves."""
     quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files, of_user=_of_user(settings))
-    workspace = Workspace(Store(settings.workspace_dir, quota), Commands(None, quota))
+    store = Store(settings.workspace_dir, quota, Directories(settings.workspace_data_dir))
+    workspace = Workspace(store, Commands(None, quota))
     calls = ToolCalls({tool.name: tool.parameters for tool in TOOLS}, rules=RULES, explain=explain)
     server = FastMCP(
         "workspace",
@@ -75,7 +77,8 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
             found = await confinement.find(settings.workspace_confinement)
         except (StoreUnusable, confinement.NotUsable) as unusable:
             _end(str(unusable))
-        workspace.commands = Commands(found, quota, at_once=settings.limit_commands)
+        limits = {"at_once": settings.limit_commands, "readable": settings.workspace_read}
+        workspace.commands = Commands(found, quota, **limits)
         workspace.confinement = found.name if found else None
         workspace.cleanup = asyncio.create_task(_clean_up(workspace.store, settings.keep_folders_days))
 

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -5,9 +6,10 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from common.environment import CONFIG
+from common.environment import CONFIG, CommaSeparated
 from common.settings import ProcessSettings, Secret, is_http, limit_per_user, read_service_settings
 
+_CHECKOUT = Path(__file__).parents[1]
 LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools: a whole file, as JSON spells it
 
 
@@ -48,6 +50,14 @@ class Settings(StoreSettings, ProcessSettings):
     """The sandbox for the agents' commands. auto: the first that works of bubblewrap, landlock and sandbox-exec; if
     none works, agents cannot run commands. none: no sandbox; this needs AUTH_MODE=none.
     """
+    workspace_data_dir: Annotated[Path, AfterValidator(_absolute)] | None = None
+    """The data directory of ./todo up, which sets this. With it conversations can work in directories of the account
+    that runs the workspace (./todo chat --here), but not in this one; this needs AUTH_MODE=none.
+    """
+    workspace_read: CommaSeparated = ()
+    """Directories that commands may read beside /usr and its like, with full paths, separated by commas, such as
+    /opt/node,/home/me/.pyenv. Default: none.
+    """
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
     limit_folder_bytes: int = Field(default=200_000_000, ge=1)
     limit_folder_files: int = Field(default=20_000, ge=1)
@@ -68,6 +78,18 @@ class Settings(StoreSettings, ProcessSettings):
             return (
                 "WORKSPACE_CONFINEMENT=none runs commands without a sandbox, so it is allowed only with AUTH_MODE=none."
             )
+        if self.workspace_data_dir and self.auth_mode != "none":
+            return "WORKSPACE_DATA_DIR is allowed only with AUTH_MODE=none."
+        return next(filter(None, map(self._problem_with_readable, self.workspace_read)), None)
+
+    def _problem_with_readable(self, path: str) -> str | None:
+        """A sentence about a directory that commands must not read: what is stored and configured would be in it."""
+        real = Path(os.path.realpath(path))
+        if not path.startswith("/") or not real.is_dir():
+            return f"WORKSPACE_READ must list full paths of directories, and {path} is none."
+        for private in filter(None, (self.workspace_dir, self.workspace_data_dir, _CHECKOUT)):
+            if Path(os.path.realpath(private)).is_relative_to(real) or real.is_relative_to(os.path.realpath(private)):
+                return f"WORKSPACE_READ must not list {path}, which contains {private} or is inside."
         return None
 
 

@@ -2,6 +2,7 @@
 
 from common.tokens.access_tokens import (
     BACKEND,
+    DIRECTORY,
     ISSUER,
     AccessTokenVerifier,
     Keys,
@@ -15,6 +16,7 @@ from common.tokens.key_set import KeySet, find_key_url_warning
 
 __all__ = [
     "BACKEND",
+    "DIRECTORY",
     "ISSUER",
     "AccessTokenVerifier",
     "KeySet",

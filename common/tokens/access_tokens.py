@@ -89,6 +89,7 @@ def is_user_id(subject: str) -> bool:
 
 ISSUER = "todo-assistant"
 BACKEND = "todo-assistant/backend"
+DIRECTORY = "directory"  # a claim
 
 
 def make_token(secret: str, subject: str, *, audience: str, expires: int, **claims: Any) -> str:
@@ -97,9 +98,12 @@ def make_token(secret: str, subject: str, *, audience: str, expires: int, **clai
     return jwt.encode(claims | standard_claims, secret, algorithm="HS256")
 
 
-def make_call_token(secret: str, subject: str, *, audience: str, expires: int) -> str:
-    """Creates the token of a tool call, which says that the backend acts for the user (RFC 8693, section 4.1)."""
-    return make_token(secret, subject, audience=audience, expires=expires, act={"sub": BACKEND})
+def make_call_token(secret: str, subject: str, *, audience: str, expires: int, directory: str | None = None) -> str:
+    """What the backend sends with a tool call for somebody: it says that the backend acts (RFC 8693, section 4.1), and
+    to the workspace in which `directory` of the user, if not in a folder of its own.
+    """
+    claims = {} if directory is None else {DIRECTORY: directory}
+    return make_token(secret, subject, audience=audience, expires=expires, act={"sub": BACKEND}, **claims)
 
 
 def is_from_backend(claims: Mapping[str, Any]) -> bool:

@@ -43,8 +43,8 @@ def service(root: Path, log: Path, **variables: str) -> ServiceProcess:
     return ServiceProcess("workspace", "WORKSPACE_PORT", log, *options, **(given | variables))
 
 
-def token(person: str) -> str:
-    return make_call_token(SECRET, person, audience=URL, expires=int(time.time()) + 600)
+def token(person: str, directory: str | None = None) -> str:
+    return make_call_token(SECRET, person, audience=URL, expires=int(time.time()) + 600, directory=directory)
 
 
 class Person:
@@ -74,8 +74,9 @@ class Person:
 
 
 @asynccontextmanager
-async def acting(base: str, person: str = "alice") -> AsyncIterator[Person]:
-    headers = {"authorization": f"Bearer {token(person)}"}
+async def acting(base: str, person: str = "alice", *, directory: str | None = None) -> AsyncIterator[Person]:
+    """With a `directory`, in a conversation that works there."""
+    headers = {"authorization": f"Bearer {token(person, directory)}"}
     transport = StreamableHttpTransport(f"{base}/mcp", headers=headers, verify=False)
     async with (
         Client(transport) as client,

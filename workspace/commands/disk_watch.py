@@ -42,7 +42,7 @@ class DiskWatch:
         try:
             self._left = await asyncio.to_thread(self._quota.check, self._folder)
         except CallError as full:
-            held = await asyncio.to_thread(quotas.measure, self._folder)
+            held = await asyncio.to_thread(quotas.measure, self._folder, repair=self._quota.repair)
             self._most = _at_least(held.plus(*_TO_REMOVE), _capped(held.plus(*_TO_TIDY), self._quota.of_folder))
             return str(full)
         return None
@@ -96,7 +96,7 @@ class DiskWatch:
         try:
             if self._most is None:
                 self._left = self._quota.check(self._folder, more=unlinked)
-            elif quotas.measure(self._folder).plus(*unlinked).exceeded(self._most):
+            elif quotas.measure(self._folder, repair=self._quota.repair).plus(*unlinked).exceeded(self._most):
                 self._quota.check(self._folder, more=unlinked)
         except CallError as full:
             _signal(descendants(process), signal.SIGKILL)  # and those that began since

@@ -6,13 +6,15 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from workspace.commands.limits import LIMITS, Limits, processes_of_account
 from workspace.commands.output import Output
-from workspace.confinement.base import Confinement, Launch
+from workspace.confinement.base import Confinement, Directory, Launch
 
 TIMED_OUT, STOPPED, TOO_MUCH = 124, 130, 153
 _GRACE_SECONDS = 5.0  # for what is killed to be gone
@@ -56,13 +58,16 @@ async def run(
     limits: Limits = LIMITS,
     stop: asyncio.Event | None = None,
     watch: Watch | None = None,
+    directory: Directory | None = None,
+    readable: Sequence[str] = (),
 ) -> Ran:
     """Nothing of the command is left when this returns, whether it ended, `stop` was set or the caller cancelled.
 
     Raises `Stopped`, which is the caller's own cancellation with the output in it.
     """
     stop = stop or asyncio.Event()
-    running = asyncio.ensure_future(_run(confinement, folder, argv, timeout_s, stdin, limits, stop, watch))
+    prepare = partial(confinement.launch, folder, directory=directory, readable=readable)
+    running = asyncio.ensure_future(_run(confinement, prepare, argv, timeout_s, stdin, limits, stop, watch))
     cancelled = False
     while not running.done():
         try:
@@ -78,7 +83,7 @@ async def run(
 
 async def _run(
     confinement: Confinement,
-    folder: Path,
+    prepare: Callable[[Sequence[str]], AbstractContextManager[Launch]],
     argv: Sequence[str],
     timeout_s: int,
     stdin: bytes | None,
@@ -88,7 +93,7 @@ async def _run(
 ) -> Ran:
     began = time.monotonic()
     others = 0 if confinement.counted_alone else await asyncio.to_thread(processes_of_account)
-    with confinement.launch(folder, limits.applied(argv, timeout_s, others=others)) as launch:
+    with prepare(limits.applied(argv, timeout_s, others=others)) as launch:
         process = await _Process.start(launch, stdin)
     try:
         reason = await _end(process, timeout_s, stop, watch)

@@ -5,7 +5,8 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
+from contextlib import AsyncExitStack
+from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 
 from workspace import errors
@@ -14,8 +15,10 @@ from workspace.commands.disk_watch import DiskWatch
 from workspace.commands.limits import LIMITS, ONLY_REMOVE
 from workspace.commands.output import shorten
 from workspace.commands.running import Ran, run
-from workspace.confinement.base import PATH, Confinement
-from workspace.files.quota import Quota
+from workspace.confinement.base import PATH, Confinement, Directory
+from workspace.files import walking
+from workspace.files.directories import find_obstacle, with_git
+from workspace.files.quota import Quota, measure
 from workspace.results import Result
 
 SHORTEST_S, DEFAULT_S, LONGEST_S = 1, 120, 600
@@ -38,6 +41,7 @@ _COMMIT = (
     "git --git-dir=.git rev-parse 2>/dev/null || git init -q -b main && "
     'git add -A && git commit -q -m "$1" && git rev-parse --short HEAD'
 )
+_DIRECTORIES = Path("/")  # stands for all directories of users
 _NOTHING_TO_COMMIT = "there are no changes since the last commit."
 
 
@@ -47,34 +51,55 @@ class Commands:
     Folders are absolute paths that exist. Who is cancelled while a command runs gets `Stopped`, with its output so far.
     """
 
-    def __init__(self, confinement: Confinement | None, quota: Quota, *, at_once: int = 4) -> None:
+    def __init__(
+        self, confinement: Confinement | None, quota: Quota, *, at_once: int = 4, readable: Sequence[str] = ()
+    ) -> None:
+        """`readable` are directories that commands may read beside the programs."""
         self._confinement = confinement
         self._quota = quota
+        self._readable = readable
         self._concurrency = ConcurrencyLimits(at_once)
         self._stops: dict[Path, asyncio.Event] = {}
 
-    async def run_command(self, user: str, folder: Path, command: str, timeout_s: int = DEFAULT_S) -> Result:
+    async def run_command(
+        self,
+        user: str,
+        folder: Path,
+        command: str,
+        timeout_s: int = DEFAULT_S,
+        *,
+        directory: Directory | None = None,
+    ) -> Result:
         """By bash, else sh; not as a login shell, which would run files of its home."""
         shell = "bash" if shutil.which("bash", path=PATH) else "sh"
         argv = [shell, "-c", _argument("command", command)]
-        return result_of(await self._run(user, folder, argv, timeout_s=_seconds(timeout_s)))
+        return result_of(await self._run(user, folder, argv, timeout_s=_seconds(timeout_s), directory=directory))
 
-    async def run_python(self, user: str, folder: Path, code: str, timeout_s: int = DEFAULT_S) -> Result:
+    async def run_python(
+        self, user: str, folder: Path, code: str, timeout_s: int = DEFAULT_S, *, directory: Directory | None = None
+    ) -> Result:
         """As a script in the folder, whose own modules it can import."""
         source = _text("code", code).encode()
-        return result_of(
-            await self._run(user, folder, ["python3", "-s", "-"], timeout_s=_seconds(timeout_s), stdin=source)
-        )
+        more = {"timeout_s": _seconds(timeout_s), "stdin": source, "directory": directory}
+        return result_of(await self._run(user, folder, ["python3", "-s", "-"], **more))
 
     async def search_files(
-        self, user: str, folder: Path, pattern: str, path: str = ".", glob: str | None = None
+        self,
+        user: str,
+        folder: Path,
+        pattern: str,
+        path: str = ".",
+        glob: str | None = None,
+        *,
+        directory: Directory | None = None,
     ) -> Result:
         """The lines of text files that match a regular expression; `glob` is of a name, or of a path if it has a /."""
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise errors.SearchPathInvalid
         start = "/".join((".", *PurePosixPath(_argument("path", path)).parts))
         globs = ["-path", _loose_glob(_argument("glob", glob))] if glob else []
-        ran = await self._run(user, folder, ["sh", "-c", _SEARCH, "sh", _argument("pattern", pattern), start, *globs])
+        argv = ["sh", "-c", _SEARCH, "sh", _argument("pattern", pattern), start, *globs]
+        ran = await self._run(user, folder, argv, directory=directory, reads=True)
         found = [hit for line in ran.stdout.splitlines() if (hit := _HIT.match(line))]
         of_glob = _path_pattern(glob) if glob else re.compile("")
         hits = [
@@ -90,8 +115,10 @@ class Commands:
         lines += ["[there are more matches: use a narrower pattern or path]"] if more else []
         return Result("\n".join(lines) or "No line matches.", {"hits": hits[:MOST_HITS], "truncated": more})
 
-    async def commit(self, user: str, folder: Path, message: str) -> Result:
+    async def commit(self, user: str, folder: Path, message: str, *, directory: Directory | None = None) -> Result:
         """All of the folder as it is, into a repository that is made if there is none."""
+        if directory is not None:
+            raise errors.GitReadOnly(path="The repository")
         if not message.strip():
             raise errors.ArgumentInvalid(name="message", rule="some text")
         argv = ["sh", "-c", _COMMIT, "sh", _argument("message", message)]
@@ -121,12 +148,26 @@ class Commands:
         *,
         timeout_s: int = _OWN_SECONDS,
         stdin: bytes | None = None,
+        directory: Directory | None = None,
+        reads: bool = False,
     ) -> Ran:
+        """In a `directory` of the user's, a command that only `reads` is not told why it may not write there."""
         if self._confinement is None:
             raise errors.NoConfinement
-        async with self._concurrency.acquire(user, folder):
+        if directory and self._confinement.directories is None:
+            raise errors.DirectoryNotConfined
+        async with AsyncExitStack() as stack:
+            # One in all directories at a time: one of them may be inside another.
+            await stack.enter_async_context(self._concurrency.acquire(user, _DIRECTORIES if directory else folder))
             os.chmod(folder, 0o700)  # a command may have closed it, and no later one could open it
-            watch = DiskWatch(self._quota, folder)
+            watch, note = DiskWatch(self._quota, folder), None
+            if directory and not reads:
+                note = await asyncio.to_thread(self._why_read_only, directory)
+            if directory and not reads and note is None:
+                directory = replace(directory, is_writable=True)
+                stack.enter_context(with_git(directory.descriptor))
+                held = await asyncio.to_thread(measure, Path(directory.path), repair=False)
+                watch = DiskWatch(self._quota.beyond(held), Path(directory.path))
             is_full = await watch.begin()
             stop = self._stops[folder] = asyncio.Event()
             try:
@@ -137,13 +178,30 @@ class Commands:
                     limits=ONLY_REMOVE if is_full else LIMITS,
                     stop=stop,
                     watch=watch.wait,
+                    directory=directory,
+                    readable=self._readable,
                 )
             except OSError as error:
                 raise errors.NotStarted(reason=error.strerror) from error
             finally:
                 del self._stops[folder]  # one at a time
             is_full = await watch.problem()
+        ran = ran.with_note(note) if note else ran
         return ran.with_note(is_full) if is_full and is_full not in ran.stderr else ran
+
+    def _why_read_only(self, directory: Directory) -> str | None:
+        """Why a command may not write in a directory of the user's, for the model; None if it may."""
+        assert self._confinement
+        if self._confinement.directories == "read":
+            why = f"the sandbox {self._confinement.name} cannot protect what git keeps there"
+        else:
+            try:
+                why = find_obstacle(directory.descriptor)
+            except walking.Moved:
+                why = "directories were moved while they were looked at"
+        if why is None:
+            return None
+        return f"commands can only read this directory, as {why}; write_file and edit_file can change files"
 
 
 def result_of(ran: Ran) -> Result:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
 Name = Literal["bubblewrap", "landlock", "sandbox-exec", "none"]
+DirectoryAccess = Literal["write", "read"] | None
 PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 # Programs and what they need to start, nothing that is anybody's.
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -38,14 +39,31 @@ class Launch:
     """Whether it ends everything that the command has started before it ends itself, when asked by SIGTERM, too."""
 
 
+@dataclass(frozen=True)
+class Directory:
+    """An open directory of the user's in which a command works, instead of in its folder."""
+
+    path: str
+    descriptor: int
+    is_writable: bool = False
+
+
 class Confinement(Protocol):
     name: ClassVar[Name]
     counted_alone: ClassVar[bool]
     """Whether the kernel counts a command's processes apart from the account's others."""
 
+    directories: ClassVar[DirectoryAccess]
+    """What it lets commands do in a directory of the user's without risk for what git keeps there; None: nothing."""
+
     @contextmanager
-    def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
-        """What runs `argv` with nothing but `folder`, an absolute path; start it within the block."""
+    def launch(
+        self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
+    ) -> Iterator[Launch]:
+        """What runs `argv` with nothing but `folder`, an absolute path; start it within the block.
+
+        With a `directory` it works there, and reads the `readable` directories, too.
+        """
         ...
 
 

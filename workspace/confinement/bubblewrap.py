@@ -12,6 +12,8 @@ from typing import ClassVar
 
 from workspace.confinement import base, call_filter
 from workspace.confinement.base import (
+    Directory,
+    DirectoryAccess,
     Launch,
     Name,
     ended_first,
@@ -35,17 +37,26 @@ class Bubblewrap:
     name: ClassVar[Name] = "bubblewrap"
     counted_alone: ClassVar[bool] = _kernel() >= (5, 14)
 
+    directories: ClassVar[DirectoryAccess] = "write"
+
     program: str
     calls: bytes
+    calls_in_directory: bytes
 
     @contextmanager
-    def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
+    def launch(
+        self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
+    ) -> Iterator[Launch]:
         base.check_folder(folder)
         python = str(own / "bin/python3") if (own := own_python()) else "python3"
-        with launcher_script(self.calls, folder=FOLDER) as script:
-            whole = [self.program, *_arguments(folder), "--", *launcher_command(python, script, argv)]
+        calls = self.calls if directory is None else self.calls_in_directory
+        with launcher_script(calls, folder=FOLDER) as script, _git(directory) as git:
+            mounts = ["--bind", str(folder), FOLDER] if directory is None else _mounts(directory, git)
+            options = [*_arguments(readable), *mounts, "--chdir", FOLDER, "--remount-ro", "/"]
+            whole = [self.program, *options, "--", *launcher_command(python, script, argv)]
             variables = environment(_HOME, TMPDIR=_TEMPORARY)
-            yield Launch(ended_first(whole), variables, descriptors=(script,), ends_all=True)
+            descriptors = (script, *([directory.descriptor] if directory else []), *([git] if git else []))
+            yield Launch(ended_first(whole), variables, descriptors=descriptors, ends_all=True)
 
 
 def bubblewrap() -> Bubblewrap | str:
@@ -54,10 +65,31 @@ def bubblewrap() -> Bubblewrap | str:
         return "the program bwrap is missing: install bubblewrap"
     if problem := base.find_exposure():
         return problem
-    return Bubblewrap(program, calls) if (calls := call_filter.with_namespaces()) else UNKNOWN_PROCESSOR
+    calls, in_directory = call_filter.with_namespaces(), call_filter.with_namespaces(has_directory=True)
+    return Bubblewrap(program, calls, in_directory) if calls and in_directory else UNKNOWN_PROCESSOR
 
 
-def _arguments(folder: Path) -> Iterator[str]:
+@contextmanager
+def _git(directory: Directory | None) -> Iterator[int | None]:
+    """The descriptor of what git keeps in a directory that is writable, where there is always something."""
+    if directory is None or not directory.is_writable:
+        yield None
+        return
+    descriptor = os.open(".git", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory.descriptor)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _mounts(directory: Directory, git: int | None) -> list[str]:
+    """By descriptors, since a path may lead elsewhere by now. What is mounted on cannot be moved away or removed."""
+    if git is None:
+        return ["--ro-bind-fd", str(directory.descriptor), FOLDER]
+    return ["--bind-fd", str(directory.descriptor), FOLDER, "--ro-bind-fd", str(git), f"{FOLDER}/.git"]
+
+
+def _arguments(readable: Sequence[str]) -> Iterator[str]:
     """The root is in memory and read-only; a second user namespace below it forbids further ones."""
     yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
     yield from ("--cap-drop", "ALL", "--hostname", "workspace")
@@ -74,4 +106,5 @@ def _arguments(folder: Path) -> Iterator[str]:
     yield from ("--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--dev", "/dev", "--size", str(_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
     yield from ("--size", str(_MEMORY_BYTES), "--tmpfs", _TEMPORARY, "--dir", _HOME)
-    yield from ("--bind", str(folder), FOLDER, "--chdir", FOLDER, "--remount-ro", "/")
+    for path in readable:
+        yield from ("--ro-bind-try", path, path)

@@ -20,14 +20,27 @@ _EPERM = _ERRNO | errno.EPERM
 _UNIX, _INET, _INET6 = 1, 2, 10
 _STREAM, _DATAGRAM, _PACKETS = 1, 2, 5  # types of sockets
 _OPTIONS = (0, 0x800, 0x80000, 0x80800)  # SOCK_NONBLOCK and SOCK_CLOEXEC
+_SETUID, _SETGID = 0o4000, 0o2000
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 Instruction = tuple[int, int, int, int]
 Numbers = tuple[int | None, int | None]
 
 
-def with_namespaces() -> bytes | None:
-    """For a command that has namespaces of its own; None on a processor whose numbers are not known."""
-    return _assembled(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS))
+def with_namespaces(*, has_directory: bool = False) -> bytes | None:
+    """For a command that has namespaces of its own; None on a processor whose numbers are not known.
+
+    In a directory of the user's there may be sockets of programs outside: then it has pairs of sockets only.
+    """
+    if (processor := calls.machine()) is None:
+        return None
+    more = [
+        instruction
+        for numbers, mode in calls.CHANGE_MODE.values()
+        for instruction in _on(numbers, processor, _without_setuid(mode))
+    ]
+    if has_directory:  # each end of a pair for datagrams can send to any socket
+        return _assembled(sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
+    return _assembled(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
 
 
 def without_namespaces(abi: int) -> bytes | None:
@@ -71,6 +84,9 @@ def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterab
     ]
     for numbers in calls.REFUSED.values():
         program += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+    for numbers, mode, flags in calls.CREATE_FILE.values():
+        program += _on(numbers, processor, _without_setuid(mode, flags))
+    program += _on(calls.OPENAT2, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])  # its mode lies in memory, too
     program += _on(calls.FCNTL, processor, _never(1, calls.LEASE_OR_WATCH))
     program += _on(calls.SOCKET, processor, _only({0: sockets}))
     program += _on(
@@ -111,6 +127,14 @@ def _never(argument: int, values: tuple[int, ...]) -> list[Instruction]:
     """Refuse the call where this argument has one of these values."""
     tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
     return [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _EPERM)]
+
+
+def _without_setuid(mode: int, flags: int | None = None) -> list[Instruction]:
+    """Refuse the call where the argument `mode` has setuid or setgid; with `flags`, only if these create a file."""
+    refuse = [(_LOAD, 0, 0, _low_word(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), (_RETURN, 0, 0, _EPERM)]
+    if flags is not None:
+        refuse = [(_LOAD, 0, 0, _low_word(flags)), (_ANY_BIT, 0, len(refuse), calls.CREATES), *refuse]
+    return [*refuse, (_RETURN, 0, 0, _ALLOW)]
 
 
 def _low_word(argument: int) -> int:

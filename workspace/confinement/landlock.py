@@ -15,6 +15,8 @@ from typing import ClassVar
 
 from workspace.confinement import base, call_filter
 from workspace.confinement.base import (
+    Directory,
+    DirectoryAccess,
     Launch,
     Name,
     environment,
@@ -34,6 +36,7 @@ _SETTINGS = (*base.SETTINGS, "/etc/profile")
 class Landlock:
     name: ClassVar[Name] = "landlock"
     counted_alone: ClassVar[bool] = False
+    directories: ClassVar[DirectoryAccess] = "read"  # it cannot take a right away again for a part of a directory
 
     python: str
     abi: int
@@ -41,23 +44,31 @@ class Landlock:
     calls: bytes
 
     @contextmanager
-    def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
+    def launch(
+        self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
+    ) -> Iterator[Launch]:
         base.check_folder(folder)
         python = own_python()
         real = os.path.realpath(folder)
         temporary = os.path.join(real, ".todo-tmp")
+        opened = f"/proc/self/fd/{directory.descriptor}" if directory else None
         with launcher_script(
             self.calls,
             folder=real,
             landlock_version=self.abi,
-            readable=[*base.PROGRAMS, *_SETTINGS, *([str(python)] if python else [])],
+            readable=[
+                *(*base.PROGRAMS, *_SETTINGS, *readable),
+                *([str(python)] if python else []),
+                *([opened] if opened else []),
+            ],
             devices=base.DEVICES,
             temporary=temporary,
         ) as script:
-            above = os.path.dirname(real)
+            above = os.path.dirname(directory.path if directory else real)
             variables = environment(f"{temporary}/home", TMPDIR=temporary, GIT_CEILING_DIRECTORIES=above)
             argv = launcher_command(self.python, script, argv)
-            yield Launch(argv, variables, real, descriptors=(script,), ends_all=True)
+            descriptors = (script, *([directory.descriptor] if directory else []))
+            yield Launch(argv, variables, opened or real, descriptors=descriptors, ends_all=True)
 
 
 def landlock(abi: int | None = None) -> Landlock | str:

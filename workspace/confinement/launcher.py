@@ -16,7 +16,7 @@ import resource
 import select
 import signal
 import struct
-import sys
+import sys  # noqa: F401 - for the line that `base` adds
 import time
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -59,7 +59,7 @@ def main(
     signals: int,
 ) -> int:
     """Returns the command's exit code. `temporary` is a directory in the folder that lasts as long as the command."""
-    os.set_inheritable(int(sys.argv[0].rpartition("/")[2]), False)  # the descriptor that this script was read from
+    _keep_descriptors()
     drop_capabilities()
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what loses its parent becomes a child of this process
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # or a command that shares the namespace could write to this memory
@@ -92,6 +92,16 @@ def main(
         _kill_all()
         if temporary:
             _remove_temporary(temporary)
+
+
+def _keep_descriptors() -> None:
+    """The command gets none but the first three: a directory's leads to those above it."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            try:
+                os.set_inheritable(int(name), False)
+            except OSError:  # that by which they were listed
+                continue
 
 
 def called(result: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement.base import Launch, Name, environment, own_python
+from workspace.confinement.base import Directory, DirectoryAccess, Launch, Name, environment, own_python
 
 _EMPTY = "/var/empty"  # a directory of the system's
 _PROFILE = """(version 1)
@@ -31,11 +31,14 @@ _PROFILE = """(version 1)
 class SandboxExec:
     name: ClassVar[Name] = "sandbox-exec"
     counted_alone: ClassVar[bool] = False
+    directories: ClassVar[DirectoryAccess] = None
 
     program: str
 
     @contextmanager
-    def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
+    def launch(
+        self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
+    ) -> Iterator[Launch]:
         real = os.path.realpath(folder)  # the profile is about real paths: /tmp is another place there
         python = own_python() or "/usr"
         variables = environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))

@@ -145,6 +145,22 @@ MADE_BY_LAUNCHER: Mapping[str, tuple[int | None, int | None]] = MappingProxyType
         "utimensat": (280, 88),
     }
 )
+# In a directory of the user's others may run a file with setuid, and would be the user. Numbers, the argument with the
+# mode and, where others than these make no file, that with the flags.
+CREATE_FILE: Mapping[str, tuple[tuple[int | None, int | None], int, int | None]] = MappingProxyType(
+    {
+        "open": ((2, None), 2, 1),
+        "openat": ((257, 56), 3, 2),
+        "creat": ((85, None), 1, None),
+        "mknod": ((133, None), 1, None),
+        "mknodat": ((259, 33), 2, None),
+    }
+)
+CREATES = 0x40 | 0x400000  # O_CREAT, O_TMPFILE
+OPENAT2 = (437, 437)
+CHANGE_MODE: Mapping[str, tuple[tuple[int | None, int | None], int]] = MappingProxyType(
+    {"chmod": ((90, None), 1), "fchmod": ((91, 52), 1), "fchmodat": ((268, 53), 2), "fchmodat2": ((452, 452), 2)}
+)
 KILL = (62, 129)
 FCNTL = (72, 25)
 SIGNAL_BY_DESCRIPTOR = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX

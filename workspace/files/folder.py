@@ -13,6 +13,7 @@ from pathlib import Path
 
 from workspace.errors import FolderInvalid
 from workspace.files import walking
+from workspace.files.directories import Directories
 from workspace.files.quota import Quota
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -23,7 +24,10 @@ _RESULTS, _INCOMING, _REMOVED, _UPLOADS = ".answers", ".incoming", ".removed", "
 
 @dataclass(frozen=True)
 class Folder:
-    """An open folder of a user's."""
+    """An open folder of a user's, or with `is_outside` a directory of theirs that stands for it.
+
+    That one has no quota, and modes and what git keeps in it stay as they are.
+    """
 
     path: Path
     descriptor: int
@@ -33,6 +37,7 @@ class Folder:
     uploads: Path
     """What is known of the files that its user put in; there is no such directory before the first."""
     quota: Quota
+    is_outside: bool = False
 
 
 def hash_of(user: str) -> str:
@@ -47,9 +52,10 @@ class StoreUnusable(Exception):
 class Store:
     """All folders, in a directory that is its own."""
 
-    def __init__(self, root: Path, quota: Quota) -> None:
+    def __init__(self, root: Path, quota: Quota, directories: Directories | None = None) -> None:
         self.root = root
         self.quota = quota
+        self.directories = directories or Directories(None)
         self._lock = threading.Lock()  # nobody begins to use a folder while it is looked at and moved away
 
     def prepare(self) -> None:
@@ -83,19 +89,23 @@ class Store:
         return path, results
 
     @contextmanager
-    def folder(self, user: str, name: str) -> Iterator[Folder]:
-        """The same, opened."""
+    def folder(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder]:
+        """The same, opened; or the `directory` of the user's that stands for it."""
         path, results = self.paths(user, name)
         uploads = self.root / _UPLOADS / path.parent.name / name
+        if directory is not None:
+            with self.directories.open(directory) as descriptor:
+                yield Folder(Path(directory), descriptor, descriptor, results, uploads, self.quota, is_outside=True)
+            return
         with walking.opened(path) as descriptor, walking.opened(self.root / _INCOMING) as incoming:
             yield Folder(path, descriptor, incoming, results, uploads, self.quota)
 
     @contextmanager
-    def existing(self, user: str, name: str) -> Iterator[Folder | None]:
+    def existing(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder | None]:
         """The same, or None where there is none; it is made by nobody who only looks."""
         _check(name)
-        if (self.root / hash_of(user) / name).is_dir():
-            with self.folder(user, name) as folder:
+        if directory is not None or (self.root / hash_of(user) / name).is_dir():
+            with self.folder(user, name, directory) as folder:
                 yield folder
         else:
             yield None

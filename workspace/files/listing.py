@@ -35,7 +35,8 @@ def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result
     """As a model reads it: names, directories with a slash after them."""
     above = opening.names(path)
     with opening.directory(folder.descriptor, above) as directory:
-        entries = [*islice(_entries(directory, above, depth), MOST_NAMES + 1)]
+        found = _entries(directory, above, depth, repair=not folder.is_outside)
+        entries = [*islice(found, MOST_NAMES + 1)]
     entries, more = entries[:MOST_NAMES], len(entries) > MOST_NAMES
     lines = [to_printable(entry.name, max_length=1_100) for entry in entries] or ["It is empty."]
     if more:
@@ -64,12 +65,15 @@ def list_changes(before: dict[str, Entry] | None, now: dict[str, Entry] | None) 
 
 
 def _files(folder: Folder) -> Iterator[Entry]:
-    return (entry for entry in _entries(folder.descriptor) if entry.kind == "file")
+    entries = _entries(folder.descriptor, repair=not folder.is_outside)
+    return (entry for entry in entries if entry.kind == "file")
 
 
-def _entries(directory: int, above: Sequence[str] = (), depth: int = _DEEPEST) -> Iterator[Entry]:
+def _entries(directory: int, above: Sequence[str] = (), depth: int = _DEEPEST, *, repair: bool) -> Iterator[Entry]:
     for entry in walking.tree(
-        directory, entered_if=lambda entry: len(entry.parents) + 1 < depth and entry.name != _NOT_ENTERED
+        directory,
+        entered_if=lambda entry: len(entry.parents) + 1 < depth and entry.name != _NOT_ENTERED,
+        repair=repair,
     ):
         kind = _KINDS.get(stat.S_IFMT(entry.status.st_mode), "other")
         yield Entry("/".join((*above, entry.path)), kind, entry.status.st_size, entry.status.st_mtime)

@@ -31,11 +31,15 @@ NOTHING = Amount(0, 0)
 
 @dataclass(frozen=True)
 class Quota:
-    """`of_user` is what all folders of a user may hold; without it as much as they like."""
+    """`of_user` is what all folders of a user may hold; without it as much as they like.
+
+    With `repair` modes that keep their owner from counting are changed.
+    """
 
     bytes: int
     files: int
     of_user: Amount | None = None
+    repair: bool = True
     _known: dict[Path, dict[str, Amount]] = field(default_factory=dict[Path, dict[str, Amount]], compare=False)
     """What folders held when they were counted last: before each write, while a command runs and after it."""
 
@@ -43,12 +47,16 @@ class Quota:
     def of_folder(self) -> Amount:
         return Amount(self.bytes, self.files)
 
+    def beyond(self, held: Amount) -> "Quota":
+        """What a directory may hold that held so much already, and whose modes stay as they are."""
+        return Quota(self.bytes + held.bytes, self.files + held.files, repair=False)
+
     def check(self, folder: Path, *, more: Amount = NOTHING) -> Amount:
         """How much more the folder may hold; raises a `CallError` where it has too much, or would with that much more.
 
         Who writes then is the only one of their user's that does: else two could take the same space.
         """
-        used = measure(folder, self.of_folder).plus(*more)
+        used = measure(folder, self.of_folder, repair=self.repair).plus(*more)
         if what := used.exceeded(self.of_folder):
             raise FolderFull(most=getattr(self, what), what=what)
         left = _left(self.of_folder, used)
@@ -84,12 +92,12 @@ class Quota:
             return self.of_folder
 
 
-def measure(folder: Path, most: Amount | None = None) -> Amount:
+def measure(folder: Path, most: Amount | None = None, *, repair: bool = True) -> Amount:
     """What a folder holds, counted to the end or until it is more than `most`."""
     total = NOTHING
     try:
-        with walking.opened(folder) as directory:
-            for entry in walking.tree(directory):
+        with walking.opened(folder, repair=repair) as directory:
+            for entry in walking.tree(directory, repair=repair):
                 total = total.plus(_bytes(entry.status), 1)
                 if most and total.exceeded(most):
                     break

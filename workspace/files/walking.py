@@ -17,9 +17,9 @@ _OPEN_DIRECTORIES = 64
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """A directory whose path is ours alone, though a command may have closed it."""
-    if path.stat().st_mode & _ALL != _ALL:
+def opened(path: Path, *, repair: bool = True) -> Iterator[int]:
+    """A directory whose path is ours alone, though a command may have closed it; that is mended with `repair`."""
+    if repair and path.stat().st_mode & _ALL != _ALL:
         path.chmod(_ALL)
     descriptor = os.open(path, DIRECTORY)
     try:
@@ -34,6 +34,10 @@ def _open_directory(at: int, name: str, *, needed: int = _READING) -> int:
     if os.fstat(descriptor).st_mode & needed != needed:
         os.fchmod(descriptor, _ALL)
     return descriptor
+
+
+def _open_as_is(at: int, name: str) -> int:
+    return os.open(name, DIRECTORY, dir_fd=at)
 
 
 def _opened(at: int, name: str, flags: int) -> int:
@@ -87,11 +91,17 @@ class Entry(NamedTuple):
         return "/".join((*self.parents, self.name))
 
 
-def tree(directory: int, *, entered_if: Callable[[Entry], bool] = lambda _: True) -> Iterator[Entry]:
+def tree(
+    directory: int, *, entered_if: Callable[[Entry], bool] = lambda _: True, repair: bool = True
+) -> Iterator[Entry]:
     """Everything below a directory, in the order of its names, however deep that is and whatever modes it has.
 
-    Raises `Moved` where it cannot go on, because a directory far below was moved.
+    Without `repair` modes stay as they are, and directories that cannot be read are not entered. Raises `Moved` where
+    it cannot go on, because a directory far below was moved.
     """
+    unusual = (FileNotFoundError, NotADirectoryError)  # removed or replaced by a command
+    ignored = unusual if repair else (*unusual, PermissionError)
+    open_below = _open_directory if repair else _open_as_is
     parents: list[str] = []
     above: list[int | tuple[int, int]] = []  # descriptors; further below, identities
     at, waiting = os.dup(directory), [_names(directory)]
@@ -104,11 +114,11 @@ def tree(directory: int, *, entered_if: Callable[[Entry], bool] = lambda _: True
                     at = _go_up(at, above.pop())
                 continue
             name = waiting[-1].pop()
-            with suppress(FileNotFoundError, NotADirectoryError):  # removed or replaced by a command
+            with suppress(*ignored):
                 entry = Entry(parents, name, os.stat(name, dir_fd=at, follow_symlinks=False), at)
                 yield entry
                 if stat.S_ISDIR(entry.status.st_mode) and entered_if(entry):
-                    below = _open_directory(at, name)
+                    below = open_below(at, name)
                     names = _names(below)
                     above.append(at if len(above) < _OPEN_DIRECTORIES else _identity(at))
                     if len(above) > _OPEN_DIRECTORIES:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from workspace.errors import (
     Binary,
     ContentTooLarge,
+    GitReadOnly,
     NoFile,
     NothingToEdit,
     NotThere,
@@ -18,6 +19,7 @@ from workspace.errors import (
     OldTextNotUnique,
 )
 from workspace.files import opening, reading
+from workspace.files.directories import leads_to_git
 from workspace.files.folder import Folder
 from workspace.files.quota import Amount
 from workspace.results import Result
@@ -99,6 +101,8 @@ def put_bytes(folder: Folder, path: str, data: bytes) -> bool:
 def incoming(folder: Folder) -> Iterator[tuple[str, int]]:
     """A new file where no command sees it: its name and descriptor. It is gone again unless it was put somewhere."""
     name = secrets.token_hex(16)
+    if folder.is_outside:  # whose file system may be another one, so it is written there
+        name = f".todo-{name}"
     descriptor = os.open(name, _NEW, 0o600, dir_fd=folder.incoming)
     try:
         yield name, descriptor
@@ -113,7 +117,10 @@ def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
     *above, name = opening.names(path) or ("",)
     if not name:
         raise NoFile(path=path or ".", kind="a directory")
-    folder.quota.check(folder.path, more=Amount(os.fstat(descriptor).st_size, 1))
+    if not folder.is_outside:
+        folder.quota.check(folder.path, more=Amount(os.fstat(descriptor).st_size, 1))
+    elif leads_to_git((*above, name)):
+        raise GitReadOnly(path=path)
     with opening.directory(folder.descriptor, above, create=True) as at:
         mode = _mode(at, name, path)
         os.fchmod(descriptor, _MODE if mode is None else mode)

@@ -76,6 +76,25 @@ def mine() -> str:
     return name
 
 
+def has_setuid(path: str) -> bool:
+    return os.stat(path).st_mode & 0o6000 != 0
+
+
+def change_mode(mode: int) -> bool:
+    os.chmod(path := mine(), mode)
+    return has_setuid(path)
+
+
+def create(mode: int, *, flags: int = os.O_CREAT | os.O_EXCL | os.O_WRONLY) -> bool:
+    descriptor = os.open(path := f"made{os.getpid()}" if flags & os.O_CREAT else ".", flags, mode)
+    return has_setuid(f"/proc/self/fd/{descriptor}" if path == "." else path)
+
+
+def make_node(mode: int) -> bool:
+    os.mknod(path := f"made{os.getpid()}", mode)
+    return has_setuid(path)
+
+
 def memory_of_a_process() -> bool:
     """Nowhere: a process that may be read answers EFAULT, one that may not EPERM."""
     into = ctypes.create_string_buffer(8)
@@ -183,6 +202,13 @@ def is_lower_score() -> bool:
 ALL, ROOT, USER, NAMESPACES, NOT_TRIED = "all", "root", "user", "namespaces", "not tried"
 """For whom a row succeeds without a confinement: it is tried there, too, unless it is not known or not harmless."""
 ROWS: tuple[tuple[str, str, str], ...] = (
+    # Programs that others would run as the account
+    ("change a file's mode to setuid", "change_mode(0o4755)", ALL),
+    ("change a file's mode to setuid and setgid", "change_mode(0o6755)", ALL),
+    ("change an open file's mode to setuid", "os.fchmod(os.open('setuid', os.O_CREAT), 0o4755) or has_setuid('setuid')", ALL),
+    ("create a file with setuid", "create(0o4755)", ALL),
+    ("create a file without a name with setuid", "create(0o4755, flags=os.O_TMPFILE | os.O_WRONLY)", ALL),
+    ("make a node with setuid", "make_node(0o100000 | 0o4755)", ALL),
     # Files that are not the folder's, read
     ("read the accounts", "b'root' in read('/etc/passwd')", ALL),
     ("read the password hashes", "read('/etc/shadow')", ROOT),
@@ -382,6 +408,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
 WORKS: tuple[tuple[str, str], ...] = (
     ("change the mode of a file", "os.chmod(mine(), 0o640)"),
     ("change the mode of an open file", "os.fchmod(os.open(mine(), 0), 0o640)"),
+    ("make a directory and a file", "os.mkdir('directory', 0o755) or os.open('directory/file', os.O_CREAT, 0o600)"),
     ("change the times of a file", "os.utime(mine(), (1, 1))"),
     ("change the times of an open file", "os.utime(os.open(mine(), 0), (1, 1))"),
     ("change the times of a link itself", "os.utime(link_to('x'), (1, 1), follow_symlinks=False)"),
