@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from cli import data_dir, terminal
 from cli.arguments import USAGE_STATUS, Parser
 from cli.commands import chat, down, logs, mcp, migrate, models, status, token, up
-from cli.commands.data import calendar, export, forget, import_, usage
+from cli.commands.data import backup, calendar, export, forget, import_, usage
 from cli.commands.development import audit, bench, eval, test
 from cli.errors import CliError
 
 # Imports that take long are in the functions of a command, so that none waits for another's.
 COMMANDS = (
     *(up, status, logs, down, migrate, token, models, chat, mcp),
-    *(calendar, usage, export, import_, forget),
+    *(calendar, usage, export, import_, forget, backup),
     *(bench, eval, audit, test),
 )
 

@@ -8,6 +8,7 @@ from cli.errors import CliError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 ROOT_HOME = Path("/var/lib/todo-assistant")
+_WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists as unused
 
 
 def default() -> Path:
@@ -64,12 +65,17 @@ def workspaces_of(data_dir: Path) -> Path:
     return data_dir / "workspaces"
 
 
-def workspaces(data_dir: Path, account: int | None) -> Path:
+def workspace_account() -> int | None:
+    """What the workspace runs as, if root starts it."""
+    return _WORKSPACE_ACCOUNT if os.geteuid() == 0 else None
+
+
+def workspaces(data_dir: Path) -> Path:
     """Creates the directory of users' files, which only the workspace's account can enter."""
     path = workspaces_of(data_dir)
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        if account:
+        if account := workspace_account():
             os.chown(path, account, account)
     except OSError as error:
         raise not_writable(data_dir, error) from error

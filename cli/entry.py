@@ -12,9 +12,9 @@ WITHOUT_PACKAGES = ("status", "logs", "down")
 
 
 def main() -> int:
-    command = __main__.parse().command
-    if command not in WITHOUT_PACKAGES:
-        wanted = {"test": packages.DEVELOP, "audit": packages.AUDIT}.get(command, packages.RUN)
+    arguments = __main__.parse()
+    if arguments.command not in WITHOUT_PACKAGES and not getattr(arguments, "compose", False):
+        wanted = {"test": packages.DEVELOP, "audit": packages.AUDIT}.get(arguments.command, packages.RUN)
         try:
             python = packages.ensure(wanted)
         except CliError as error:

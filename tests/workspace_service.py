@@ -31,7 +31,7 @@ def prepared(root: Path, **environment: str) -> tuple[ServiceProcess, Path]:
     """The service, which is not started, and the directory of its folders, below `root`."""
     as_root = os.geteuid() == 0
     directory = root / "workspaces"
-    directory.mkdir(mode=0o700)
+    directory.mkdir(mode=0o700, exist_ok=True)
     if as_root:  # who may enter what root made
         root.chmod(0o711)
         os.chown(directory, _ACCOUNT, _ACCOUNT)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 WORKSPACE_PORT = 8003
-WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists as unused
 
 
 class Ports(NamedTuple):
@@ -180,12 +179,12 @@ def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[
 def _workspace(shared: dict[str, str], port: int | None, directory: Path) -> list[Service]:
     if port is None:
         return []
-    account = WORKSPACE_ACCOUNT if os.geteuid() == 0 else None
     own = {
         "WORKSPACE_HOST": HOST,
         "WORKSPACE_PORT": str(port),
-        "WORKSPACE_DIR": str(data_dir.workspaces(directory, account)),
+        "WORKSPACE_DIR": str(data_dir.workspaces(directory)),
     }
+    account = data_dir.workspace_account()
     options = [f"--account={account}"] if account else []
     return [_service("Workspace", "workspace", shared | own, port, *options, optional=True)]
 

@@ -1,7 +1,6 @@
 """Checks before the conversion of version 0.1.0 that no service is connected, and writes a dump."""
 
 import os
-import shutil
 import subprocess
 import sys
 from datetime import datetime
@@ -10,7 +9,8 @@ from typing import Any
 
 import psycopg
 from alembic.util.exc import CommandError
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from common import postgres_programs
 
 VERSION_0_1_0 = "0021"
 _OLD_SERVICES = "todo-assistant"  # the application_name of services of version 0.1.0
@@ -63,18 +63,18 @@ def _write_dump(url: str) -> None:
     """Writes a dump to BACKUP_DIR with the pg_dump of PG_BIN or PATH, or asks whether there is one."""
     if os.environ.get("DUMP_MADE") == "yes":
         return
-    directory, program = os.environ.get("BACKUP_DIR"), _pg_dump()
+    directory, program = os.environ.get("BACKUP_DIR"), postgres_programs.find("pg_dump", os.environ)
     if not directory or program is None:
         reason = "pg_dump is not installed" if directory else "BACKUP_DIR is not set"
         if not sys.stdin.isatty() or not _confirm(reason):
             raise CommandError(_NO_DUMP.format(reason))
         return
     path = Path(directory) / f"todo-0.1.0-{datetime.now():%Y%m%d-%H%M%S}.dump"
-    password = conninfo_to_dict(url).get("password")
+    address, variables = postgres_programs.connection(url)
     path.touch(mode=0o600)
     done = subprocess.run(
-        [program, "--enable-row-security", "--format=custom", f"--file={path}", make_conninfo(url, password=None)],
-        env={**os.environ, "PGOPTIONS": "-c todo.all_people=on", **({"PGPASSWORD": str(password)} if password else {})},
+        [program, *postgres_programs.DUMP, f"--file={path}", f"--dbname={address}"],
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -83,13 +83,6 @@ def _write_dump(url: str) -> None:
         path.unlink()
         raise CommandError(_NO_DUMP.format(f"pg_dump failed ({done.stderr.strip()})"))
     sys.stdout.write(f"The database as it was is in {path}.\n")
-
-
-def _pg_dump() -> str | None:
-    if directory := os.environ.get("PG_BIN"):
-        program = Path(directory) / "pg_dump"
-        return str(program) if program.exists() else None
-    return shutil.which("pg_dump")
 
 
 def _confirm(reason: str) -> bool:

@@ -1,9 +1,9 @@
-"""Backup and restore as the documentation describes them, to a server that never had this program's tables."""
+"""`./todo backup` of what runs, and `./todo restore` to a server that never had this program's tables."""
 
 import asyncio
 import os
-import re
-import subprocess
+import stat
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,49 +11,44 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from cli.database import postgres_binaries
-from cli.database.postgres import Cluster
+from cli.commands.data.backup import DESCRIPTION, FILES
+from cli.data_dir import workspaces
+from cli.database import postgres, postgres_binaries
+from cli.database.postgres import ROLES, Cluster
 from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
 from tests.logins import as_admin, as_owner, as_service
 from tests.scripted_model import ScriptedModel
-from tests.support.commands import todo_at
+from tests.support.commands import todo, todo_at
 from tests.support.fixtures import NewUser
 from tests.support.row_level_security import Database
 from tests.support.script import add_task, says
 from tests.support.stack import Stack, StackSettings, running_services, running_stack
 from tests.support.users import User
+from tests.waiting import until
+from tests.workspace_service import prepared
 
 pytestmark = pytest.mark.long(seconds=30)
 
-DOCUMENTATION = (ROOT / "docs/data.md").read_text()
 THREADS = 20
-
-
-def run_documented(heading: str, directory: Path, **variables: str) -> None:
-    """Runs the commands under a heading of the documentation as they stand there."""
-    section = DOCUMENTATION.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    commands = "".join(re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
-    assert commands
-    binaries = postgres_binaries.find(None).directory
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands],
-        cwd=directory,
-        env={**os.environ, **variables, "PATH": f"{binaries}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+# Runs in place of docker: a container's command on this machine, with the container's environment.
+DOCKER = f"""#!/bin/sh
+[ "$1 $2 $3" = "compose exec --no-TTY" ] || exit 9
+shift 4
+cd {ROOT} && exec "$@"
+"""
 
 
 @contextmanager
 def another_server() -> Iterator[str]:
-    """The address of an empty database."""
+    """The address of a database that has nothing but the roles."""
     with reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
         with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
             connection.execute("CREATE DATABASE restored")
-        yield cluster.url.replace("/todo?", "/restored?")
+        url = cluster.url.replace("/todo?", "/restored?")
+        with psycopg.connect(as_admin(url), autocommit=True) as connection:
+            connection.execute(ROLES.read_bytes())
+        yield url
 
 
 async def export(stack: Stack, user: User) -> str:
@@ -62,49 +57,170 @@ async def export(stack: Stack, user: User) -> str:
     return done.stdout
 
 
-async def test_backup_and_restore(
+async def test_backup_while_messages_are_answered_and_restore(
     stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    other = new_user()
+    busy = new_user()
     await model.script(
-        *({**step, "when": f"wish {n} of"} for n in range(THREADS) for step in (add_task(f"Größe {n}"), says("Done."))),
-        {**says("Hello."), "when": "hello"},
+        add_task("Größe"),
+        says("Done."),
+        *({**step, "when": f"wish {n} of"} for n in range(THREADS) for step in (add_task(f"wish {n}"), says("Done."))),
     )
-    await asyncio.gather(*(user.chatkit.say(f"add wish {n} of mine") for n in range(THREADS)))
-    await other.chatkit.say("hello")
+    thread = (await user.chatkit.say("add it")).thread_id
+    await user.page.put_file(thread, "notes/plan.md", b"one two")
     exported = await export(stack, user)
     original = Database(stack.database_url)
-    before = {one.name: original.rows_of(one.name) for one in (user, other)}
+    before = original.rows_of(user.name)
     original.close()
-    run_documented("Back up", tmp_path, MIGRATION_DATABASE_URL=as_owner(stack.database_url))
 
-    with another_server() as url:
-        (tmp_path / "common").symlink_to(ROOT / "common")
-        logins = {"ADMIN_DATABASE_URL": as_admin(url), "MIGRATION_DATABASE_URL": as_owner(url)}
-        run_documented("Restore", tmp_path, **logins)
+    file = tmp_path / "todo.backup"
+    answers = asyncio.gather(*(busy.chatkit.say(f"add wish {n} of mine") for n in range(THREADS)))
+    done = await todo_at(stack, "backup", str(file))
+    assert done.returncode == 0, done.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    await answers
+    assert "already exists" in (await todo_at(stack, "backup", str(file))).stderr
+    assert "Stop them first" in (await todo_at(stack, "restore", str(file), "--replace")).stderr
+    assert await export(stack, user) == exported
+
+    with another_server() as url, reachable_directory() as directory:
+        _, folders = prepared(directory)
+        settings = {"MIGRATION_DATABASE_URL": as_owner(url), "WORKSPACE_DIR": str(folders)}
+        done = await asyncio.to_thread(lambda: todo("restore", str(file), **settings))
+        assert done.returncode == 0, done.stderr
         restored = Database(url)
-        assert {name: restored.rows_of(name) for name in before} == before
+        assert restored.rows_of(user.name) == before
         assert {name: found for name, found in restored.violations().items() if found} == {}
-        restored.close()
         with (
-            reachable_directory() as directory,
             running_services(as_service(url), directory) as services,
             running_stack(services, StackSettings(), directory) as restored_stack,
         ):
             assert await export(restored_stack, user) == exported
-            await check_it_is_used(restored_stack, user, other)
+            await check_it_is_used(restored_stack, user, busy, thread)
+            await until(lambda: not any('"status": "running"' in run for (run,) in restored.rows_of(busy.name)["runs"]))
+        restored.close()
 
 
-async def check_it_is_used(stack: Stack, user: User, other: User) -> None:
-    """New rows get numbers of their own; an old conversation goes on; users are kept apart."""
+async def check_it_is_used(stack: Stack, user: User, busy: User, thread: str) -> None:
+    """New rows get numbers of their own; a conversation and its files go on; users are kept apart."""
     model = ScriptedModel(stack.services.model.url)
     await model.script(add_task("one more"), says("Done."))
-    async with User(stack, user.name) as again, User(stack, other.name) as stranger:
-        thread = (await again.chatkit.list_threads()).data[0]["id"]
+    async with User(stack, user.name) as again, User(stack, busy.name) as stranger:
         before = await again.chatkit.items(thread)
         answer = await again.chatkit.say("add one more", thread)
         assert answer.error is None
         assert await again.chatkit.items(thread) == before + answer.items
-        assert len((await again.page.tasks("all"))["tasks"]) == THREADS + 1
+        assert len((await again.page.tasks("all"))["tasks"]) == 2
+        assert await again.page.get_file(thread, "notes/plan.md") == b"one two"
         assert (await stranger.chatkit.post("threads.get_by_id", thread_id=thread)).status_code == 404
     await model.aclose()
+
+
+class TestRestore:
+    """On an installation of this machine, without running services."""
+
+    @pytest.fixture
+    def data_dir(self, shared_dir: Path) -> Path:
+        done = todo("migrate", "--data-dir", str(shared_dir))
+        assert done.returncode == 0, done.stderr
+        return shared_dir
+
+    @pytest.fixture
+    def file(self, data_dir: Path, tmp_path: Path) -> Path:
+        """A backup of one task and one file, a file that a link names, and a link that leads out."""
+        self.add_task(data_dir, "milk")
+        folders = workspaces(data_dir)
+        (folder := folders / ("0" * 32) / "cnv_1").mkdir(parents=True)
+        (folder / "a.txt").write_text("one")
+        (folder / "link").symlink_to("a.txt")
+        (folder / "out").symlink_to("/etc")
+        (folder / "a.txt").chmod(0o600)
+        for path in (folder, *folder.parents[:1], *folder.iterdir()):
+            os.chown(path, folders.stat().st_uid, -1, follow_symlinks=False)
+        file = tmp_path / "todo.backup"
+        done = todo("backup", str(file), "--data-dir", str(data_dir))
+        assert done.returncode == 0, done.stderr
+        return file
+
+    def add_task(self, data_dir: Path, title: str) -> None:
+        done = todo("import", str(self.written(data_dir, title)), "--user=local", "--data-dir", str(data_dir))
+        assert done.returncode == 0, done.stderr
+
+    @staticmethod
+    def written(data_dir: Path, title: str) -> Path:
+        (path := data_dir / "todo.txt").write_text(title)
+        return path
+
+    @staticmethod
+    def titles(data_dir: Path) -> list[str]:
+        with Cluster.start(data_dir) as cluster, psycopg.connect(cluster.admin_url) as connection:
+            return [title for (title,) in connection.execute("SELECT title FROM tasks ORDER BY id")]
+
+    def test_refused(self, data_dir: Path, file: Path, tmp_path: Path) -> None:
+        self.add_task(data_dir, "bread")
+        content = file.read_bytes()
+        damaged = bytearray(content)
+        damaged[len(content) // 2] ^= 1
+        bad = {
+            "cut off": (content[:-100], "damaged"),
+            "damaged": (bytes(damaged), "damaged"),
+            "no backup": (b"hello", "no backup"),
+            "newer": (self.changed(file, tmp_path, b'"revision": "0', b'"revision": "9'), "newer version"),
+            "newer server": (self.changed(file, tmp_path, b'"postgres": ', b'"postgres": 9'), "PostgreSQL 9"),
+        }
+        for content, sentence in bad.values():
+            (broken := tmp_path / "broken").write_bytes(content)
+            done = todo("restore", str(broken), "--replace", "--data-dir", str(data_dir))
+            assert (done.returncode, sentence in done.stderr, "Nothing was changed" in done.stderr) == (1, True, True)
+        done = todo("restore", str(file), "--data-dir", str(data_dir))
+        assert "Add --replace" in done.stderr
+        with Cluster.start(data_dir) as cluster, psycopg.connect(cluster.admin_url) as connection:
+            connection.execute("LOCK TABLE tasks")
+            done = todo("restore", str(file), "--replace", "--data-dir", str(data_dir))
+            assert (done.returncode, "Another program uses the tables" in done.stderr) == (1, True)
+        assert self.titles(data_dir) == ["milk", "bread"]
+
+    @staticmethod
+    def changed(file: Path, tmp_path: Path, old: bytes, new: bytes) -> bytes:
+        with zipfile.ZipFile(file) as read, zipfile.ZipFile(tmp_path / "changed", "w") as written:
+            for name in read.namelist():
+                content = read.read(name)
+                written.writestr(name, content.replace(old, new) if name == DESCRIPTION else content)
+        return (tmp_path / "changed").read_bytes()
+
+    def test_replaced(self, data_dir: Path, file: Path) -> None:
+        self.add_task(data_dir, "bread")
+        folders = data_dir / "workspaces"
+        (folders / ("0" * 32) / "cnv_1" / "new.txt").touch()
+        done = todo("restore", str(file), "--replace", "--data-dir", str(data_dir))
+        assert done.returncode == 0, done.stderr
+        assert self.titles(data_dir) == ["milk"]
+        folder = folders / ("0" * 32) / "cnv_1"
+        assert {path.name for path in folder.iterdir()} == {"a.txt", "link", "out"}
+        assert ((folder / "link").read_text(), (folder / "out").readlink()) == ("one", Path("/etc"))
+        assert {path.stat().st_uid for path in (folder, folder / "a.txt")} == {folders.stat().st_uid}
+        assert stat.S_IMODE((folder / "a.txt").stat().st_mode) == 0o600
+
+    def test_compose(self, data_dir: Path, file: Path, tmp_path: Path) -> None:
+        self.add_task(data_dir, "bread")
+        (docker := tmp_path / "docker").write_text(DOCKER)
+        docker.chmod(0o755)
+        with Cluster.start(data_dir) as cluster:
+            with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
+                connection.execute("CREATE ROLE todo SUPERUSER LOGIN")
+            binaries = postgres_binaries.find(None).directory
+            variables = {
+                "PATH": f"{tmp_path}:{ROOT / '.venv/bin'}:{binaries}:{os.environ['PATH']}",
+                "PGHOST": postgres.url(data_dir).partition("host=")[2],
+                "WORKSPACE_DIR": str(data_dir / "workspaces"),
+            }
+            second = tmp_path / "second.backup"
+            assert todo("backup", "--compose", str(second), **variables).returncode == 0
+            done = todo("restore", "--compose", "--replace", str(file), **variables)
+            assert done.returncode == 0, done.stderr
+        with zipfile.ZipFile(file) as one, zipfile.ZipFile(second) as other:
+            assert one.read(FILES) == other.read(FILES)
+        assert self.titles(data_dir) == ["milk"]
+        with Cluster.start(data_dir) as cluster, psycopg.connect(cluster.owner_url) as connection:
+            owners = connection.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'")
+            assert owners.fetchall() == [(postgres.OWNER,)]

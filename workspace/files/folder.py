@@ -20,6 +20,9 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ONLY_OURS = 0o700
 # Beside the folders, where no command sees them: names that no user's hash can have.
 _RESULTS, _INCOMING, _REMOVED, _UPLOADS = ".answers", ".incoming", ".removed", ".uploads"
+_RESTORED = ".restored"
+NOT_STORED = (_INCOMING, _REMOVED, _RESTORED)
+"""What is no part of a backup."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Store:
             (self.root / name).mkdir(mode=_ONLY_OURS, exist_ok=True)
         for half_written in (self.root / _INCOMING).iterdir():
             half_written.unlink()
+        self._remove_restored()
         self._empty_removed()
 
     def paths(self, user: str, name: str) -> tuple[Path, Path]:
@@ -131,6 +135,26 @@ class Store:
         self._empty_removed()
         return removed
 
+    def is_empty(self) -> bool:
+        return not any(path.name[0] != "." for path in self.root.iterdir())
+
+    def prepare_restored(self) -> Path:
+        """An empty directory for everything that is to replace what is stored."""
+        self._remove_restored()
+        (path := self.root / _RESTORED).mkdir(mode=_ONLY_OURS)
+        return path
+
+    def replace_by_restored(self) -> None:
+        """If this is interrupted, restoring from the beginning completes it."""
+        (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
+        for path in self.root.iterdir():
+            if path.name not in NOT_STORED:
+                path.rename(self.root / _REMOVED / secrets.token_hex(16))
+        for path in (self.root / _RESTORED).iterdir():
+            path.rename(self.root / path.name)
+        (self.root / _RESTORED).rmdir()
+        self._empty_removed()
+
     def _remove(self, owner: str, name: str) -> bool:
         with self._lock:
             removed = self._move_away(owner, name)
@@ -150,6 +174,10 @@ class Store:
             with suppress(OSError):  # there are others in it
                 (above / owner).rmdir()
         return moved
+
+    def _remove_restored(self) -> None:
+        with walking.opened(self.root) as at, suppress(FileNotFoundError):
+            walking.remove(at, _RESTORED)
 
     def _empty_removed(self) -> None:
         with walking.opened(self.root / _REMOVED) as at:

@@ -1,5 +1,4 @@
 import os
-import stat
 import sys
 import tarfile
 from collections.abc import Sequence
@@ -22,29 +21,13 @@ def run(arguments: Sequence[str]) -> None:
                 _add_folder(archive, store, user, name)
     except OSError as error:
         reason = error.strerror or error  # tarfile's own have a text only
-        sys.exit(f"The archive could not be written, or a file changed while it was read ({reason}). Try again.")
+        sys.exit(f"The archive could not be written, or a folder was moved while it was read ({reason}). Try again.")
 
 
 def _add_folder(archive: tarfile.TarFile, store: Store, user: str, name: str) -> None:
-    """Directories and regular files; links and what else there may be lead elsewhere, or nowhere."""
     with store.existing(user, name) as folder:
         if folder is None:  # it was removed after it was listed
             return
-        archive.addfile(_member(name, os.fstat(folder.descriptor), tarfile.DIRTYPE))
+        archive.addfile(stored.member(name, os.fstat(folder.descriptor), tarfile.DIRTYPE))
         for entry in walking.tree(folder.descriptor):
-            path = f"{name}/{entry.path}"
-            if stat.S_ISDIR(entry.status.st_mode):
-                archive.addfile(_member(path, entry.status, tarfile.DIRTYPE))
-            elif stat.S_ISREG(entry.status.st_mode):
-                with (
-                    walking.open_file(entry.directory, entry.name) as descriptor,
-                    os.fdopen(os.dup(descriptor), "rb") as content,
-                ):
-                    archive.addfile(_member(path, os.fstat(descriptor), tarfile.REGTYPE), content)
-
-
-def _member(path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:
-    member = tarfile.TarInfo(path)
-    member.type, member.mode, member.mtime = kind, stat.S_IMODE(status.st_mode) & 0o777, int(status.st_mtime)
-    member.size = status.st_size if kind == tarfile.REGTYPE else 0
-    return member
+            stored.add_entry(archive, entry, f"{name}/{entry.path}")

@@ -1,28 +1,83 @@
-"""What the commands on a user's files share: they work whether a workspace runs or not."""
+"""What the commands on stored files share: they work whether a workspace runs or not."""
 
+import errno
 import os
+import shutil
+import stat
 import sys
+import tarfile
+import tempfile
 from collections.abc import Sequence
 
 from common import commands
 from common.environment import SettingsInvalid, read_settings
 from workspace import account
+from workspace.files import walking
 from workspace.files.folder import Store
 from workspace.files.quota import Quota
 from workspace.settings import StoreSettings
 
 _ANY = 2**63
+_REPLACED = (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.ENXIO)
+_IN_MEMORY = 16 * 1024**2
 
 
 def open_store(arguments: Sequence[str], *, name: str, description: str) -> tuple[Store, str]:
     """Returns the store and the user of the command; root becomes the store's owner."""
     user = commands.parse_user(arguments, name=name, description=description)
+    store = open_whole_store()
+    if store is None:
+        commands.exit_nothing_stored(user)
+    return store, user
+
+
+def open_whole_store() -> Store | None:
+    """Returns the store, if there is one; root becomes its owner."""
     try:
         root = read_settings(StoreSettings).workspace_dir
     except SettingsInvalid as error:
         sys.exit(str(error))
     if not root.is_dir():
-        commands.exit_nothing_stored(user)
+        return None
     if os.geteuid() == 0 and (owner := root.stat().st_uid):
         account.become(owner)
-    return Store(root, Quota(bytes=_ANY, files=_ANY)), user
+    return Store(root, Quota(bytes=_ANY, files=_ANY))
+
+
+def add_entry(archive: tarfile.TarFile, entry: walking.Entry, path: str, *, links: bool = False) -> None:
+    """Adds a directory, a regular file or, with `links`, a symbolic link; what else there may be leads nowhere.
+
+    A file that changes meanwhile is added as it was read. One that is removed or replaced is left out.
+    """
+    try:
+        _add_entry(archive, entry, path, links=links)
+    except OSError as error:
+        if error.errno not in _REPLACED:
+            raise
+
+
+def _add_entry(archive: tarfile.TarFile, entry: walking.Entry, path: str, *, links: bool) -> None:
+    mode = entry.status.st_mode
+    if stat.S_ISDIR(mode):
+        archive.addfile(member(path, entry.status, tarfile.DIRTYPE))
+    elif stat.S_ISLNK(mode) and links:
+        link = member(path, entry.status, tarfile.SYMTYPE)
+        link.linkname = os.readlink(entry.name, dir_fd=entry.directory)
+        archive.addfile(link)
+    elif stat.S_ISREG(mode):
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as content:
+            with (
+                walking.open_file(entry.directory, entry.name) as descriptor,
+                os.fdopen(os.dup(descriptor), "rb") as file,
+            ):
+                shutil.copyfileobj(file, content)
+            found = member(path, entry.status, tarfile.REGTYPE)
+            found.size = content.tell()
+            content.seek(0)
+            archive.addfile(found, content)
+
+
+def member(path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(path)
+    made.type, made.mode, made.mtime = kind, stat.S_IMODE(status.st_mode) & 0o777, int(status.st_mtime)
+    return made

@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from cli import terminal
 from cli.arguments import Commands, UsageError, add_command, add_user, user
@@ -54,8 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if output and output == files:
         raise CliError("--output and --files must be two different files.")
     for file in (output, files):
-        if file and os.path.lexists(file):
-            raise CliError(f"{file} already exists. Choose another file or remove this one first.")
+        check_new(file)
     with local_database.reached(environment.load(), arguments.data_dir) as variables:
         if arguments.format == "jsonl":
             _export_log(arguments.user, arguments.thread, output, variables)
@@ -122,15 +121,28 @@ def _open_unnamed(target: Path) -> BinaryIO:
 
 
 def _write(document: BinaryIO, output: Path | None, sentence: str) -> None:
-    """Writes to stdout, or to a file that only its owner can read and that gets its name when it is complete."""
+    """Writes to stdout, or to a new file."""
     document.seek(0)
     if output is None:
         terminal.copy(document)
         return
+    with new_file(output) as file:
+        shutil.copyfileobj(document, file)
+    terminal.notice(f"{sentence} {output}.")
+
+
+def check_new(file: Path | None) -> None:
+    if file and os.path.lexists(file):
+        raise CliError(f"{file} already exists. Choose another file or remove this one first.")
+
+
+@contextlib.contextmanager
+def new_file(output: Path) -> Iterator[IO[bytes]]:
+    """A file that only its owner can read and that gets its name when it is complete."""
     try:
         with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as fresh:
             try:
-                shutil.copyfileobj(document, fresh)
+                yield fresh
                 fresh.flush()
                 Path(fresh.name).replace(output)
             except BaseException:
@@ -138,4 +150,3 @@ def _write(document: BinaryIO, output: Path | None, sentence: str) -> None:
                 raise
     except OSError as error:
         raise CliError(f"{output} cannot be written: {error.strerror}.") from error
-    terminal.notice(f"{sentence} {output}.")

@@ -1,0 +1,24 @@
+"""How PostgreSQL's own programs are called."""
+
+import shutil
+from collections.abc import Mapping
+
+DUMP = ("--enable-row-security", "--format=custom")
+"""Options of pg_dump: its login may be the tables' owner, who is subject to row-level security."""
+
+
+def find(name: str, variables: Mapping[str, str]) -> str | None:
+    """A program of PG_BIN, if that is set, else of PATH."""
+    return shutil.which(name, path=variables.get("PG_BIN") or variables.get("PATH"))
+
+
+def connection(url: str) -> tuple[str, dict[str, str]]:
+    """An address with which the tables' owner sees all users' rows, and the variable that has its password.
+
+    Arguments can be read by everybody on the machine.
+    """
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo  # `./todo` may run without packages
+
+    password = conninfo_to_dict(url).get("password")
+    address = make_conninfo(url, password=None, options="-c todo.all_people=on")
+    return address, {"PGPASSWORD": str(password)} if password else {}

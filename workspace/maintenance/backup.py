@@ -1,0 +1,37 @@
+import argparse
+import sys
+import tarfile
+from collections.abc import Sequence
+
+from workspace.files import walking
+from workspace.files.folder import NOT_STORED
+from workspace.maintenance import stored
+
+_LONGEST_PATH = 3_000  # bytes: the system takes up to 4,095, with the directory of all folders
+
+
+def run(arguments: Sequence[str]) -> None:
+    """`python -m workspace backup`: write the files of all users as a tar archive."""
+    argparse.ArgumentParser(prog="backup", description="Writes all users' files as a tar archive.").parse_args(
+        arguments
+    )
+    store, too_deep = stored.open_whole_store(), 0
+    try:
+        with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+            if store is None:
+                return
+            with walking.opened(store.root) as directory:
+                for entry in walking.tree(directory, entered_if=_is_stored):
+                    if len(entry.path.encode(errors="surrogateescape")) > _LONGEST_PATH:
+                        too_deep += 1
+                    elif _is_stored(entry):
+                        stored.add_entry(archive, entry, entry.path, links=True)
+    except OSError as error:
+        reason = error.strerror or error  # tarfile's own have a text only
+        sys.exit(f"The files could not be written, or a folder was moved while it was read ({reason}). Try again.")
+    if too_deep:
+        sys.stderr.write(f"{too_deep} files were left out: their paths are longer than {_LONGEST_PATH:,} bytes.\n")
+
+
+def _is_stored(entry: walking.Entry) -> bool:
+    return bool(entry.parents) or entry.name not in NOT_STORED
