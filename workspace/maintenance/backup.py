@@ -3,9 +3,9 @@ import sys
 import tarfile
 from collections.abc import Sequence
 
+from workspace import stored_files
 from workspace.files import walking
 from workspace.files.folder import NOT_STORED
-from workspace.maintenance import stored
 
 _LONGEST_PATH = 3_000  # bytes: the system takes up to 4,095, with the directory of all folders
 
@@ -15,7 +15,7 @@ def run(arguments: Sequence[str]) -> None:
     argparse.ArgumentParser(prog="backup", description="Writes all users' files as a tar archive.").parse_args(
         arguments
     )
-    store, too_deep = stored.open_whole_store(), 0
+    store, too_deep = stored_files.open_whole_store(), 0
     try:
         with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
             if store is None:
@@ -25,7 +25,7 @@ def run(arguments: Sequence[str]) -> None:
                     if len(entry.path.encode(errors="surrogateescape")) > _LONGEST_PATH:
                         too_deep += 1
                     elif _is_stored(entry):
-                        stored.add_entry(archive, entry, entry.path, links=True)
+                        stored_files.add_entry(archive, entry, entry.path, links=True)
     except OSError as error:
         reason = error.strerror or error  # tarfile's own have a text only
         sys.exit(f"The files could not be written, or a folder was moved while it was read ({reason}). Try again.")

@@ -4,14 +4,16 @@ import tarfile
 from collections.abc import Sequence
 
 from common import commands
+from workspace import stored_files
 from workspace.files import walking
 from workspace.files.folder import Store
-from workspace.maintenance import stored
 
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m workspace export --user NAME`: write all folders of a user as a tar archive."""
-    store, user = stored.open_store(arguments, name="export", description="Writes a user's files as a tar archive.")
+    store, user = stored_files.open_store(
+        arguments, name="export", description="Writes a user's files as a tar archive."
+    )
     names = store.names(user)
     if not names:
         commands.exit_nothing_stored(user)
@@ -28,6 +30,6 @@ def _add_folder(archive: tarfile.TarFile, store: Store, user: str, name: str) ->
     with store.existing(user, name) as folder:
         if folder is None:  # it was removed after it was listed
             return
-        archive.addfile(stored.member(name, os.fstat(folder.descriptor), tarfile.DIRTYPE))
+        archive.addfile(stored_files.member(name, os.fstat(folder.descriptor), tarfile.DIRTYPE))
         for entry in walking.tree(folder.descriptor):
-            stored.add_entry(archive, entry, f"{name}/{entry.path}")
+            stored_files.add_entry(archive, entry, f"{name}/{entry.path}")

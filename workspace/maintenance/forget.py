@@ -2,12 +2,12 @@ import sys
 from collections.abc import Sequence
 
 from common import commands
-from workspace.maintenance import stored
+from workspace import stored_files
 
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m workspace forget --user NAME`: delete all folders of a user."""
-    store, user = stored.open_store(arguments, name="forget", description="Deletes all files of a user.")
+    store, user = stored_files.open_store(arguments, name="forget", description="Deletes all files of a user.")
     folders = len(store.names(user))
     if not store.remove(user):
         commands.exit_nothing_stored(user)

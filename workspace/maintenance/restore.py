@@ -6,7 +6,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from workspace.maintenance import stored
+from workspace import stored_files
 
 _NOT_EMPTY = "There are files of users already. Add --replace to replace them."
 
@@ -17,7 +17,7 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--replace", action="store_true", help="though there are files")
     parser.add_argument("--finish", action="store_true", help="replace what is stored by what was read before")
     given = parser.parse_args(arguments)
-    store = stored.open_whole_store()
+    store = stored_files.open_whole_store()
     if store is None:
         sys.exit("WORKSPACE_DIR is not a directory. Create it first.")
     try:
