@@ -236,6 +236,7 @@ async def _open_workspace(
         unconfined=settings.auth_mode == "none",
         resend_seconds=settings.mcp_resend_seconds,
         separate_agents={agent for server in usable(servers) for agent in server.agents},
+        has_owner=settings.owner_secret is not None,
     )
     stack.push_async_callback(workspace.cleanup)
     await workspace.connect()

@@ -190,6 +190,11 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
 
     auth_audience: str | None = None
 
+    owner_secret: Secret | None = None
+    """The secret with which the owner of this machine's directories begins and continues conversations that work in
+    one (./todo chat --here). ./todo up makes it, in a file that only its user can read; it needs AUTH_MODE=none.
+    """
+
     date_order: DateOrder | None = None
     """The order of day and month in a date such as 12/05 that is typed into the list of tasks or said to the offline
     model: day-first or month-first. Without it such a date is not understood and stays in the title.
@@ -262,6 +267,8 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
 
     def find_problem(self) -> str | None:
         """Returns a sentence about settings that do not fit together; None if they do."""
+        if self.owner_secret is not None and self.auth_mode != "none":
+            return "OWNER_SECRET is allowed only with AUTH_MODE=none."
         if self.has_workspace and self.workspace_token_secret is None:
             return (
                 "WORKSPACE_URL needs WORKSPACE_TOKEN_SECRET, with the same value in both services. Or set AGENTS=off."
@@ -277,7 +284,7 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
 
     @property
     def _other_secrets(self) -> tuple[SecretStr | None, ...]:
-        return self.mcp_token_secret, self.auth_jwt_secret
+        return self.mcp_token_secret, self.auth_jwt_secret, self.owner_secret
 
     def find_token_problem(self) -> str | None:
         """Returns a sentence about invalid settings of AUTH_MODE=jwt; None if they are valid."""

@@ -111,6 +111,13 @@ def _number(text: str) -> float:
         return math.nan
 
 
+def existing_directory(text: str) -> Path:
+    path = Path(text).resolve()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is not a directory")
+    return path
+
+
 def url(text: str) -> str:
     try:
         parts = urlsplit(text)

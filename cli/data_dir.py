@@ -39,6 +39,19 @@ def workspace_secret(data_dir: Path) -> str:
     return _read_or_create(data_dir / "workspace_token_secret", secrets.token_hex(32))
 
 
+def owner_secret(data_dir: Path) -> str:
+    """Returns the secret by which the backend knows the user who runs it; creates it the first time."""
+    return _read_or_create(data_dir / "owner_secret", secrets.token_hex(32))
+
+
+def known_owner_secret(data_dir: Path) -> str | None:
+    """Returns that secret if it exists and this user may read it."""
+    try:
+        return (data_dir / "owner_secret").read_text()
+    except OSError:
+        return None
+
+
 def known_token_secret(data_dir: Path) -> str | None:
     """Returns the secret of the MCP server's tokens if it exists."""
     path = _secret(data_dir)

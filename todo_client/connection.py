@@ -25,7 +25,8 @@ class ConnectionLost(Exception):
 
 
 class Client:
-    """The base of the clients of each API. `timeout` is in seconds, of each silence; `over` shares its connections.
+    """The base of the clients of each API. `timeout` is in seconds, of each silence; `auth` adds something to each
+    request; `over` shares its connections.
 
     `http` is for requests that have no method, such as `/ready`.
     """
@@ -37,10 +38,11 @@ class Client:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = 120,
+        auth: httpx2.Auth | None = None,
         over: "Client | None" = None,
     ) -> None:
         self.base_url = base_url
-        self.http = over.http if over else open_http(base_url, token=token, headers=headers, timeout=timeout)
+        self.http = over.http if over else open_http(base_url, token=token, headers=headers, timeout=timeout, auth=auth)
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,7 +92,12 @@ class Client:
 
 
 def open_http(
-    base_url: str, *, token: str | None, headers: Mapping[str, str] | None, timeout: float
+    base_url: str,
+    *,
+    token: str | None,
+    headers: Mapping[str, str] | None,
+    timeout: float,
+    auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
     """Opens the connections of one client. `timeout` is in seconds, of each silence."""
     sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
@@ -98,6 +105,7 @@ def open_http(
     return httpx2.AsyncClient(
         base_url=base_url,
         headers=sent,
+        auth=auth,
         timeout=httpx2.Timeout(timeout, connect=5),
         trust_env=encrypted,
         verify=encrypted,

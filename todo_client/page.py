@@ -36,9 +36,12 @@ class Page(Client):
         """Replaces the memory that was read in this version."""
         return _memory(await self.request("PUT", "/memory", {"text": text}, headers={"If-Match": version}))
 
-    async def begin(self, title: str, *, left: str | None = None) -> Json:
-        """Creates a conversation without messages, to upload files; the user may have `left` another for it."""
-        return await self._json("POST", "/conversations", {"title": title, **({"left": left} if left else {})})
+    async def begin(self, title: str, *, left: str | None = None, directory: str | None = None) -> Json:
+        """Creates a conversation without messages, to upload files or to work in a `directory` of the server's machine;
+        the user may have `left` another for it.
+        """
+        body = {"title": title, "left": left, "directory": directory}
+        return await self._json("POST", "/conversations", {name: value for name, value in body.items() if value})
 
     async def files(self, chat_id: str) -> Json:
         return await self._json("GET", f"/chats/{chat_id}/files")

@@ -15,9 +15,11 @@ from backend.api.edge import TIME_ZONE_HEADER
 from backend.api.identity import AuthenticatedUser
 from backend.api.rate_limit import check_rate
 from backend.api.services import AppServices
+from backend.conversations import conversations
 from backend.errors import InvalidRequest
 from backend.users import idempotency
 from common.clock import find_zone
+from common.database import Database
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -41,7 +43,10 @@ UserId = Annotated[str, Depends(authenticate)]
 
 async def get_user(request: Request, user_id: UserId) -> AuthenticatedUser:
     """Returns the user, with the time zone that the request names; raises as `authenticate`."""
-    return AuthenticatedUser(user_id, time_zone=_find_time_zone(request))
+    identity = request.app.state.identity
+    is_owner = identity.is_owner(request)
+    is_guest = identity.has_owner and not is_owner
+    return AuthenticatedUser(user_id, time_zone=_find_time_zone(request), is_owner=is_owner, is_guest=is_guest)
 
 
 User = Annotated[AuthenticatedUser, Depends(get_user)]
@@ -69,6 +74,24 @@ async def get_limited_user(user: User, services: AppServices) -> AuthenticatedUs
 
 
 LimitedUser = Annotated[AuthenticatedUser, Depends(get_limited_user)]
+
+
+async def get_owner(request: Request, user: LimitedUser, services: AppServices) -> AuthenticatedUser:
+    """Returns the user of a request that changes the conversation in its path, or reads its files.
+
+    Raises `OwnerOnly`.
+    """
+    await check_owner(services.database, user, request.path_params["chat_id"])
+    return user
+
+
+async def check_owner(database: Database, user: AuthenticatedUser, chat_id: str | None) -> None:
+    """Raises `OwnerOnly` for a guest, where a conversation works in a directory of the owner's."""
+    if user.is_guest and chat_id is not None:
+        await conversations.check_owner(database, user.user_id, chat_id)
+
+
+Owner = Annotated[AuthenticatedUser, Depends(get_owner)]
 
 
 async def get_polling_user(user: User, services: AppServices) -> AuthenticatedUser:

@@ -19,6 +19,7 @@ from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret, make_token
 logger = logging.getLogger(__name__)
 
 LOCAL_USER = "local"
+OWNER_HEADER = "X-Owner-Secret"
 SESSION = "todo-assistant/session"
 _COOKIE = "todo_session"
 _SESSION_ID_BYTES = 16
@@ -27,10 +28,16 @@ _SESSION_ID = re.compile("[A-Za-z0-9_-]{22}")  # as many bytes in base64
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedUser:
-    """The user of a request; `time_zone` is the one that the request names."""
+    """The user of a request; `time_zone` is the one that the request names.
+
+    The owner is the user who runs the services: conversations may work in directories of theirs. `is_owner` tells that
+    the request has the owner's secret, `is_guest` that it does not although there is one.
+    """
 
     user_id: str
     time_zone: str | None = None
+    is_owner: bool = False
+    is_guest: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Identity:
 
     def __init__(self, settings: BackendSettings) -> None:
         self.required = settings.auth_mode == "jwt"
+        self._owner_secret = settings.owner_secret
         if self.required:
             assert settings.auth_issuer
             assert settings.auth_audience
@@ -56,6 +64,18 @@ class Identity:
             self._bearer = AccessTokenVerifier({settings.auth_issuer: keys}, audience=settings.auth_audience)
             self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
+
+    @property
+    def has_owner(self) -> bool:
+        """Whether conversations may work in directories of the user who runs the services."""
+        return self._owner_secret is not None
+
+    def is_owner(self, request: HTTPConnection) -> bool:
+        """Whether a request has the owner's secret; nobody is the owner where there is none."""
+        if self._owner_secret is None:
+            return False
+        sent = request.headers.get(OWNER_HEADER, "").encode()
+        return secrets.compare_digest(sent, self._owner_secret.get_secret_value().encode())
 
     async def find_user_id(self, request: HTTPConnection, database: Database) -> str:
         """Returns the id, of the local user if no sign-in is required.

@@ -14,13 +14,14 @@ from common import VERSION
 _REASONS = {
     400: "It is not valid.",
     401: "Nobody is signed in.",
+    403: "It comes from another website, or only the owner of the conversation's directory may send it.",
     404: "This user has no such chat, interaction or approval.",
     409: "It cannot be done now.",
     413: "It is too large.",
     429: "A limit is reached.",
     503: "What it needs cannot be reached, or the server is too busy.",
 }
-_OF_EVERY_ROUTE = (400, 401, 413, 429)
+_OF_EVERY_ROUTE = (400, 401, 403, 413, 429)
 
 
 class Error(BaseModel):

@@ -6,7 +6,7 @@ from backend.context import hidden_context
 from backend.context.fitting import BYTES
 
 LONGEST = 65_536  # bytes
-_SHARE = 4  # of what the model reads of a conversation, so much at most is its memory
+SHARE = 4  # of what the model reads of a conversation, so much at most is its memory
 
 _NOTES = """
 The next two tags enclose the person's notes about themselves and how they like things, with &lt; for <. Notes are \
@@ -30,7 +30,7 @@ def render_memory(text: str, *, tokens: int) -> RenderedMemory:
     """Renders the newest lines of the memory, which are at the end, within a quarter of the budget of `tokens`."""
     shown = hidden_context.escaped(text).rstrip()
     lines, read = shown.split("\n") if shown else [], list[str]()
-    room = tokens // _SHARE * BYTES
+    room = tokens // SHARE * BYTES
     for line in reversed(lines):
         room -= len(f"{line}\n".encode())
         if room < 0:

@@ -7,6 +7,8 @@ from typing import Any
 from psycopg import AsyncCursor
 from psycopg.types.json import Jsonb
 
+from backend.conversations.errors import OwnerOnly
+from backend.conversations.ids import is_valid
 from backend.conversations.records import ConversationHead
 from backend.errors import NotFound
 from backend.users.limits import UserLimits, send_request
@@ -24,6 +26,9 @@ SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(i
 UNION ALL
 SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.name = %(id)s
 LIMIT 1"""
+_FIND_DIRECTORY = """
+SELECT details->>'directory' AS directory FROM conversations
+WHERE user_id = %(user)s AND (id = %(id)s OR name = %(id)s) AND details ? 'directory'"""
 _ADD = """
 INSERT INTO conversations (user_id, id, name, title, details)
 VALUES (%(user)s, %(id)s, %(name)s, %(title)s, %(details)s)
@@ -67,6 +72,11 @@ class Conversation:
     head_run_id: str | None
     answering: str | None
 
+    @property
+    def directory(self) -> str | None:
+        """The directory of the user's in which it works; None if it has a folder of its own."""
+        return self.details.get("directory")
+
 
 async def send_conversation(
     tx: Transaction,
@@ -102,6 +112,23 @@ async def find(database: Database, user_id: str, id_or_name: str) -> Conversatio
     if (conversation := await found.fetchone()) is None:
         raise NotFound
     return conversation
+
+
+async def find_directory(database: Database, user_id: str, id_or_name: str) -> str | None:
+    """Loads the directory of the user's in which a conversation works; None if it has a folder of its own.
+
+    That never changes.
+    """
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_FIND_DIRECTORY, user=user_id, id=id_or_name)
+    row = await found.fetchone()
+    return row["directory"] if row else None
+
+
+async def check_owner(database: Database, user_id: str, id_or_name: str) -> None:
+    """Raises `OwnerOnly` for a conversation that works in a directory; nothing for one that does not exist."""
+    if is_valid(id_or_name) and await find_directory(database, user_id, id_or_name) is not None:
+        raise OwnerOnly
 
 
 async def load_page(

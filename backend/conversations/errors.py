@@ -45,6 +45,12 @@ class SteeringMessage(BackendError):
     code, status = "steering_message", 409
 
 
+class OwnerOnly(BackendError):
+    """This conversation works in a directory of its owner, who continues it with ./todo chat on this machine."""
+
+    code, status = "owner_only", 403
+
+
 class NameTaken(BackendError):
     """Another conversation has this name."""
 

@@ -36,7 +36,10 @@ WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > 
   AND c.run_id IN ({SHOWN_RUNS})
 ORDER BY c.seq DESC LIMIT %(limit)s)
 UNION ALL ({_NOTED_CALLS.format(which="r.active")})"""
-_MEMORY = "SELECT memory FROM profiles WHERE user_id = %(user)s AND memory IS NOT NULL"
+_MEMORY_AND_DIRECTORY = """
+SELECT (SELECT memory FROM profiles WHERE user_id = %(user)s) AS memory, (
+    SELECT details->>'directory' FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s
+) AS directory"""
 # What a summary is made of: the oldest part of what none covers.
 _UNCOVERED_RUNS = """
 SELECT id FROM runs
@@ -57,11 +60,13 @@ UNION ALL ({_NOTED_CALLS.format(which="r.active")})"""
 
 @dataclass(slots=True)
 class SentHistory:
-    """Statements that were sent: at most `limit` entries and as many calls, and the user's memory."""
+    """Statements that were sent: at most `limit` entries and as many calls, the user's memory, and the directory in
+    which the conversation works.
+    """
 
     entries: AsyncCursor[Entry]
     calls: AsyncCursor[ToolCall]
-    memory: AsyncCursor[DictRow]
+    memory_and_directory: AsyncCursor[DictRow]
     limit: int
 
     async def fetch(self) -> Timeline:
@@ -81,8 +86,9 @@ class SentHistory:
             found.records, found.is_complete = kept, False
         elif len({one.run_id for one in found.records}) >= MOST_RUNS:
             found.is_complete = False
-        memory = await self.memory.fetchone()
-        found.memory = memory["memory"] if memory else ""
+        row = await self.memory_and_directory.fetchone()
+        assert row is not None
+        found.memory, found.directory = row["memory"] or "", row["directory"]
         return found
 
 
@@ -112,7 +118,7 @@ async def send_history(tx: Transaction, user_id: str, conversation_id: str) -> S
     return SentHistory(
         await tx.execute(_HISTORY_ENTRIES, Entry, limit=_MOST_RECORDS, **where),
         await tx.execute(_HISTORY_CALLS, ToolCall, limit=_MOST_RECORDS, **where),
-        await tx.execute(_MEMORY, user=user_id),
+        await tx.execute(_MEMORY_AND_DIRECTORY, user=user_id, conversation=conversation_id),
         _MOST_RECORDS,
     )
 

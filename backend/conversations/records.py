@@ -159,13 +159,15 @@ class Timeline:
     """Entries and tool calls of a conversation or run, by `seq`.
 
     `noted_calls` are those that branch notes name, by run and id. Of a history that is read for the model `is_complete`
-    tells that only what a summary covers comes before its records; `memory` is what its user wants remembered.
+    tells that only what a summary covers comes before its records; `memory` is what its user wants remembered, and
+    `directory` that of the user's in which the conversation works, if it has no folder of its own.
     """
 
     records: list[Record]
     noted_calls: dict[tuple[str, str], ToolCall] = field(default_factory=dict[tuple[str, str], ToolCall])
     is_complete: bool = True
     memory: str = ""
+    directory: str | None = None
 
     def of_run(self, run_id: str) -> list[Record]:
         return [record for record in self.records if record.run_id == run_id]

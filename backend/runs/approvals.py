@@ -7,9 +7,12 @@ from backend.cards.current_tasks import load_titles
 from backend.conversations import consents
 from backend.conversations.records import Run, ToolCall
 from backend.tools.approval_policy import Policy, deleted_by
-from backend.tools.table import find_start_tool
+from backend.tools.table import find_start_tool, find_tool
 from backend.tools.task_tools import TaskTools
 from common.database import Database
+
+DIRECTORY = "directory"
+"""Stands for all changes of the directory in which a conversation works, in place of a tool that is allowed there."""
 
 
 class Approvals:
@@ -17,7 +20,9 @@ class Approvals:
         self.policy = policy
         self._database, self._tools = database, tools
 
-    async def find_waiting(self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> set[str]:
+    async def find_waiting(
+        self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], directory: str | None = None
+    ) -> set[str]:
         """Returns the ids of those calls of a model turn that wait for approval; `earlier` are the calls that the run
         made before. A call that its user could not be shown whole does not wait: it gets the reason `not_shown`.
         """
@@ -28,10 +33,19 @@ class Approvals:
             if self.policy.waits(call.tool, call.arguments, deleted=deleted):
                 waiting.append(call)
         waiting = await self._without_allowed(run, waiting)
+        if directory is not None:
+            waiting += await self._first_changes(run, [call for call in calls if call not in waiting])
         for call in waiting:
             if not can_show_whole(call.tool, call.arguments, agent=_agent_of(run)):
                 call.reason = "not_shown"
         return {call.id for call in waiting if call.reason is None}
+
+    async def _first_changes(self, run: Run, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """Returns the calls that may change the directory in which a conversation works, until one was approved."""
+        changes = [call for call in calls if find_tool(call.tool).changes_files]
+        if not changes or DIRECTORY in await consents.load(self._database, run.user_id, run.conversation_id):
+            return []
+        return changes
 
     async def _without_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
         """Leaves out the calls that need no approval any more: of tools that the user allows in this conversation, as
@@ -59,13 +73,27 @@ class Approvals:
         """Whether an agent that needs approval may reach something else by now than when this call started it."""
         return self.policy.may_ask(find_start_tool(agent)) and call.reach != self.reach_of(call.tool)
 
-    async def describe(self, run: Run, call: ToolCall) -> str:
+    async def describe(self, run: Run, call: ToolCall, directory: str | None = None) -> str:
         """Returns the text that asks for approval: what the call would do, with the titles of its tasks, if they can be
         read.
         """
         titles = await load_titles(set(find_named_tasks(call.arguments)), self._tools, user_id=run.user_id) or {}
         limits = self.policy.limits_of(call.tool)
+        if directory is not None:
+            limits = _limits_in_directory(call.tool, directory) or limits
         return describe_call(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
+
+
+def _limits_in_directory(tool: str, directory: str) -> str | None:
+    """Returns the last line of an approval card in a conversation that works in a directory, if it is about that."""
+    row = find_tool(tool)
+    if row.agent is not None:
+        return (
+            f"It works in {directory}, with programs that have no internet access. You are asked before it changes it."
+        )
+    if row.changes_files:
+        return f"It may then change files in {directory} in this conversation, without asking again."
+    return None
 
 
 def _agent_of(run: Run) -> str | None:

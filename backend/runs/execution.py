@@ -14,6 +14,7 @@ from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
+from backend.context.directory import render_directory, render_notes
 from backend.context.fitting import fit
 from backend.context.hidden_context import sanitize_item
 from backend.context.memory import render_memory
@@ -94,7 +95,16 @@ class PublishingModel(Model):
 class Execution:
     """Executes one run in this process. Each run of the SDK ends where calls have to wait for approval."""
 
-    def __init__(self, dependencies: Dependencies, live: LiveRun, run: Run, history: Timeline) -> None:
+    def __init__(
+        self,
+        dependencies: Dependencies,
+        live: LiveRun,
+        run: Run,
+        history: Timeline,
+        *,
+        directory: str | None = None,
+    ) -> None:
+        """The history of a sub-agent's run does not have the `directory` in which its conversation works."""
         self._dependencies, self._database = dependencies, dependencies.database
         self._live, self.run, self._history = live, run, history
         records = history.of_run(run.id)
@@ -105,9 +115,15 @@ class Execution:
         time_zone = (first.details or {}).get("time_zone") if first else None
         workspace = dependencies.workspace
         folder = workspace.folder_of(run.conversation_id, run.agent) if workspace else ""
-        self.context = RunContext(run, live, self.recorder, time_zone, folder)
+        directory = directory or history.directory
+        if folder != run.conversation_id:  # an agent that may send data elsewhere does not read the user's directory
+            directory = None
+        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory)
+        self._notes_of_directory = ""
         self.context.add_keys(history.calls_of_run(run.id))
         self.context.notes = render_memory(history.memory, tokens=dependencies.history_tokens).notes
+        if directory and not run.is_sub_agent:
+            self.context.notes += render_directory(directory)
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""
         self._messages_read = len(live.messages)
@@ -140,6 +156,7 @@ class Execution:
         Errors and stops are raised, and `execute` makes outcomes of them.
         """
         await self._copy_uploads()
+        await self._read_directory()
         while True:
             await self._make_ready_calls()
             if self._waiting_calls or self.context.waiting_agents:
@@ -171,6 +188,19 @@ class Execution:
         workspace, folder, run = self._dependencies.workspace, self.context.folder, self.run
         if run.is_sub_agent and workspace and folder != run.conversation_id and not self.recorder.model_turn:
             await workspace.give_uploads(run.conversation_id, folder, user_id=run.user_id)
+
+    async def _read_directory(self) -> None:
+        """Reads the user's notes on the directory in which a sub-agent works.
+
+        Raises `RunError` if conversations cannot work in directories here any more.
+        """
+        workspace, directory, run = self._dependencies.workspace, self.context.directory, self.run
+        if directory is None or not run.is_sub_agent or workspace is None:
+            return
+        if not workspace.has_owner:
+            raise RunError("no_directories")
+        if notes := await workspace.read_notes(self.context.folder, directory, user_id=run.user_id):
+            self._notes_of_directory = render_notes(*notes, tokens=self._dependencies.history_tokens)
 
     # The model
 
@@ -210,7 +240,8 @@ class Execution:
         of its own run.
         """
         if self.run.is_sub_agent:
-            return Window(render_history(self.run, self._history), head=1)  # its assignment stays
+            history = render_history(self.run, self._history, notes=self._notes_of_directory)
+            return Window(history, head=1)  # its assignment stays
         await add_results(self._database, self.run.user_id, self._history)
         window = choose_window(self._history, tokens=self._dependencies.history_tokens)
         self.left_out = window.left_out
@@ -311,7 +342,7 @@ class Execution:
         """
         waiting = self._waiting_calls
         for call in waiting:
-            call.approval_text = await self._dependencies.approvals.describe(self.run, call)
+            call.approval_text = await self._dependencies.approvals.describe(self.run, call, self.context.directory)
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
             sent = [await tool_calls.send_approval_request(tx, self.run, call) for call in waiting]

@@ -59,10 +59,10 @@ class LiveRun:
 class RunContext:
     """The value in the context of an SDK run. Dictionaries are by the ids of calls.
 
-    `folder` is where its workspace tools work, and `notes` are what the agent's instructions end with. `waiting` are
-    the calls of the newest model turn that wait for approval, `waiting_agents` those whose sub-agents wait, and those
-    in `not_made` have this text as their output. `results` has of each call what its tool returned besides the text:
-    structured details, and whether it is an error.
+    `folder` is where its workspace tools work, or in its place a `directory` of the user's, and `notes` are what the
+    agent's instructions end with. `waiting` are the calls of the newest model turn that wait for approval,
+    `waiting_agents` those whose sub-agents wait, and those in `not_made` have this text as their output. `results` has
+    of each call what its tool returned besides the text: structured details, and whether it is an error.
     """
 
     run: Run
@@ -70,6 +70,7 @@ class RunContext:
     recorder: "Recorder"
     time_zone: str | None = None
     folder: str = ""
+    directory: str | None = None
     notes: str = ""
     call_keys: dict[str, str] = field(default_factory=dict[str, str])
     waiting: set[str] = field(default_factory=set[str])

@@ -51,6 +51,7 @@ _SENTENCES = {
     "moment.",
     "workspace_unavailable": "The agents' workspace cannot be reached right now. What was done so far is kept; try "
     "again in a moment.",
+    "no_directories": "Conversations cannot work in directories of yours any more, as ./todo up runs otherwise now.",
     "no_room": "There is not enough space for these files. Remove some of them.",
     "failed": "Something went wrong on the server. Try again.",
 }

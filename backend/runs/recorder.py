@@ -222,7 +222,9 @@ class Recorder(RunHooks[RunContext]):
             elif call.id in cut_off:
                 call.reason, call.details = "over_limit", {"max_tokens": agent.model_settings.max_tokens}
         to_make = [call for call in calls if call.reason is None]
-        context.context.waiting = await self._approvals.find_waiting(self.run, to_make, self._calls)
+        context.context.waiting = await self._approvals.find_waiting(
+            self.run, to_make, self._calls, context.context.directory
+        )
         context.context.not_made = {call.id: output_of(call) for call in calls if call.reason}
         self._calls += calls
         for call in calls:

@@ -15,9 +15,11 @@ from backend.conversations.tool_calls import Decision
 from backend.errors import NotFound
 from backend.runs import metrics
 from backend.runs.admission import AdmissionControl
+from backend.runs.approvals import DIRECTORY
 from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
 from backend.runs.stream import CHANGED, Streams
+from backend.tools.table import find_tool
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits
 from common.clock import Clock
@@ -108,7 +110,15 @@ class RunService:
         if always and decision.approved and may_allow_always(call.tool):
             run = await runs.load(self.database, user_id, call.run_id)
             await consents.allow(self.database, user_id, run.conversation_id, call.tool, reach=call.reach)
+        if decision.approved and find_tool(call.tool).changes_files:
+            await self._allow_changes(user_id, call)
         return call, await self.executor.resume(tree, is_detached=is_detached)
+
+    async def _allow_changes(self, user_id: str, call: ToolCall) -> None:
+        """Lets agents change the directory in which a call's conversation works, if it does, without asking again."""
+        run = await runs.load(self.database, user_id, call.run_id)
+        if directory := await conversations.find_directory(self.database, user_id, run.conversation_id):
+            await consents.allow(self.database, user_id, run.conversation_id, DIRECTORY, reach=directory)
 
     async def send_message(self, run: Run, message: UserMessage, mode: Mode) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.

@@ -20,12 +20,15 @@ _STOPPED_BECAUSE = {
 _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
-def render_history(run: Run, timeline: Timeline) -> Timeline:
-    """A sub-agent's run as its model reads it: its assignment, its work, and what the user wrote while it worked."""
+def render_history(run: Run, timeline: Timeline, *, notes: str = "") -> Timeline:
+    """A sub-agent's run as its model reads it: its assignment with `notes`, its work, and what the user wrote while it
+    worked.
+    """
     assignment = next(record for record in timeline.records if record.run_id == run.id)
     assert isinstance(assignment, Entry)
     before = [one for one in timeline.records if isinstance(one, Entry) and _is_before(one, run)]
-    opening = replace(assignment, text=_render_assignment(assignment, before[-1] if before else None), details=None)
+    text = _render_assignment(assignment, before[-1] if before else None)
+    opening = replace(assignment, text=text + notes, details=None)
     records: list[Record] = [opening]
     for record in timeline.records:
         if record.run_id == run.id and record is not assignment:

@@ -13,13 +13,15 @@ TOKEN_SECONDS = 300
 
 # The MCP client's session sends the requests of all users, and nothing but the context goes from a call to its request.
 # There is no default, so that a request without a user is not sent.
-_user: ContextVar[str] = ContextVar("user")
+_user: ContextVar[tuple[str, str | None]] = ContextVar("user")
 
 
 @contextmanager
-def calling_for(user_id: str) -> Iterator[None]:
-    """Sets the user for whom `CallerToken` signs the requests that are made in the block."""
-    token = _user.set(user_id)
+def calling_for(user_id: str, directory: str | None = None) -> Iterator[None]:
+    """Sets the user for whom `CallerToken` signs the requests that are made in the block, and for the workspace the
+    directory of the user's that stands for the folder.
+    """
+    token = _user.set((user_id, directory))
     try:
         yield
     finally:
@@ -36,6 +38,8 @@ class CallerToken(httpx2.Auth):
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Adds a new token for the user of the block to the request; raises `LookupError` outside of one."""
         expires = int(time.time()) + TOKEN_SECONDS
-        token = make_call_token(self._secret, _user.get(), audience=self._audience, expires=expires)
+        user_id, directory = _user.get()
+        to = {"audience": self._audience, "expires": expires, "directory": directory}
+        token = make_call_token(self._secret, user_id, **to)
         request.headers["authorization"] = f"Bearer {token}"
         yield request

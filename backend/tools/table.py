@@ -40,7 +40,8 @@ class ToolRow:
     task that widgets may show as it was before, and one that `deletes` takes tasks away. One that starts an `agent`, or
     is another MCP server's, is asked for where APPROVALS has the word `asked_with`. One that `runs_programs` needs a
     confinement for them, and is asked for, whatever APPROVALS says, where there is none. An argument with a certain
-    value may ask for something else: `instead` has the words for that.
+    value may ask for something else: `instead` has the words for that. One that `changes_files` is asked for until its
+    user has approved one, in a conversation that works in a directory of the user's.
     """
 
     words: CallTexts | None = None
@@ -51,6 +52,7 @@ class ToolRow:
     agent: str | None = None
     asked_with: str | None = None
     runs_programs: bool = False
+    changes_files: bool = False
 
 
 def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> CallTexts:
@@ -75,7 +77,7 @@ def _agent(name: str) -> ToolRow:
 
 def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> ToolRow:
     """Creates the row of a tool that only agents have."""
-    return ToolRow(CallTexts(asked, "", ""), reads=reads, runs_programs=runs_programs)
+    return ToolRow(CallTexts(asked, "", ""), reads=reads, runs_programs=runs_programs, changes_files=not reads)
 
 
 _COMPLETED = _change("Complete", "Completing", "Completed")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cli.chat.options import Options
+from cli.chat.owner import OwnerSecret
 from cli.services.environment import named_zone
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
@@ -16,6 +17,7 @@ from todo_client.runs import Event, Runs
 
 _INTERACTION = "todo.interaction"
 _NOT_THERE = 404
+_LONGEST_TITLE = 1_000
 
 Begun = TypeVar("Begun")
 
@@ -27,7 +29,12 @@ def is_own(chat_id: str | None) -> bool:
 
 def opened(options: Options, url: str, *, patience: float) -> "Connection":
     zone = named_zone(os.environ)
-    return Connection(url, options.token, zone, options.model, options.temperature, patience)
+    directory = str(options.work_in) if options.work_in else None
+    # Sent to the ./todo up of this machine's data directory, and nowhere else.
+    auth = OwnerSecret(options.directory) if options.url is None else None
+    return Connection(
+        url, options.token, zone, options.model, options.temperature, patience, directory=directory, auth=auth
+    )
 
 
 @dataclass
@@ -35,7 +42,7 @@ class Connection:
     """One person's. `lost` is told when an answer is not heard any more, and when it is again.
 
     An answer is not waited for beyond `patience` seconds without its server. `model` and `temperature` are asked for
-    with each message.
+    with each message. New conversations work in the `directory`, if there is one.
     """
 
     url: str
@@ -45,12 +52,15 @@ class Connection:
     temperature: float | None = None
     patience: float = 60
     lost: Callable[[bool], None] = lambda lost: None
+    directory: str | None = None
+    auth: OwnerSecret | None = None
     page: Page = field(init=False)
     runs: Runs = field(init=False)
     chatkit: ChatKit = field(init=False)
 
     def __post_init__(self) -> None:
-        self.page = Page(self.url, token=self.token, headers={"X-Time-Zone": self.zone} if self.zone else {})
+        headers = {"X-Time-Zone": self.zone} if self.zone else {}
+        self.page = Page(self.url, token=self.token, headers=headers, auth=self.auth)
         self.runs = Runs(self.url, over=self.page)
         self.chatkit = ChatKit(self.url, detached=True, over=self.page)
 
@@ -66,6 +76,8 @@ class Connection:
 
     async def say(self, chat_id: str | None, text: str, *, left: str | None = None) -> Reading:
         """Sends a message to a conversation; None: to a new one, which takes the place of `left`."""
+        if chat_id is None and self.directory is not None:
+            chat_id = await self.begin(text[:_LONGEST_TITLE], left=left)
         if chat_id is None:
             message = user_input(text, **self._options())
 
@@ -94,7 +106,7 @@ class Connection:
         """Creates a conversation without messages, in place of `left`, and returns its id."""
 
         async def begin(left: str | None) -> str:
-            return (await self.page.begin(title, left=left))["id"]
+            return (await self.page.begin(title, left=left, directory=self.directory))["id"]
 
         return await _in_place_of(left, begin)
 

@@ -24,3 +24,5 @@ class Options:
     debug: bool = False
     url: str | None = None
     token: str | None = None
+    work_in: Path | None = None
+    """The directory in which a new conversation works, instead of in a folder of its own."""

@@ -161,6 +161,9 @@ class TerminalChat:
                 self._status = NO_SERVER
                 self.screen.leave()
                 return
+            if self.connection.directory is not None:
+                where = self.connection.directory
+                await self.screen.note(f"Agents work in {where}. They ask before the first change.")
             thread = await self.connection.newest() if self._options.thread == NEWEST else self._options.thread
             if thread is not None:
                 await self.open(thread)

@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli import data_dir, terminal
-from cli.arguments import Commands, add_command, conversation, temperature, url
+from cli.arguments import Commands, UsageError, add_command, conversation, existing_directory, temperature, url
 from cli.chat.options import FAILED, NEWEST, Options
 from cli.errors import CliError
 
@@ -37,6 +38,11 @@ def add(commands: Commands) -> None:
         ("--new", None, "start a new conversation (the default)"),
     ):
         parser.add_argument(flag, dest="thread", action="store_const", const=thread, default=None, help=does)
+    here = "let agents work in this directory; they ask before the first change"
+    parser.add_argument("--directory", type=existing_directory, metavar="DIR", help=here)
+    parser.add_argument(
+        "--here", dest="directory", action="store_const", const=Path(), help="the same, in the current directory"
+    )
     parser.add_argument("--model", metavar="NAME", help="the model that answers, one of LLM_MODELS")
     default = "the temperature of the model (default: as set on the server)"
     parser.add_argument("--temp", type=temperature, metavar="0-2", help=default)
@@ -45,6 +51,11 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.directory is not None and (arguments.thread is not None or arguments.url):
+        raise UsageError(
+            "--here and --directory begin a new conversation with ./todo up on this machine: leave out --thread, "
+            "--continue and --url."
+        )
     options = Options(
         directory=arguments.data_dir,
         execute=arguments.execute,
@@ -56,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         debug=arguments.debug,
         url=arguments.url,
         token=os.environ.get("TODO_TOKEN") or None,
+        work_in=arguments.directory.resolve() if arguments.directory is not None else None,
     )
     import asyncio
 

@@ -75,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     variables.setdefault("TIME_ZONE", environment.time_zone(variables))
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.workspace_secret(directory))
+    variables |= directory_settings(variables, directory)
     with (
         running.claimed(directory) as owned,
         Reaper() as reaper,
@@ -134,6 +135,13 @@ def _has_workspace(variables: Mapping[str, str], directory: Path) -> bool:
         )
         return False
     return True
+
+
+def directory_settings(variables: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """What lets conversations work in directories of the user who runs this, except root; with sign-in, nothing."""
+    if os.geteuid() == 0 or variables.get("AUTH_MODE", "none") != "none":
+        return {"OWNER_SECRET": "", "WORKSPACE_DATA_DIR": ""}
+    return {"OWNER_SECRET": data_dir.owner_secret(directory), "WORKSPACE_DATA_DIR": str(directory)}
 
 
 def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:

@@ -13,12 +13,13 @@ from backend.users.idempotency import IdempotencyKey
 class RequestContext:
     """A request of a user, and what became of it.
 
-    `answered_run_id` is the run whose message is answered again, `live` the run that the request has started or
-    continued, and `interaction_id` that run or the one that is followed.
+    `is_guest` is that of its user. `answered_run_id` is the run whose message is answered again, `live` the run that
+    the request has started or continued, and `interaction_id` that run or the one that is followed.
     """
 
     user_id: str
     time_zone: str | None = None
+    is_guest: bool = False
     request: ck.ChatKitReq | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     key: IdempotencyKey | None = None

@@ -114,6 +114,19 @@ def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
     return name
 
 
+def changed_thread(request: ck.ChatKitReq) -> str | None:
+    """Returns the conversation that a request changes; None for one that only reads, renames, rates or deletes it."""
+    match request:
+        case ck.ThreadsCustomActionReq(params=params) if params.action.type == FOLLOW:
+            return None
+        case ck.ThreadsGetByIdReq() | ck.ThreadsListReq() | ck.ItemsListReq():
+            return None
+        case ck.ItemsFeedbackReq() | ck.ThreadsUpdateReq() | ck.ThreadsDeleteReq():
+            return None
+        case _:
+            return getattr(request.params, "thread_id", None)
+
+
 def model_choice(request: ck.ChatKitReq) -> tuple[object, object]:
     """Returns the model and the temperature that are asked for, not checked yet; the protocol has no field for the
     second.

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.requests import parse_plain_message
 from backend.api.chatkit.stream import frame
-from backend.api.dependencies import LimitedUser
+from backend.api.dependencies import LimitedUser, check_owner
 from backend.api.messages import MessageTooLong
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices
@@ -29,8 +29,10 @@ async def process(request: Request, services: AppServices, user: LimitedUser) ->
     if (message := parse_plain_message(body)) is not None:
         if not request.app.state.identity.required:  # there is one user, whatever the body says
             message.user_id = None
+        if message.conversation_id is not None:
+            await check_owner(services.database, user, str(message.conversation_id))
         return await services.plain_messages.answer(message, user.user_id, time_zone=user.time_zone)
-    context = RequestContext(user.user_id, user.time_zone)
+    context = RequestContext(user.user_id, user.time_zone, user.is_guest)
     try:
         result = await services.chatkit.process(body, context)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:

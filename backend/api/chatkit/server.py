@@ -22,7 +22,7 @@ from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService
 from backend.cards.stream import CardStream
-from backend.conversations import branches, runs, timeline
+from backend.conversations import branches, conversations, runs, timeline
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.feedback import store as store_feedback
 from backend.conversations.records import Entry, Event
@@ -61,6 +61,8 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         """
         context.request = parsed = requests.parse_request(request)
         checks.check_request(parsed, message_chars=self._message_chars)
+        if context.is_guest and (thread_id := requests.changed_thread(parsed)) is not None:
+            await conversations.check_owner(self._database, context.user_id, thread_id)
         if not ck.is_streaming_req(parsed):
             return NonStreamingResult(await self._process_non_streaming(parsed, context))
         context.options = self._options(parsed)

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from backend.cards.agent_workflow import call_of_workflow, find_call
 from backend.conversations import commands, conversations, sub_agents
+from backend.conversations.conversations import Conversation
 from backend.conversations.ids import check_chat_id, is_valid
 from backend.errors import BackendError, NotFound
 from backend.tools.workspace import call_steps
@@ -37,6 +38,12 @@ class NoWorkspace(BackendError):
     code, status = "no_workspace", 404
 
 
+class InDirectory(BackendError):
+    """This conversation works in a directory of yours: add, delete and commit files there yourself."""
+
+    code, status = "in_directory", 409
+
+
 class CreatedConversation(BaseModel):
     """A conversation in which nothing is said yet."""
 
@@ -53,13 +60,21 @@ class FilesService:
     folder_files: FolderFiles | None
     limits: UserLimits
 
-    async def create_conversation(self, user_id: str, title: str, *, replaced: str | None) -> CreatedConversation:
-        """Creates a conversation without messages, for files; `replaced` is the id or name of the one that the user
-        cleared. Raises `NoWorkspace`, `NotFound` and `LimitReached`.
+    async def create_conversation(
+        self, user_id: str, title: str, *, replaced: str | None, directory: str | None = None
+    ) -> CreatedConversation:
+        """Creates a conversation without messages, for files or in a directory; `replaced` is the id or name of the one
+        that the user cleared. Raises `NoWorkspace`, `NotFound`, `LimitReached`, and `FileRefused` for a directory in
+        which no conversation may work.
         """
         if self.folder_files is None:
             raise NoWorkspace
-        details = {"left": await self._find(user_id, replaced)} if replaced is not None else None
+        details: dict[str, str] = {}
+        if directory is not None:
+            await self.folder_files.check_directory(directory, user_id=user_id)
+            details["directory"] = directory
+        if replaced is not None:
+            details["left"] = (await self._find(user_id, replaced)).id
         conversation_id, head = await conversations.create(
             self.database, user_id, title=title, details=details, limits=self.limits
         )
@@ -70,7 +85,7 @@ class FilesService:
 
         Raises `NotFound`, also before its result.
         """
-        conversation_id = await self._find(user_id, chat_id)
+        conversation_id = (await self._find(user_id, chat_id)).id
         if (call_id := call_of_workflow(item_id)) is None or not is_valid(call_id):
             raise NotFound
         run = await sub_agents.find_in_conversation(self.database, user_id, conversation_id, call_id)
@@ -100,17 +115,18 @@ class FilesService:
 
     async def list(self, user_id: str, chat_id: str) -> dict[str, Any]:
         """Lists the files of a conversation. Raises `NotFound` and `NoWorkspace`."""
-        folder, files = await self._open(user_id, chat_id)
-        return await files.list(folder, user_id=user_id)
+        chat, files = await self._open(user_id, chat_id)
+        return await files.list(chat.id, user_id=user_id, directory=chat.directory)
 
     async def get(self, user_id: str, chat_id: str, path: str) -> Response:
         """Returns a file: short text to be shown as plain text, everything else as a download.
 
         It never runs as a page.
         """
-        folder, files = await self._open(user_id, chat_id)
+        chat, files = await self._open(user_id, chat_id)
         async with AsyncExitStack() as stack:
-            file = await stack.enter_async_context(files.open_file(folder, path, user_id=user_id))
+            opening = files.open_file(chat.id, path, user_id=user_id, directory=chat.directory)
+            file = await stack.enter_async_context(opening)
             size = int(file.headers.get("content-length", _SHOWN_BYTES + 1))
             if size <= _SHOWN_BYTES:
                 content = await file.aread()
@@ -125,7 +141,7 @@ class FilesService:
         """Streams a file to the conversation's folder and stores the command `/put PATH` for its event log; returns the
         workspace's response. The body's content type is ignored.
         """
-        folder, files = await self._open(user_id, chat_id)
+        folder, files = await self._open_to_change(user_id, chat_id)
         length = request.headers.get("content-length")
         headers = {"Content-Length": length} if length is not None else {}
         status, content = await files.put(folder, path, request.stream(), headers, user_id=user_id)
@@ -134,30 +150,37 @@ class FilesService:
 
     async def delete(self, user_id: str, chat_id: str, path: str) -> None:
         """Deletes a file."""
-        folder, files = await self._open(user_id, chat_id)
+        folder, files = await self._open_to_change(user_id, chat_id)
         await files.delete(folder, path, user_id=user_id)
 
     async def commit(self, user_id: str, chat_id: str, message: str) -> dict[str, Any]:
         """Commits the conversation's files and stores the command `/commit` for its event log."""
-        folder, files = await self._open(user_id, chat_id)
+        folder, files = await self._open_to_change(user_id, chat_id)
         result = {"message": await files.commit(folder, message, user_id=user_id)}
         await commands.add(self.database, user_id, folder, f"/commit {message}", result)
         return result
 
-    async def _open(self, user_id: str, chat_id: str) -> tuple[str, FolderFiles]:
+    async def _open_to_change(self, user_id: str, chat_id: str) -> tuple[str, FolderFiles]:
         """Returns the conversation's folder, which is named by its id, and the files.
 
-        Raises `NotFound` and `NoWorkspace`.
+        Raises `InDirectory`, `NotFound` and `NoWorkspace`.
         """
-        conversation_id = await self._find(user_id, chat_id)
+        chat, files = await self._open(user_id, chat_id)
+        if chat.directory is not None:
+            raise InDirectory
+        return chat.id, files
+
+    async def _open(self, user_id: str, chat_id: str) -> tuple[Conversation, FolderFiles]:
+        """Returns the conversation and the files. Raises `NotFound` and `NoWorkspace`."""
+        chat = await self._find(user_id, chat_id)
         if self.folder_files is None:
             raise NoWorkspace
-        return conversation_id, self.folder_files
+        return chat, self.folder_files
 
-    async def _find(self, user_id: str, chat_id: str) -> str:
-        """Returns the id of a conversation by its id or name. Raises `NotFound` and `InvalidRequest`."""
+    async def _find(self, user_id: str, chat_id: str) -> Conversation:
+        """Loads a conversation by its id or name. Raises `NotFound` and `InvalidRequest`."""
         check_chat_id(chat_id)
-        return (await conversations.find(self.database, user_id, chat_id)).id
+        return await conversations.find(self.database, user_id, chat_id)
 
 
 async def _stream(chunks: AsyncIterator[bytes], until_sent: AsyncExitStack) -> AsyncIterator[bytes]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import Histogram
 
-from backend.api.dependencies import KeyedRequest, LimitedUser
+from backend.api.dependencies import KeyedRequest, LimitedUser, check_owner
 from backend.api.frontends import schemas
 from backend.api.frontends.ai_sdk import NEWEST, Version
 from backend.api.frontends.request import parse_request
@@ -71,7 +71,9 @@ async def answer(
     """Answers a message or decisions as one JSON object once the run has ended or waits; status 502 or 503 if it
     failed.
     """
-    return await services.frontends.answer(parse_request(body), user, key)
+    request = parse_request(body)
+    await check_owner(services.database, user, request.thread)
+    return await services.frontends.answer(request, user, key)
 
 
 @router.post(
@@ -84,7 +86,9 @@ async def stream(
     services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest, sdk: Version = NEWEST
 ) -> Response:
     """Answers a message or decisions as a stream of chunks."""
-    return await services.frontends.stream(parse_request(body), user, key, sdk=sdk)
+    request = parse_request(body)
+    await check_owner(services.database, user, request.thread)
+    return await services.frontends.stream(request, user, key, sdk=sdk)
 
 
 @router.get(

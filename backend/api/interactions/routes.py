@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser
+from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser, Owner
 from backend.api.idempotency import carry_out_once
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions import schemas
@@ -99,7 +99,7 @@ async def follow(
 
 @router.post(f"{_CHAT}/interactions", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
 async def start_interaction(
-    services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
+    services: AppServices, user: Owner, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
 ) -> EventStream:
     """Starts an interaction that answers a message and streams its events; a name that is new makes a chat."""
     service = services.interactions
@@ -113,7 +113,7 @@ async def start_interaction(
 @router.post(f"{_RUN}/edit", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
 async def edit(
     services: AppServices,
-    user: LimitedUser,
+    user: Owner,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Edit,
@@ -141,7 +141,7 @@ async def cancel(
 @router.post(f"{_RUN}/approve", response_model=schemas.Decided, responses=errors(404, 409))
 async def approve(
     services: AppServices,
-    user: LimitedUser,
+    user: Owner,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Decision,
@@ -155,7 +155,7 @@ async def approve(
 @router.post(f"{_RUN}/messages", status_code=202, response_model=schemas.Queued, responses=errors(404, 409))
 async def send_message(
     services: AppServices,
-    user: LimitedUser,
+    user: Owner,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.NewMessage,
@@ -173,7 +173,7 @@ async def send_message(
 )
 async def steer_with_message(
     services: AppServices,
-    user: LimitedUser,
+    user: Owner,
     chat_id: ChatId,
     interaction_id: InteractionId,
     input_id: InputId,
@@ -186,7 +186,7 @@ async def steer_with_message(
 
 @router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404, 409))
 async def drop_message(
-    services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, input_id: InputId
+    services: AppServices, user: Owner, chat_id: ChatId, interaction_id: InteractionId, input_id: InputId
 ) -> schemas.Dropped:
     """Deletes a message that no model has read."""
     return await services.interactions.drop_message(user.user_id, chat_id, interaction_id, input_id)
@@ -194,7 +194,7 @@ async def drop_message(
 
 @router.post(f"{_CHAT}/branch", response_model=schemas.Branched, responses=errors(404, 409))
 async def show_branch(
-    services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, key: KeyedRequest
+    services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch, key: KeyedRequest
 ) -> Response:
     """Shows the branch of a chat that ends with an interaction."""
     act = partial(services.interactions.show_branch, user.user_id, chat_id, body.interaction_id)
@@ -202,7 +202,7 @@ async def show_branch(
 
 
 @router.post(f"{_CHAT}/compact", response_model=schemas.Compacted, responses=errors(404, 409, 503))
-async def compact(services: AppServices, user: LimitedUser, chat_id: ChatId, key: KeyedRequest) -> Response:
+async def compact(services: AppServices, user: Owner, chat_id: ChatId, key: KeyedRequest) -> Response:
     """Summarises the older messages of a chat for the model."""
     return await _respond_once(services, user, key, partial(services.interactions.compact, user.user_id, chat_id))
 

@@ -72,16 +72,23 @@ class FolderFiles:
         confinement = self._tools.confinement if self._tools.runs_commands else None
         return {"offered": self._tools.may_start, "confinement": confinement}
 
-    async def list(self, folder: str, *, user_id: str) -> dict[str, Any]:
-        """Lists the files of a folder, as the workspace does."""
-        async with self._send("GET", f"files/{folder}", user_id) as response:
+    async def check_directory(self, directory: str, *, user_id: str) -> None:
+        """Raises `FileRefused` for a directory of the user's in which no conversation may work."""
+        async with self._send("GET", "directory", user_id, directory=directory):
+            pass
+
+    async def list(self, folder: str, *, user_id: str, directory: str | None = None) -> dict[str, Any]:
+        """Lists the files of a folder, as the workspace does, or of the directory of the user's that stands for it."""
+        async with self._send("GET", f"files/{folder}", user_id, directory=directory) as response:
             await response.aread()
             return response.json()
 
     @asynccontextmanager
-    async def open_file(self, folder: str, path: str, *, user_id: str) -> AsyncIterator[httpx2.Response]:
+    async def open_file(
+        self, folder: str, path: str, *, user_id: str, directory: str | None = None
+    ) -> AsyncIterator[httpx2.Response]:
         """Opens a file for reading while the block runs: the workspace's response, whose body is not read yet."""
-        async with self._send("GET", _path_of(folder, path), user_id) as response:
+        async with self._send("GET", _path_of(folder, path), user_id, directory=directory) as response:
             yield response
 
     async def put(
@@ -134,13 +141,15 @@ class FolderFiles:
                 del self._under_way[user_id]
 
     @asynccontextmanager
-    async def _send(self, method: str, path: str, user_id: str, **more: Any) -> AsyncIterator[httpx2.Response]:
+    async def _send(
+        self, method: str, path: str, user_id: str, *, directory: str | None = None, **more: Any
+    ) -> AsyncIterator[httpx2.Response]:
         """Sends a request to the workspace as the user; gives its response, not read yet, while the block runs.
 
         Raises `WorkspaceUnavailable`, `LimitReached`, or the error that the response stands for.
         """
         with self._count_transfer(user_id):
-            with calling_for(user_id):
+            with calling_for(user_id, directory):
                 request = self._tools.http.build_request(method, path, **more)
                 try:
                     response = await self._tools.http.send(request, stream=True)

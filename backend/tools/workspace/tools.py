@@ -20,6 +20,8 @@ from common.tls import tls_context
 logger = logging.getLogger(__name__)
 
 FOLDER = "todo/folder"
+DIRECTORY = "todo/directory"  # which is sent in the token
+_NOTES, _NOTES_BYTES = ("AGENTS.md", "AGENT.md"), 65_536
 _CONFINED = ("bubblewrap", "landlock", "sandbox-exec")
 _UNCONFINED = "none"
 _ANSWER_SECONDS = 630  # a command may run for 600
@@ -65,8 +67,12 @@ class WorkspaceTools(McpConnection):
         unconfined: bool,
         resend_seconds: float,
         separate_agents: Collection[str] = (),
+        has_owner: bool = False,
     ) -> None:
-        """The `separate_agents` work in folders of their own, as they have tools of other MCP servers."""
+        """The `separate_agents` work in folders of their own, as they have tools of other MCP servers.
+
+        `has_owner` tells that conversations may work in directories of the user who runs the services.
+        """
         super().__init__(
             "workspace",
             url,
@@ -77,6 +83,7 @@ class WorkspaceTools(McpConnection):
         )
         self._mode = mode
         self._separate_agents = frozenset(separate_agents)
+        self.has_owner = has_owner
         self._unconfined = unconfined
         self.confinement: str | None = None
         self._is_there = False
@@ -152,7 +159,7 @@ class WorkspaceTools(McpConnection):
     ) -> CallToolResult:
         """Calls a tool as the user that `meta` names."""
         meta = dict(meta or {})
-        with calling_for(meta.pop(USER)):
+        with calling_for(meta.pop(USER), meta.pop(DIRECTORY, None)):
             return await super().call_tool(tool_name, arguments, meta)
 
     def folder_of(self, conversation_id: str, agent: str) -> str:
@@ -181,6 +188,21 @@ class WorkspaceTools(McpConnection):
             except (httpx2.HTTPError, ValueError, LookupError) as error:
                 raise WorkspaceUnavailable from error
 
+    async def read_notes(self, folder: str, directory: str, *, user_id: str) -> tuple[str, str] | None:
+        """Reads what the user wants agents to know of a directory: the name of the file and at most 64 KiB of it."""
+        with calling_for(user_id, directory):
+            for name in _NOTES:
+                with suppress(httpx2.HTTPError):
+                    async with self.http.stream("GET", f"files/{folder}/{name}") as response:
+                        if response.is_success:
+                            found = b""
+                            async for piece in response.aiter_bytes():
+                                found += piece
+                                if len(found) > _NOTES_BYTES:
+                                    break
+                            return name, found[:_NOTES_BYTES].decode(errors="replace")
+        return None
+
     async def remove(self, folder: str, *, user_id: str) -> None:
         """Deletes a folder. An error is only logged: the service deletes folders that are unused for long."""
         with calling_for(user_id):
@@ -201,10 +223,10 @@ def text_of(result: CallToolResult) -> str:
 
 
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
-    """Returns the metadata of an agent's call: user, folder and idempotency key."""
+    """Returns the metadata of an agent's call: user, directory, folder and idempotency key."""
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    return {USER: turn.user_id, FOLDER: turn.folder, KEY: turn.call_keys[call_id]}
+    return {USER: turn.user_id, DIRECTORY: turn.directory, FOLDER: turn.folder, KEY: turn.call_keys[call_id]}
 
 
 async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
