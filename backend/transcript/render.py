@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from backend.context.render import output_of
@@ -32,6 +32,7 @@ class LogRenderer:
         self._texts: defaultdict[_TurnKey, list[str]] = defaultdict(list)
         self._times: dict[_TurnKey, datetime] = {}
         self._counted: set[_TurnKey] = set()
+        self._results: dict[_TurnKey, datetime] = {}  # when the newest result of each model turn came
 
     def render_start(self, events: Sequence[Event]) -> Line:
         """Renders the first line; `events` are the first of the conversation."""
@@ -136,8 +137,18 @@ class LogRenderer:
         values: Line = {"actor": "tool", "agent": run.agent, "output": output, "latency_ms": latency}
         values["tool_name"] = names.for_people(call.tool)
         error = {} if call.state == "done" else {"level": "ERROR", "error": output}
-        at, kind = _time_of(call, run), _kind_of(call, "result")
+        at, kind = self._time_of_result(call, run), _kind_of(call, "result")
         return self._add(run, kind, at, id=f"{before}/result", parent_id=before, **values, **error)
+
+    def _time_of_result(self, call: ToolCall, run: Run) -> datetime:
+        """Returns when the result of a call came: the calls of a model turn are made one after the other.
+
+        How long a call waited for its approval is not stored, and is left out.
+        """
+        key, requested_at = _turn_of(call), _time_of(call, run)
+        started_at = max(requested_at, self._results.get(key, requested_at))
+        self._results[key] = at = started_at + timedelta(seconds=call.seconds or 0)
+        return at
 
     def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:
         """Renders a command of the user. The model does not call it, so its result is its only line."""

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -52,12 +53,17 @@ def check_tree(lines: list[Line]) -> dict[str, Line]:
         assert line["id"] not in by_id
         assert (line["parent_id"] in by_id) == (line["event"] != "session_start"), line
         by_id[line["id"]] = line
+    results: dict[str, datetime] = {}  # of each model turn the time of its newest result
     for line in lines:
         before = by_id.get(line["parent_id"] or "", {})
         if line["event"] == "tool_result" and line["actor"] != "user":
             assert (before["event"], before["tool_name"]) == ("tool_call", line["tool_name"])
             assert before["agent"] == line["agent"]
             assert line["error"] or line["latency_ms"] >= 0
+            made = timedelta(milliseconds=line["latency_ms"] or 0)
+            earliest = max(time_of(before), results.get(before["parent_id"], time_of(before)))
+            assert time_of(line) - earliest >= made - timedelta(milliseconds=2), "one call at a time; both are rounded"
+            results[before["parent_id"]] = time_of(line)
         elif line["event"] == "tool_call":
             assert before["event"] == "assistant_message"
             json.loads(line["input"])
@@ -65,6 +71,10 @@ def check_tree(lines: list[Line]) -> dict[str, Line]:
             assert line["latency_ms"] >= 0
             assert line["model"] == "offline-rules"
     return by_id
+
+
+def time_of(line: Line) -> datetime:
+    return datetime.fromisoformat(line["ts"])
 
 
 def one(lines: list[Line], **wanted: Any) -> Line:
@@ -132,6 +142,19 @@ async def test_agents_edits_failures_and_another_conversation(user: User, model:
     ]
     counted = [one for one in usage if one]
     assert tokens(lines) == tuple(sum(one[key] for one in counted) for key in ("input_tokens", "output_tokens"))
+
+
+async def test_times_of_results(user: User, model: ScriptedModel) -> None:
+    """A result has the time at which it came, not that of its call."""
+    slow, fast = (call("run_command", command=command) for command in ("sleep 0.3", "echo done"))
+    await model.script(start_coder("wait"), calls(slow, fast), says("Waited."), says("It is done."))
+    lines = await log_of(user, (await user.chatkit.say("wait")).thread_id)
+    check_tree(lines)
+    started = time_of(next(line for line in lines if line["tool_name"] == "run_command"))
+    results = [line for line in lines if line["event"] == "tool_result"]
+    assert [line["tool_name"] for line in results] == ["run_command", "run_command", "do_with_coder"]
+    assert all(time_of(line) - started >= timedelta(seconds=0.3) for line in results)
+    assert results == sorted(results, key=time_of)
 
 
 async def test_commands(stack: Stack, user: User, model: ScriptedModel) -> None:
