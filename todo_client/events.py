@@ -98,7 +98,7 @@ def _render(name: str, data: dict[str, Any]) -> list[tuple[EventType, dict[str, 
             call = {"id": data["id"], "name": data["tool_name"], "is_error": data["is_error"]}
             return [
                 (EventType.TOOL_CALL_END, {**call, "output": data["tool_output"]}),
-                (EventType.TOOL_RESULT, {**call, "details": data["details"]}),
+                (EventType.TOOL_RESULT, {**call, "details": data["details"] or {}}),
             ]
         case "approval_required":
             call = {"name": data["tool_name"], "input": _parse(data["tool_input"]), "text": data["text"]}

@@ -92,6 +92,14 @@ async def test_events_and_result(agent: Agent, model: ScriptedModel) -> None:
     assert another.usage.requests == 1
 
 
+async def test_details_of_a_call_without_any(agent: Agent, model: ScriptedModel) -> None:
+    await model.script(calls(call("complete_task", task_id=99)), says("There is none."))
+    events = listen(agent)
+    await agent.prompt("complete 99")
+    [detailed] = data_of(events, EventType.TOOL_RESULT)
+    assert (detailed["is_error"], detailed["details"]) == (True, {})
+
+
 async def test_unsubscribe_and_coroutine_functions(agent: Agent, model: ScriptedModel) -> None:
     await model.script(says("One."), says("Two."))
     texts: list[str] = []
