@@ -277,6 +277,12 @@ class TestLimits:
         assert len(set(told[:6])) == 6
         assert len(told) == 9
         assert len(set(told[6:])) == 1
+        events = await user.runs.read(answer.thread_id, (await newest_run(user, answer.thread_id))["id"])
+        tool = "write_file" if agent == "coder" else "add_task"
+        called = [event.data for event in events if event.data.get("tool_name") == tool]
+        results = [data for data in called if data["type"] == "TOOL_RESULT"]
+        assert [result["is_error"] for result in results] == [False] * 6 + [True] * 3
+        assert {result["tool_output"] for result in results if result["is_error"]} == set(told[6:])
 
     async def test_agents_of_a_day(self, services: Services, user: User, model: ScriptedModel) -> None:
         async with at_backend(services, user, LIMIT_AGENT_RUNS="1") as there:

@@ -35,6 +35,9 @@ _ENTRIES: dict[str, tuple[Name, Name]] = {
 # What an agent did and said: the events that are kept in an interaction, and that are also shown of its sub-agents.
 _AGENT_EVENTS: tuple[Name, ...] = ("tool_call", "tool_result", "answer", "thinking")
 
+# A call that was left open when its run ended has none of these, and no result.
+_UNMADE_REASONS = ("too_many", "over_limit", "not_shown", "reach_changed")
+
 Rendered = tuple[Name, dict[str, Any]]
 
 
@@ -96,6 +99,11 @@ def _is_failure(code: str) -> bool:
     return code != "cancelled" and code not in CUT_OFF_CODES
 
 
+def _has_result(call: ToolCall) -> bool:
+    """Whether a call has returned, or was not made for a reason that the model reads while its run goes on."""
+    return call.state in ("done", "failed") or (call.state == "not_made" and call.reason in _UNMADE_REASONS)
+
+
 def _is_message(event: Event) -> bool:
     return isinstance(event.record, Entry) and event.record.kind == "user_message"
 
@@ -120,9 +128,9 @@ def render_event(event: Event) -> list[Rendered]:
         case "call_requested", ToolCall() as call:
             data = {"type": "TOOL_CALL", "id": call.id, "tool_name": call.tool, "tool_input": call.arguments}
             return [("tool_call", data)]
-        case "call_completed", ToolCall(state="done" | "failed") as call:
+        case "call_completed", ToolCall() as call if _has_result(call):
             data = {"type": "TOOL_RESULT", "id": call.id, "tool_name": call.tool, "tool_output": output_of(call)}
-            return [("tool_result", {**data, "is_error": call.state == "failed", "details": call.details})]
+            return [("tool_result", {**data, "is_error": call.state != "done", "details": call.details})]
         case _:
             return render_approval_event(event)
 
