@@ -14,6 +14,7 @@ EXCEPTIONS = {
     r"(CEREBRAS_API_KEY=… )?\./todo up$": "the other commands use what it starts; the key is one's own",
     r"\./todo chat$": "reads a terminal: tests/cli/chat",
     r"\./todo test$": "runs these tests",
+    r"cd ": "works in a directory of one's own: tests/cli/chat/test_directory.py",
     r"\./todo (bench|eval)": "take minutes: tests/bench, tests/evals",
     r"\./todo mcp ": "need a server from the internet: tests/api/test_connectors.py",
     r"npx ": "from the internet: tests/mcp/test_inspector.py",
@@ -26,7 +27,7 @@ EXCEPTIONS = {
 """Patterns of commands that are not executed here, and why."""
 
 _BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```sh\n.*?^ *```$", re.MULTILINE | re.DOTALL)
-_PROGRAM = r"\./todo|curl|docker|echo|kubectl|npx|ollama|pg_\w+|pip|psql|python|\.venv/"
+_PROGRAM = r"\./todo|cd |curl|docker|echo|kubectl|npx|ollama|pg_\w+|pip|psql|python|\.venv/"
 _COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})|PGOPTIONS=")
 _ANSWER = re.compile(r"\{|data: |id: ")
 _NEITHER = re.compile(r"([A-Z_]+=.*\n?)+$|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
