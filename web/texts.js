@@ -201,7 +201,7 @@ export const TEXTS = {
     /** @param {string} reason */
     unavailable: (reason) => `OpenAI's chat is unavailable: ${reason}.`,
     /** Why not. */
-    away: "it disappeared",
+    away: "it was removed from the page",
     empty: "it stayed empty",
     refused: "OpenAI does not allow this address",
     unloaded: "its script did not load",

@@ -85,7 +85,7 @@ _LIMITS = {
         5,
     ),
     "per_minute": (
-        "You have sent {most} messages in a minute, and the limit is {most}. Try again in {seconds} seconds.",
+        "You have reached the limit of {most} messages a minute. Try again in {seconds} seconds.",
         None,
     ),
     "per_day": ("You have reached the limit of {most:,} messages a day. Try again later.", _AN_HOUR),

@@ -22,8 +22,8 @@ def add(commands: Commands) -> None:
         run,
         "talk to the assistant in this terminal",
         "Shows the conversations of the page in this terminal. With --exec, or text on stdin, it sends one message, or "
-        "carries out one slash command, and prints the answer to stdout, all else to stderr. Exit status 0: answered, "
-        "1: failed, 2: no server, 3: an approval is needed, 130: stopped. To sign in, set TODO_TOKEN.",
+        "carries out one slash command, and prints the answer to stdout and everything else to stderr. Exit status 0: "
+        "answered, 1: failed, 2: no server, 3: an approval is needed, 130: stopped. To sign in, set TODO_TOKEN.",
     )
     parser.add_argument("--exec", dest="execute", metavar="TEXT", help="send this message, print the answer and exit")
     parser.add_argument(

@@ -76,7 +76,10 @@ def _major(postgres: Path) -> int:
     try:
         answer = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
-        raise CliError(f"{postgres} does not run on this machine: set DATABASE_URL or PG_BIN.") from error
+        raise CliError(
+            f"{postgres} does not run on this machine. Set PG_BIN to the directory with PostgreSQL's programs, or "
+            "DATABASE_URL to a running server."
+        ) from error
     return _number(Path(answer))
 
 
