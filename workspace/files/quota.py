@@ -110,14 +110,20 @@ def measure_unlinked(folder: Path, processes: Iterable[int]) -> int:
     """Bytes of files without a name that these processes have open on the folder's file system."""
     device, found = folder.stat().st_dev, dict[int, int]()
     for process in processes:
-        with suppress(OSError):  # it has ended
-            descriptors = os.listdir(f"/proc/{process}/fd")
-            for descriptor in descriptors:
+        for thread in _list_directory(f"/proc/{process}/task"):  # each may have descriptors of its own
+            for descriptor in _list_directory(f"{thread}/fd"):
                 with suppress(OSError):
-                    status = os.stat(f"/proc/{process}/fd/{descriptor}")
+                    status = os.stat(descriptor)
                     if not status.st_nlink and status.st_dev == device and stat.S_ISREG(status.st_mode):
                         found[status.st_ino] = _bytes(status)
     return sum(found.values())
+
+
+def _list_directory(path: str) -> list[str]:
+    """Returns the paths in a directory of /proc; none if the process has ended."""
+    with suppress(OSError):
+        return [f"{path}/{name}" for name in os.listdir(path)]
+    return []
 
 
 def _bytes(status: os.stat_result) -> int:
