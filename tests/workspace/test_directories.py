@@ -384,14 +384,27 @@ class TestCommands:
         assert "only read" in ran["stderr"]
         assert state_of(project) == before
 
-    async def test_a_link_in_place_of_git_makes_it_read_only(self, here: Person, project: Path, secret: Path) -> None:
-        shutil.rmtree(project / ".git")
-        (project / ".git").symlink_to(secret)
-        _, ran = await here.call("run_command", command="cat .git/secret; touch y .git/y")
+    async def test_a_git_directory_of_another_name_makes_it_read_only(self, here: Person, project: Path) -> None:
+        git(project, "init", "-q", "--bare", "served.git")
+        given_to_owner(project / "served.git")
+        _, ran = await here.call("run_command", command="echo x >served.git/hooks/pre-receive")
         assert "only read" in ran["stderr"]
-        assert not (project / "y").exists()
-        assert "plan" not in ran["stdout"]
-        assert os.listdir(secret) == ["secret"]
+        assert not (project / "served.git/hooks/pre-receive").exists()
+
+    @pytest.mark.parametrize("link", [True, False], ids=["link", "file"])
+    async def test_nothing_is_done_where_git_is_kept_under_another_name(
+        self, here: Person, project: Path, link: bool
+    ) -> None:
+        (project / ".git").rename(project / "bare")
+        if link:
+            (project / ".git").symlink_to("bare")
+        else:
+            (project / ".git").write_text("gitdir: ./bare\n")
+        given_to_owner(project)
+        for name, arguments in (("run_command", {"command": "ls"}), ("write_file", {"path": "bare/x", "content": "x"})):
+            with pytest.raises(AssertionError, match=r"its \.git"):
+                await here.call(name, **arguments)
+        assert not (project / "bare/x").exists()
 
     async def test_nothing_outside_is_reached(self, here: Person, project: Path, secret: Path) -> None:
         values = {"outside": secret, "home": project.parent}

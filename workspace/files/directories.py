@@ -15,7 +15,7 @@ from common.text import is_storable
 from common.tool_server.errors import to_printable
 from workspace.errors import DirectoriesOff, DirectoryInvalid, DirectoryNotUsable
 from workspace.files import walking
-from workspace.files.opening import DIRECTORY
+from workspace.files.opening import DIRECTORY, FILE
 
 GIT = ".git"
 _CHECKOUT = Path(__file__).parents[2]
@@ -52,7 +52,7 @@ class Directories:
 
     def _check(self, path: str, names: Sequence[str], descriptor: int, above: Sequence[Identity]) -> None:
         """Raises `DirectoryNotUsable`; `above` are the identities of the directories in which it is."""
-        if why := self._find_reason(names, os.fstat(descriptor), above):
+        if why := self._find_reason(names, os.fstat(descriptor), above) or _find_git_elsewhere(path, descriptor):
             raise DirectoryNotUsable(path=to_printable(path), why=why)
 
     def _find_reason(self, names: Sequence[str], status: os.stat_result, above: Sequence[Identity]) -> str | None:
@@ -83,13 +83,37 @@ def find_obstacle(directory: int) -> str | None:
         return "it is not writable"
     entries = walking.tree(directory, entered_if=lambda entry: entry.name != GIT, repair=False)
     for number, entry in enumerate(entries):
+        if entry.name == "HEAD" and all(_is_there(name, entry.directory) for name in ("objects", "refs")):
+            return f"it contains a git directory, {to_printable('/'.join(entry.parents) or '.', max_length=200)}"
         if entry.name.casefold() == GIT and entry.parents:
             return f"it contains another git repository, {to_printable('/'.join(entry.parents), max_length=200)}"
-        if entry.name.casefold() == GIT and stat.S_ISLNK(entry.status.st_mode):
-            return f"its {entry.name} is a symbolic link"
         if number > _MOST_ENTRIES:
             return f"it contains more than {_MOST_ENTRIES:,} files"
     return None
+
+
+def _find_git_elsewhere(path: str, directory: int) -> str | None:
+    """Why what git keeps of a directory could be changed there under another name than `.git`; None if it could not."""
+    try:
+        status = os.stat(GIT, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return f"its {GIT} is neither a directory nor a file"
+        descriptor = os.open(GIT, FILE, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        target = os.fsdecode(file.read(_LONGEST_PATH).partition(b"gitdir:")[2].strip())
+    real = os.path.realpath(os.path.join(path, target))
+    return f"its {GIT} leads to a directory inside it" if f"{real}/".startswith(f"{path}/") else None
+
+
+def _is_there(name: str, directory: int) -> bool:
+    with suppress(OSError):
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+        return True
+    return False
 
 
 @contextmanager

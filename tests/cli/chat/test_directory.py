@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import shutil
+import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -12,9 +14,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from cli import data_dir
+from cli.chat.owner import OwnerSecret
 from cli.commands import up
 from tests.cli.chat.terminal import chat
 from tests.conftest import ROOT, find_free_port
@@ -22,7 +26,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.backends import LocalBackend, local_backend
 from tests.support.script import call, calls, says, start_coder
 from tests.support.stack import Services
-from tests.workspace.accounts import done_as
+from tests.workspace.accounts import accounts, done_as, fork
 from tests.workspace_service import prepared
 
 pytestmark = pytest.mark.long
@@ -153,6 +157,33 @@ async def test_the_secret_is_sent_to_nobody_else(place: Path) -> None:
 async def test_options_that_do_not_fit(arguments: tuple[str, ...]) -> None:
     done = await chat(*arguments, "--exec", "x")
     assert done.returncode == 2
+
+
+@contextmanager
+def listening(account: int, port: int) -> Iterator[None]:
+    """A process of an account that listens at a port."""
+    reader, writer = os.pipe()
+    process = fork()
+    if process == 0:
+        if account != os.getuid():
+            os.setuid(account)
+        with socket.create_server(("127.0.0.1", port)):
+            os.write(writer, b"x")
+            signal.pause()
+    os.read(reader, 1)
+    yield
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+
+
+def test_the_secret_is_not_sent_to_another_account(place: Path) -> None:
+    """It can listen while the backend starts again."""
+    data_dir.owner_secret(place / "data")
+    for account in {os.getuid(), *accounts().values()}:
+        port = find_free_port()
+        with running_up(place / "data", f"http://127.0.0.1:{port}"), listening(account, port):
+            request = next(OwnerSecret(place / "data").auth_flow(httpx2.Request("GET", f"http://127.0.0.1:{port}/")))
+            assert ("X-Owner-Secret" in request.headers) is (account == os.getuid())
 
 
 def test_the_secret_is_readable_by_its_owner_only(place: Path) -> None:
