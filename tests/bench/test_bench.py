@@ -33,7 +33,7 @@ def test_each_row_is_measured(fresh_database_url: str, tmp_path: Path) -> None:
         "memory of a streaming answer": "",
         "turn p50": "Agents SDK",
         "CPU of a turn": "Agents SDK",
-        "first event": "Agents SDK",
+        "first event": "",
         "turn p50, 16 conversations": "Agents SDK",
         "CPU of a turn, 16 conversations": "Agents SDK",
         "turns a second, 16 conversations": "Agents SDK",

@@ -171,9 +171,11 @@ def listening(account: int, port: int) -> Iterator[None]:
             os.write(writer, b"x")
             signal.pause()
     os.read(reader, 1)
-    yield
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
 
 
 def test_the_secret_is_not_sent_to_another_account(place: Path) -> None:
