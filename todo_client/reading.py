@@ -129,6 +129,8 @@ class _RepeatedEvents:
             yield self._held
         self._resumes, self._held = False, None
         match event.name:
+            case "turn_start" if self._is_in_turn:
+                return  # again: the end of a turn, or a call, would have come before another one
             case "turn_start" | "turn_end":
                 self._is_in_turn, self._expects_turn = event.name == "turn_start", False
                 yield event
@@ -147,6 +149,7 @@ class _RepeatedEvents:
                 yield event
             case name:
                 self._expects_turn = self._expects_turn or name in ("interaction_started", "tool_result")
+                self._is_in_turn = self._is_in_turn and name not in ("tool_call", "tool_result")
                 yield event
 
     def _can_begin_turn(self, name: str) -> bool:
