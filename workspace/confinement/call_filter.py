@@ -21,7 +21,6 @@ _UNIX, _INET, _INET6 = 1, 2, 10
 _STREAM, _DATAGRAM, _PACKETS = 1, 2, 5  # types of sockets
 _OPTIONS = (0, 0x800, 0x80000, 0x80800)  # SOCK_NONBLOCK and SOCK_CLOEXEC
 _SETUID, _SETGID = 0o4000, 0o2000
-_THREAD = 0x10000  # CLONE_THREAD
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 Instruction = tuple[int, int, int, int]
 Numbers = tuple[int | None, int | None]
@@ -49,13 +48,8 @@ def without_namespaces(abi: int) -> bytes | None:
     more: list[Instruction] = []
     if (processor := calls.machine()) is None:
         return None
-    for numbers in (*calls.MADE_BY_LAUNCHER.values(), *calls.FORK.values()):
+    for numbers in calls.MADE_BY_LAUNCHER.values():
         more += _on(numbers, processor, [(_RETURN, 0, 0, _NOTIFY)])
-    # A process that forks all the time is always one process ahead of whoever kills it: the launcher can refuse forks.
-    load = (_LOAD, 0, 0, _low_word(0))
-    new_namespace = [(_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
-    new_thread = [(_ANY_BIT, 0, 1, _THREAD), (_RETURN, 0, 0, _ALLOW)]
-    more += _on(calls.CLONE, processor, [load, *new_namespace, *new_thread, (_RETURN, 0, 0, _NOTIFY)])
     for numbers in calls.REFUSED_WITHOUT_NAMESPACES.values():
         more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     for numbers in calls.EXTENDED_ATTRIBUTES.values():

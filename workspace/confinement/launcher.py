@@ -25,10 +25,10 @@ _KILL_SECONDS = 10
 _NOT_STARTED = 125
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437
-_SECCOMP, _CAPSET, _CHMOD, _FCHMOD, _FCHMODAT2, _UTIMENSAT, _EPOLL_CTL, _CLONE, _FORK, _VFORK = {
-    "x86_64": (317, 126, 90, 91, 452, 280, 233, 56, 57, 58),
-    "aarch64": (277, 91, -1, 52, 452, 88, 21, 220, -1, -1),
-}.get(os.uname().machine, (-1,) * 10)
+_SECCOMP, _CAPSET, _CHMOD, _FCHMOD, _FCHMODAT2, _UTIMENSAT, _EPOLL_CTL = {
+    "x86_64": (317, 126, 90, 91, 452, 280, 233),
+    "aarch64": (277, 91, -1, 52, 452, 88, 21),
+}.get(os.uname().machine, (-1,) * 7)
 
 _EXECUTE, _WRITE, _READ, _READ_DIRECTORY = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_DEVICES, _MAKE_SOCKET = 1 << 6 | 1 << 11, 1 << 9
@@ -156,7 +156,6 @@ class NotifiedCalls:
 
     Landlock does not look at modes and times of files, and all files of an account are that account's to change. How
     many descriptors epoll watches is limited for the whole account, whose services end when nothing is left of that.
-    Without namespaces new processes wait here, too: none can begin when nobody answers any more.
     """
 
     def __init__(self, folder: str, epoll_watches: int) -> None:
@@ -176,8 +175,6 @@ class NotifiedCalls:
         try:
             if number == _EPOLL_CTL:
                 flags = self._count_epoll_watch()
-            elif number in (_CLONE, _FORK, _VFORK):
-                flags = _CONTINUE
             else:
                 self._change_file(listener, identifier, number, pid, arguments)
         except OSError as problem:
@@ -285,27 +282,22 @@ def _wait(child: int, woken: int, ours: socket.socket, calls: NotifiedCalls) -> 
     listener, poller = -1, select.poll()
     for descriptor, events in ((woken, select.POLLIN), (ours.fileno(), select.POLLIN), (1, 0)):
         poller.register(descriptor, events)
-    try:
-        while True:
-            for descriptor, events in poller.poll():
-                if descriptor == 1:
-                    return 128 + signal.SIGKILL
-                if descriptor == woken and signal.SIGTERM in os.read(woken, 4096):
-                    return 128 + signal.SIGTERM
-                if descriptor == ours.fileno():
-                    poller.unregister(descriptor)
-                    if (listener := _receive_listener(ours)) >= 0:
-                        poller.register(listener, select.POLLIN)
-                elif descriptor == listener and events & select.POLLIN:
-                    calls.answer(listener)
-                elif descriptor == listener:
-                    poller.unregister(listener)  # nobody is left who could call
-            if (status := _reap(child)) is not None:
-                return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-    finally:  # whoever waits for an answer gets an error, and cannot make another process
-        ours.close()
-        if listener >= 0:
-            os.close(listener)
+    while True:
+        for descriptor, events in poller.poll():
+            if descriptor == 1:
+                return 128 + signal.SIGKILL
+            if descriptor == woken and signal.SIGTERM in os.read(woken, 4096):
+                return 128 + signal.SIGTERM
+            if descriptor == ours.fileno():
+                poller.unregister(descriptor)
+                if (listener := _receive_listener(ours)) >= 0:
+                    poller.register(listener, select.POLLIN)
+            elif descriptor == listener and events & select.POLLIN:
+                calls.answer(listener)
+            elif descriptor == listener:
+                poller.unregister(listener)  # nobody is left who could call
+        if (status := _reap(child)) is not None:
+            return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
 def _receive_listener(ours: socket.socket) -> int:

@@ -173,7 +173,6 @@ OWNER_OF_DESCRIPTOR = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP
 SOCKET = (41, 198)
 SOCKETPAIR = (53, 199)
 CLONE = (56, 220)
-FORK: Mapping[str, tuple[int | None, int | None]] = MappingProxyType({"fork": (57, None), "vfork": (58, None)})
 CLONE3 = (435, 435)
 TRUNCATE = (76, 45)
 EPOLL_CTL = (233, 21)
