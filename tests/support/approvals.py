@@ -1,5 +1,6 @@
 """How a user decides an approval: in ChatKit's card, at the run API, and in the AI SDK's messages."""
 
+import asyncio
 import json
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -99,9 +100,11 @@ APIS: dict[str, Api] = {"chatkit": ChatKitApi(), "run_api": RunApi(), "ai_sdk": 
 
 
 async def waiting_of(user: User, chat: str) -> Waiting:
-    """The approval that the newest run of the chat waits for."""
+    """The approval that the newest run of the chat waits for: a sub-agent's is shown a moment before the run waits."""
     run = (await user.runs.get_chats())["chats"][0]["leaf"]
-    interaction = await user.runs.get_interaction(chat, run)
+    async with asyncio.timeout(10):
+        while (interaction := await user.runs.get_interaction(chat, run))["status"] == "RUNNING":
+            await asyncio.sleep(0.05)
     assert interaction["status"] == "WAITING_APPROVAL", interaction["status"]
     [approval] = [one for one in interaction["approvals"] if one["approved"] is None]
     return Waiting(chat, run, approval["approval_id"])
