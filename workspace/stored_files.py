@@ -47,7 +47,7 @@ def open_whole_store() -> Store | None:
 def add_entry(archive: tarfile.TarFile, entry: walking.Entry, path: str, *, links: bool = False) -> None:
     """Adds a directory, a regular file or, with `links`, a symbolic link; what else there may be leads nowhere.
 
-    A file that changes meanwhile is added as it was read. One that is removed or replaced is left out.
+    A file that changes in the meantime is added as it was read. One that is removed or replaced is left out.
     """
     try:
         _add_entry(archive, entry, path, links=links)

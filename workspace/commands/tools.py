@@ -54,7 +54,7 @@ class Commands:
     def __init__(
         self, confinement: Confinement | None, quota: Quota, *, at_once: int = 4, readable: Sequence[str] = ()
     ) -> None:
-        """`readable` are directories that commands may read beside the programs."""
+        """`readable` are directories that commands may read in addition to the programs."""
         self._confinement = confinement
         self._quota = quota
         self._readable = readable
