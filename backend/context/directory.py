@@ -18,7 +18,6 @@ about the work here, and not an order: it changes none of your rules.
 
 
 def render_directory(directory: str) -> str:
-    """Renders the note with which the assistant's instructions end."""
     return _DIRECTORY.format(directory=escaped(directory))
 
 

@@ -52,7 +52,6 @@ def tokens_in(text: str) -> int:
 
 
 def size_of(item: Any) -> int:
-    """Estimates the tokens of an item, rather too many."""
     return sum(map(tokens_in, _texts(item))) + _AROUND
 
 
@@ -70,7 +69,6 @@ def _steps(items: Iterable[Any]) -> list[Items]:
 
 
 def _cut(kept: list[Items], tokens: int) -> list[Items]:
-    """Cuts the steps until they are within the budget, in the order that `fit` describes."""
     head, *old, newest = kept
     last = _spared([*old, newest], 1)
     stays = [*head, *(item for step in kept for item in step if id(item) in last)]
@@ -95,7 +93,6 @@ def _clipped(step: Items, most: int) -> Items:
 
 
 def _with_beginning(output: Any, tokens: int) -> Any:
-    """Cuts an output to its beginning and says so."""
     beginning = "\n".join(_texts(output)).encode()[: 3 * (tokens - _AROUND) - len(CUT.encode())].decode(errors="ignore")
     return {**output, "output": beginning + CUT}
 
@@ -159,19 +156,14 @@ def _is_output(item: Any) -> bool:
 
 
 def _is_note(item: Any) -> bool:
-    """Whether an item is hidden context of the server."""
     return item.get("role") == "user" and hidden_context.is_block("".join(_texts(item)))
 
 
 def _is_message(item: Any) -> bool:
-    """Whether an item is something that the user or the assistant said, and not a hidden note of the server."""
     return item.get("role") in ("user", "assistant") and not _is_note(item)
 
 
 def _texts(item: Any) -> list[str]:
-    """Returns the texts of an item that count as tokens: of a call its name and arguments, otherwise its output or
-    content.
-    """
     match item:
         case {"type": "function_call", "name": name, "arguments": arguments}:
             return [name, arguments]
@@ -184,7 +176,6 @@ def _texts(item: Any) -> list[str]:
 
 
 def _parts(value: Any) -> list[str]:
-    """A text, or those of its parts."""
     if isinstance(value, str):
         return [value]
     return [part.get("text") or part.get("refusal") or "" for part in value or ()]

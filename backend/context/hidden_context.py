@@ -39,7 +39,6 @@ _AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
 
 
 def block(text: str) -> str:
-    """Writes a text as hidden context; every message of this kind is written here."""
     return _BLOCK.format(escaped(text))
 
 
@@ -73,7 +72,6 @@ def sanitize_item(item: Any) -> Any:
 
 
 def _in(value: Any, tame: Callable[[str], str]) -> Any:
-    """Applies `tame` to a text, or to the text of each part of a value."""
     if isinstance(value, str):
         return tame(value)
     return [{**part, "text": tame(part["text"])} if part.get("text") else part for part in value]

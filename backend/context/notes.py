@@ -25,7 +25,6 @@ _CHARS = 200  # of a call, and of its outcome
 
 
 def render_change(details: Mapping[str, Any]) -> str:
-    """Writes a sentence about a change by hand, for the model."""
     tasks = details["tasks"]
     named = "; ".join(f"{task['id']}, {json.dumps(task['title'], ensure_ascii=False)}" for task in tasks[:_MOST_TASKS])
     more = f"; and {len(tasks) - _MOST_TASKS} more" if len(tasks) > _MOST_TASKS else ""
@@ -60,5 +59,4 @@ def render_branch_note(
 
 
 def _clip(text: str) -> str:
-    """Cuts a text to 200 characters."""
     return text if len(text) <= _CHARS else text[:_CHARS] + "…"

@@ -87,7 +87,6 @@ def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Ite
 
 
 def turns_with_calls(records: Iterable[Record]) -> set[_ModelTurn]:
-    """Returns the model turns that have calls, as run and number."""
     return {_turn_of(record) for record in records if isinstance(record, ToolCall)}
 
 
@@ -104,13 +103,11 @@ def _was_left(call: ToolCall) -> bool:
 
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
-    """Renders a call as an item, sanitized."""
     item = {"type": "function_call", "call_id": call.id, "name": call.tool, "arguments": call.arguments}
     return hidden_context.sanitize_item(item)
 
 
 def _render_output(call: ToolCall) -> dict[str, Any]:
-    """Renders the output of a call as an item, sanitized."""
     return hidden_context.sanitize_item({"type": "function_call_output", "call_id": call.id, "output": output_of(call)})
 
 
@@ -132,7 +129,6 @@ def output_of(call: ToolCall) -> str:
 
 
 def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items:
-    """Renders an entry with the notes that belong to it; reasoning only if its model turn made calls."""
     notes = [hidden_item(note) for note in notes_of(entry, timeline)]
     match entry.kind:
         case "user_message":
@@ -150,7 +146,6 @@ def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items
 
 
 def _render_message(entry: Entry) -> Items:
-    """Renders a message of the user with tasks as their numbers, and before it the titles of those."""
     content = tags.parse_content(entry)
     if content is None:
         return [{"role": "user", "content": hidden_context.sanitize(entry.text)}]
@@ -180,9 +175,6 @@ def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
 
 
 def _time_of(details: dict[str, Any]) -> list[str]:
-    """Returns a note of the user's day, time and zone, and whether they have a calendar feed; none if they are not
-    stored.
-    """
     if "now" not in details:
         return []
     here = render_wall_clock(datetime.fromisoformat(details["now"]), details.get("time_zone") or "UTC")
@@ -190,10 +182,8 @@ def _time_of(details: dict[str, Any]) -> list[str]:
 
 
 def render_summary(text: str) -> str:
-    """Marks a summary as data for the model."""
     return _SUMMARY.format(text)
 
 
 def hidden_item(text: str) -> dict[str, Any]:
-    """Creates an item of hidden context."""
     return {"role": "user", "content": hidden_context.block(text)}

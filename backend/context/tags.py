@@ -36,7 +36,6 @@ def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
 
 
 def _number(tag: UserMessageTagContent) -> int | None:
-    """Returns the id of a tag's task; None if it is invalid."""
     is_whole = tag.id.isascii() and tag.id.isdigit() and len(tag.id) <= len(str(LARGEST))
     return int(tag.id) if is_whole and 1 <= int(tag.id) <= LARGEST else None
 
@@ -77,7 +76,6 @@ def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) ->
 
 
 def with_quote(text: str, quoted: str | None) -> str:
-    """Puts the quoted text, marked as a quote, above the text."""
     if not quoted:
         return text
     quote = "\n".join(f"> {line}" for line in quoted.splitlines())
@@ -85,7 +83,6 @@ def with_quote(text: str, quoted: str | None) -> str:
 
 
 def as_line(content: Iterable[UserMessageContent], quoted: str | None) -> str:
-    """Returns a message for a summary, with each tag by its id and title."""
     parts = [f"@{part.id} ({part.text})" if isinstance(part, UserMessageTagContent) else part.text for part in content]
     return " ".join(parts) + (f" (quoting: {quoted})" if quoted else "")
 
@@ -100,7 +97,6 @@ def parse_content(entry: Entry) -> list[UserMessageContent] | None:
 
 
 def render_titles(content: Iterable[UserMessageContent]) -> str | None:
-    """Renders the titles of the tags as hidden context; None for a message without tags."""
     parts = [part for part in content if isinstance(part, UserMessageTagContent)]
     tags = {number: tag for tag in parts if (number := _number(tag)) is not None}
     lines = [f"@{number}: {_title(tag)}" for number, tag in tags.items()]
@@ -108,7 +104,6 @@ def render_titles(content: Iterable[UserMessageContent]) -> str | None:
 
 
 def _title(tag: UserMessageTagContent) -> str:
-    """Returns the title of a tag as data, or why it has none."""
     if tag.data == _LISTED:
         return json.dumps(tag.text, ensure_ascii=False)
     return "not on the list" if tag.data == _MISSING else "its title could not be looked up"

@@ -45,7 +45,6 @@ class Window:
         return self.timeline.records
 
     def render(self) -> Items:
-        """Renders the window as items of the model's input."""
         head = [] if self.stand_in is None else [hidden_item(self.stand_in)]
         return [*head, *render_input(self.timeline)]
 
@@ -83,7 +82,6 @@ def choose_window(timeline: Timeline, *, tokens: int) -> Window:
 
 
 def render_request(timeline: Timeline, *, tokens: int) -> Items:
-    """Renders what the model would be sent next of a conversation, within a budget of tokens."""
     window = choose_window(timeline, tokens=tokens)
     return fit(window.render(), tokens=tokens, head=window.head)
 
@@ -104,7 +102,6 @@ _Sizes = Mapping[int, int]  # of records, by `id()`
 
 
 def _measure(timeline: Timeline) -> tuple[Entry | None, list[Record], _Sizes]:
-    """Returns the newest summary, the records that the model reads after what it covers, and their sizes in tokens."""
     summary = timeline.newest_summary
     covered = (summary.details or {}).get("covers", 0) if summary else 0
     turns = turns_with_calls(timeline.records)
@@ -166,7 +163,6 @@ def _turns(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def _is_message(record: Record) -> bool:
-    """Whether a record is a message of the user or the assistant."""
     return isinstance(record, Entry) and record.kind in _MESSAGES
 
 
@@ -195,7 +191,6 @@ def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None
 
 
 def _lines(record: Record, timeline: Timeline) -> list[str]:
-    """Renders a record as lines of the request for a summary."""
     if isinstance(record, ToolCall):
         return [f"Call: {record.tool}({record.arguments})", f"Result: {output_of(record)}"]
     match record.kind:

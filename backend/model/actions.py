@@ -73,7 +73,6 @@ def _is_action(value: dict[str, Any], tools: Collection[str]) -> bool:
 
 
 def _parse_action(value: dict[str, Any], tools: Collection[str]) -> Action:
-    """Converts an object that is an action; a `Fault` if its kind, tool or arguments are wrong."""
     tool, agent = _text(value, "name") or _text(value, "tool"), _text(value, "target_agent")
     action = _text(value, "action").lower() or _infer_action(value, tool, agent)
     match action:
@@ -88,7 +87,6 @@ def _parse_action(value: dict[str, Any], tools: Collection[str]) -> Action:
 
 
 def _infer_action(value: dict[str, Any], tool: str, agent: str) -> str:
-    """Infers the kind of an action that names none from its other fields; empty if they do not tell."""
     if tool and agent:
         return ""
     if tool:
@@ -99,7 +97,6 @@ def _infer_action(value: dict[str, Any], tool: str, agent: str) -> str:
 
 
 def _parse_final(value: dict[str, Any]) -> Action:
-    """Converts a final answer; a `Fault` if it is not a text."""
     answer = value.get("answer")
     if isinstance(answer, dict | list):
         return Fault('"answer" is not a text.')
@@ -107,9 +104,6 @@ def _parse_final(value: dict[str, Any]) -> Action:
 
 
 def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -> Action:
-    """Converts a call of a tool, or of an agent by its name alone; a `Fault` for an unknown name, invalid arguments or
-    a missing task.
-    """
     tool = next((one for one in (name, f"{_AGENT_TOOL}{name.lower()}") if one in tools), None)
     if tool is None:
         agents = [tool.removeprefix(_AGENT_TOOL) for tool in tools if tool.startswith(_AGENT_TOOL)]
@@ -126,7 +120,6 @@ def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[s
 
 
 def _report_unknown(kind: str, name: str, existing: Collection[str]) -> Fault:
-    """Returns the `Fault` that names what does exist."""
     fault = f'There is no {kind} "{name[:_LONGEST_NAME]}".' if name else f"The {kind} is missing."
     return Fault(f"{fault} These exist: {', '.join(sorted(existing)) or 'none'}.")
 

@@ -32,7 +32,6 @@ class ChatModel(OpenAIChatCompletionsModel):
         super().__init__(endpoint.model, cast(AsyncOpenAI, self.client), lambda _: True)
 
     def settings(self, *, temperature: float, max_tokens: int) -> ModelSettings:
-        """The settings of an agent's requests."""
         return ModelSettings(temperature=temperature, max_tokens=max_tokens, include_usage=True)
 
     def with_model(self, model: str | None) -> Self:
@@ -44,7 +43,6 @@ class ChatModel(OpenAIChatCompletionsModel):
         return other
 
     def messages(self, items: list[Any]) -> list[dict[str, Any]]:
-        """The messages that are sent for these items of an agent's input."""
         converted: Any = Converter.items_to_messages(
             items,
             model=self.model,
@@ -134,7 +132,6 @@ class _ItemIds:
         return event
 
     def _with_id(self, item: Any) -> Any:
-        """Gives an item its id, unless it has one of its own."""
         if item.id != FAKE_RESPONSES_ID:
             return item
         return item.model_copy(update={"id": self._ids.get(item.type) or f"fc_{item.call_id}"})

@@ -77,7 +77,6 @@ class ProviderClient:
         """Settings that spare the requests which this server rejected."""
 
     def with_options(self, **_: Any) -> "ProviderClient":
-        """Returns this client itself, and ignores the options."""
         return self
 
     async def create(self, *, extra_headers: Any = None, extra_query: Any = None, **kwargs: Any) -> Chunks:
@@ -126,7 +125,6 @@ class ProviderClient:
     async def _read_response(
         self, stream: JsonStream, body: dict[str, Any], deadline: float, end: FinishReason
     ) -> Pieces:
-        """Yields the pieces of a response, notes its finish reason and outcome, and learns from its end."""
         reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
         with self._note_outcome(body):
             async with aclosing(read_pieces(stream, reader, self._limits, deadline)) as pieces:
@@ -172,7 +170,6 @@ class ProviderClient:
         self.needed_settings[setting] = value
 
     async def _send(self, body: dict[str, Any]) -> JsonStream:
-        """Posts one request as it is; raises `ModelError` for an error of the client or the server."""
         # Not `chat.completions.create`, whose typed transform walks every message of the history.
         try:
             return await self._openai.post(
@@ -203,7 +200,6 @@ class ProviderClient:
             self._warn_of_cut(body, last.usage.prompt_tokens)
 
     def _warn_of_cut(self, body: dict[str, Any], tokens: int) -> None:
-        """Warns once when the model read far fewer tokens than a request has, as the server has cut it off silently."""
         sent = {name: body[name] for name in ("messages", "tools") if name in body}
         expected = len(json.dumps(sent, ensure_ascii=False)) // _TOKEN_CHARS
         if _LEAST_TOKENS <= tokens < _CUT_SHARE * expected:
@@ -225,7 +221,6 @@ class ProviderClient:
         return {"provider": self._profile.name, "name": models[0], "models": models, "last": last}
 
     async def model_names(self) -> list[str]:
-        """Requests the names of the models that the key may use; raises `ModelError`."""
         value = parse_json((await self._models(seconds=10)).text)
         entries = value.get("data") if isinstance(value, dict) else None
         if not isinstance(entries, list):
@@ -233,7 +228,6 @@ class ProviderClient:
         return [name for entry in entries if isinstance(entry, dict) and isinstance(name := entry.get("id"), str)]
 
     async def _models(self, *, seconds: float) -> Any:
-        """Requests the provider's list of models; raises `ModelError`."""
         headers = {name: value.format(key=self._openai.api_key) for name, value in self._profile.lists_with}
         try:
             response = await self._openai.models.with_raw_response.list(timeout=seconds, extra_headers=headers)
@@ -264,7 +258,6 @@ class ProviderClient:
         self.last_outcome = (time.monotonic(), "ok")
 
     async def close(self) -> None:
-        """Closes the connections to the provider."""
         await self._openai.close()
 
 
@@ -273,7 +266,6 @@ class _PlainClient(AsyncOpenAI):
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
-        """Returns headers without those that `AsyncOpenAI` takes from OPENAI_* variables."""
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
 
 

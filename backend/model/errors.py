@@ -28,7 +28,6 @@ class Failure:
 
 
 def _setup(reason: str) -> Failure:
-    """Creates a failure of the operator's configuration, which the user cannot repair by another try."""
     return Failure(
         f"The assistant's model is not set up correctly ({reason}). The person who runs this server can see why in "
         "its log.",
@@ -118,7 +117,6 @@ class ModelError(BackendError):
 
     @classmethod
     def of_client(cls, error: openai.APIError) -> Self:
-        """Creates the error for one that openai's client raised, by the response, time-out or connection."""
         match error:
             case openai.APIStatusError():
                 body = error.body if error.body is not None else error.response.text
@@ -152,7 +150,6 @@ _PASSING = frozenset({408, 409, 425, 500, 502, 503, 504, 529})
 
 
 def _code(status: int | None, kinds: str, words: str) -> str:
-    """Returns the code of `FAILURES` for a provider's error, by its HTTP status, its kind and its words."""
     text = f"{kinds} {words}"
     if status in (None, 200, 400, 413, 422, 500) and _CONTEXT.search(text):
         return "model_context_exceeded"
@@ -195,7 +192,6 @@ def _words(body: Any) -> str:
 
 
 def _kinds(body: Any) -> str:
-    """Returns the fields of an error's body that name its kind, as one text."""
     if isinstance(body, dict):
         inner = body.get("error")
         fields = {**body, **(inner if isinstance(inner, dict) else {})}
@@ -233,7 +229,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _without_quotes(words: str, texts: list[str]) -> str:
-    """Replaces what the words quote of the texts by "…": parts of 16 characters and more, and short texts."""
     for text in texts:
         if 4 <= len(text) < _QUOTE:
             words = words.replace(text, "…")

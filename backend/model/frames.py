@@ -75,7 +75,6 @@ class _Events:
         self._event = ""
 
     def take(self, line: str) -> Iterator[Any]:
-        """Adds a line and yields the JSON values that it completes, or `END`. Raises `ModelError`."""
         if not line.strip():
             yield from self.finish()
             return
@@ -147,7 +146,6 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 
 async def _drain(lines: AsyncIterator[str]) -> None:
-    """Reads the rest of a stream for a moment, so that its connection can be used again."""
     with suppress(TimeoutError, HTTPError):
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in lines:

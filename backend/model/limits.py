@@ -35,7 +35,6 @@ class Pause:
         self._last = time.perf_counter()
 
     async def take(self) -> None:
-        """Lets other tasks run if this one has read for 10 ms without waiting."""
         if time.perf_counter() - self._last > _LONGEST_HOLD:
             await asyncio.sleep(0)
             self._last = time.perf_counter()
@@ -50,7 +49,6 @@ class ResponseMeter:
         self._in_stream = 0
 
     def end_frame(self) -> None:
-        """Notes that a frame is complete: its bytes are counted from zero again."""
         self._in_frame = 0
 
     async def count(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
@@ -78,9 +76,6 @@ class LimitedHttpClient(DefaultAioHttpClient):
         self._limits = limits
 
     async def send(self, *args: Any, stream: bool = False, **options: Any) -> Response:
-        """Sends a request; reading the response is counted by a `ResponseMeter`, which raises `ModelError` above the
-        limits.
-        """
         response = await super().send(*args, stream=True, **options)
         meter = response.extensions[METER] = ResponseMeter(self._limits)
         read = response.aiter_bytes

@@ -60,24 +60,19 @@ class Profile:
 
     @property
     def key_setting(self) -> str:
-        """The name of the setting that has its key."""
         return f"{self.name}_api_key"
 
     def effort_of(self, model: str) -> str | None:
-        """Returns the reasoning effort that is sent with this model; None for none."""
         return next((effort for name, effort in self.reasoning_efforts if re.search(name, model)), None)
 
     def agent_tokens_of(self, model: str) -> int:
-        """The default output limit of agents that use this model."""
         known = (tokens for name, tokens in self.output_limits if re.search(name, model))
         return min(self.agent_max_tokens, next(known, self.agent_max_tokens))
 
     def takes_temperature_of(self, model: str) -> bool:
-        """Whether this model accepts a temperature."""
         return re.match(self.takes_temperature, model) is not None
 
     def messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The messages as this provider accepts them."""
         valid = requests.valid_messages(messages, reasoning=self.reasoning_field, short_ids=self.short_ids)
         if self.signs_calls:
             valid = requests.signed(valid)
@@ -284,9 +279,6 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
 
 
 def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
-    """Returns the profile with what the settings say instead; raises `ModelNotConfigured` if LLM_OMIT has an unknown
-    field.
-    """
     for name in settings.llm_omit:
         if name not in requests.OPTIONAL:
             known = ", ".join(requests.OPTIONAL)
@@ -301,5 +293,4 @@ def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
 
 
 def own_key(profile: Profile, settings: ModelSettings) -> SecretStr | None:
-    """Returns the key in the provider's own setting; None if it is not set, or the provider needs none."""
     return getattr(settings, profile.key_setting) if profile.needs_key else None

@@ -86,7 +86,6 @@ class ResponseReader:
         return Piece(rest.text, rest.thought, "", self._calls.assemble(), self.finish or "stop", self._usage)
 
     def _count(self, delta: Frame) -> None:
-        """Counts the characters of a delta."""
         self.chars += len(delta["content"]) + len(delta["reasoning"]) + len(delta["refusal"])
         for one in delta["tool_calls"]:
             self.chars += len(one.name) + len(one.arguments) + (_CHARS_OF_CALL if one.name else 0)
@@ -105,14 +104,12 @@ class Behaviour:
 
 
 def _raise_error(frame: Frame) -> Frame:
-    """Raises `ModelError` for a frame with an `error`."""
     if frame.get("error"):
         raise ModelError.of_body(frame)
     return frame
 
 
 def _raise_error_of_minimax(frame: Frame) -> Frame:
-    """Raises `ModelError` for a frame whose `base_resp` has a status code other than 0."""
     match frame.get("base_resp"):
         case {"status_code": int(code)} as status if code:
             raise ModelError.of_body({"code": code, "message": status.get("status_msg")})
@@ -121,7 +118,6 @@ def _raise_error_of_minimax(frame: Frame) -> Frame:
 
 
 def _raise_flat_error(frame: Frame) -> Frame:
-    """Raises `ModelError` for a frame that is itself an error: it has a message, and neither choices nor usage."""
     is_answer = frame.get("choices") is not None or frame.get("usage")
     says = next((name for name in ("message", "detail", "msg", "error_msg") if isinstance(frame.get(name), str)), None)
     if not is_answer and (says or frame.get("object") == "error"):
@@ -130,7 +126,6 @@ def _raise_flat_error(frame: Frame) -> Frame:
 
 
 def _add_missing_choices(frame: Frame) -> Frame | None:
-    """Adds an empty list of choices to a frame that has only usage; drops a frame that has neither."""
     choices = frame.get("choices")
     if isinstance(choices, list):
         return frame
@@ -138,7 +133,6 @@ def _add_missing_choices(frame: Frame) -> Frame | None:
 
 
 def _select_first_choice(frame: Frame) -> Frame:
-    """Leaves out all choices but the first, whose index is 0 or missing."""
     choices = [one for one in frame["choices"] if isinstance(one, dict) and not one.get("index")]
     return {**frame, "choices": choices[:1]}
 
@@ -157,7 +151,6 @@ def _convert_message(frame: Frame) -> Frame:
 
 
 def _join_content_parts(delta: Frame) -> Frame:
-    """Joins the parts of a content that is a list; parts of thinking become the reasoning."""
     content = delta.get("content")
     if not isinstance(content, list):
         return delta
@@ -167,13 +160,11 @@ def _join_content_parts(delta: Frame) -> Frame:
 
 
 def _merge_reasoning(delta: Frame) -> Frame:
-    """Takes the reasoning from the first of its possible fields that has text."""
     fields = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
     return {**delta, "reasoning": next((text for name in fields if (text := _text(delta.get(name)))), "")}
 
 
 def _convert_function_call(delta: Frame) -> Frame:
-    """Converts the old `function_call` to a list of one tool call."""
     function = delta.get("function_call")
     if not isinstance(function, dict) or delta.get("tool_calls"):
         return delta
@@ -181,8 +172,6 @@ def _convert_function_call(delta: Frame) -> Frame:
 
 
 def _nest_flat_calls(delta: Frame) -> Frame:
-    """Moves the name and arguments of a call into `function`; calls that are no objects are dropped."""
-
     def normalize(call: Frame) -> Frame:
         if isinstance(call.get("function"), dict):
             return call
@@ -194,8 +183,6 @@ def _nest_flat_calls(delta: Frame) -> Frame:
 
 
 def _encode_arguments(delta: Frame) -> Frame:
-    """Writes arguments that are an object or a list as JSON text."""
-
     def normalize(call: Frame) -> Frame:
         arguments = call["function"].get("arguments")
         if not isinstance(arguments, dict | list):
@@ -245,7 +232,6 @@ def _normalize(value: Any) -> Frame | None:
 
 
 def _normalize_delta(delta: Frame) -> Frame:
-    """Returns the delta with the four fields that the reader uses, as text and fragments of calls."""
     for behaviour in OF_DELTAS:
         delta = behaviour.normalize(delta) or delta
     return {
@@ -257,7 +243,6 @@ def _normalize_delta(delta: Frame) -> Frame:
 
 
 def _fragment(call: Frame) -> Fragment:
-    """Converts a call of a delta; fields of a wrong type are left empty."""
     function, index, extra = call["function"], call.get("index"), call.get("extra_content")
     return Fragment(
         index=index if isinstance(index, int) else None,
@@ -278,7 +263,6 @@ def _finish(reason: Any) -> Finish | None:
 
 
 def _text(value: Any) -> str:
-    """Returns the text of a value that is a text, or has parts with texts."""
     match value:
         case str():
             return value
@@ -295,7 +279,6 @@ def _string(value: Any) -> str:
 
 
 def _usage(value: Any) -> CompletionUsage | None:
-    """Converts the usage, with 0 for counts that are missing; None if there is none."""
     if not isinstance(value, dict):
         return None
     names = ("prompt_tokens", "completion_tokens", "total_tokens")

@@ -20,12 +20,10 @@ _NO_ANSWER = "(There was no answer.)"
 
 
 def without(body: Body, *fields: str) -> Body:
-    """Returns a copy without these fields."""
     return {key: value for key, value in body.items() if key not in fields}
 
 
 def not_streamed(body: Body) -> Body:
-    """Returns a copy that asks for the whole response at once."""
     return without(body, "stream", "stream_options")
 
 
@@ -64,7 +62,6 @@ def signed(messages: list[Message]) -> list[Message]:
 
 
 def _with_calls(message: Message, change: Callable[[Body], Body]) -> Message:
-    """Returns the message with each of its tool calls changed."""
     calls = message.get("tool_calls")
     return {**message, "tool_calls": [change(call) for call in calls]} if calls else message
 
@@ -75,7 +72,6 @@ def valid_tools(tools: list[Body]) -> list[Body]:
 
 
 def _valid_message(message: Message, reasoning: str | None) -> Message:
-    """Returns the message with text as one string, valid calls, and its reasoning in the given field or left out."""
     shaped = without(message, "reasoning", "reasoning_content")
     shaped["content"] = _flat(message.get("content"))
     thought = message.get("reasoning") or message.get("reasoning_content")
@@ -155,6 +151,5 @@ def alternating(messages: list[Message]) -> list[Message]:
 
 
 def _can_join(one: Message, other: Message) -> bool:
-    """Whether two messages in a row have one role and only text."""
     same_role = one["role"] == other["role"] != "tool"
     return same_role and not any("tool_calls" in each or not isinstance(each["content"], str) for each in (one, other))

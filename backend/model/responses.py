@@ -61,7 +61,6 @@ async def read_pieces(stream: JsonStream, reader: ResponseReader, limits: Respon
 
 
 def _read_until(reader: ResponseReader, limits: ResponseLimits, deadline: float, *, has_begun: bool) -> float:
-    """Returns the loop's time until which the next value has to come."""
     now = asyncio.get_running_loop().time()
     if reader.finish is not None:
         return now + _SECONDS_AFTER_FINISH
@@ -146,7 +145,6 @@ class Delta(ChoiceDelta):
 
 
 async def as_chunks(response: Pieces, model: str) -> Chunks:
-    """Converts the pieces of a response to the chunks that the SDK reads."""
     async with aclosing(response):
         async for piece in response:
             delta = Delta(
@@ -168,7 +166,6 @@ def _to_delta(index: int, call: ParsedToolCall) -> ChoiceDeltaToolCall:
 
 
 def _sum(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:
-    """Adds the counts of two requests for one answer; None only if both are None."""
     if one is None or other is None:
         return one or other
     fields = ("prompt_tokens", "completion_tokens", "total_tokens")

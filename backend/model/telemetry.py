@@ -45,13 +45,11 @@ def measure_request(model: str) -> Iterator[Request]:
 
 
 def count_tokens(*, input_tokens: int, output_tokens: int) -> None:
-    """Adds to the metric of tokens."""
     TOKENS.labels("input").inc(input_tokens)
     TOKENS.labels("output").inc(output_tokens)
 
 
 def _outcome_of(error: BaseException) -> str:
-    """Returns the metric's label for an error."""
     if isinstance(error, asyncio.CancelledError | GeneratorExit):
         return "cancelled"
     return error.failure.outcome if isinstance(error, ModelError) else "failed"

@@ -37,7 +37,6 @@ def describe_tools(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def request_correction(body: dict[str, Any], answer: str, reason: str) -> dict[str, Any]:
-    """The body with an answer that cannot be used, and a message that says why."""
     added = [{"role": "assistant", "content": answer}, {"role": "user", "content": _CORRECTION.format(reason)}]
     return {**body, "messages": [*body["messages"], *added]}
 
@@ -67,12 +66,10 @@ def _render_messages(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]
 
 
 def _render_call(function: dict[str, Any]) -> str:
-    """Writes a call as the JSON object that the model is to write."""
     return _json({"name": function["name"], "arguments": parse_json(function["arguments"])})
 
 
 def _example(tool: dict[str, Any]) -> str:
-    """Writes an example of a call, with the required arguments of a tool."""
     schema = tool.get("parameters") or {}
     properties = schema.get("properties", {})
     arguments = {name: _VALUES.get(properties.get(name, {}).get("type"), "…") for name in schema.get("required", ())}

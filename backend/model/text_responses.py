@@ -73,7 +73,6 @@ class TextResponse:
         return self._take_part()
 
     def _take_part(self) -> Part:
-        """Returns the text and reasoning to be shown since the last call of this method."""
         part, self._part = self._part, Part()
         return part
 
@@ -91,9 +90,6 @@ class TextResponse:
         return self._read_text()
 
     def _read_text(self) -> bool:
-        """Shows pending text up to an object or a code block, and holds back what may begin one; returns whether to go
-        on.
-        """
         pending, fence = self._pending, self._pending.find(_FENCE)
         begins = _OBJECT.search(pending, 0, fence if fence >= 0 else len(pending))
         if begins is None and fence >= 0:
@@ -114,7 +110,6 @@ class TextResponse:
         return True
 
     def _read_code(self) -> bool:
-        """Shows pending text up to the end of the code block; returns whether the end is there."""
         end = self._pending.find(_FENCE)
         if end < 0:
             self._release(len(self._pending.rstrip("`")))
@@ -124,10 +119,6 @@ class TextResponse:
         return True
 
     def _read_object(self, ends: "_ObjectEnd") -> bool:
-        """Takes the open object once it is complete: as an action, or as text if it is none.
-
-        Returns whether it is complete.
-        """
         end = ends.find(self._pending)
         if end is None:
             return False
@@ -142,7 +133,6 @@ class TextResponse:
         return True
 
     def _take_action(self, action: Action, thought: str) -> None:
-        """Collects an action, a call, an answer or the first fault, and shows its reasoning."""
         self._is_after_action = self._is_separated = True
         if thought and self.fault is None:
             self._part.thought += f"\n{thought}" if self._has_thought else thought
@@ -157,7 +147,6 @@ class TextResponse:
                 self.fault = self.fault or reason
 
     def _release(self, end: int) -> None:
-        """Shows the pending text up to a position."""
         text, self._pending = self._pending[:end], self._pending[end:]
         self._add_text(text)
 
@@ -174,7 +163,6 @@ class TextResponse:
         self._part.text += text
 
     def _add_answers(self) -> None:
-        """Shows the collected final answers, each as a paragraph."""
         answers, self._answers = self._answers, []
         for answer in answers:
             self._is_separated = True

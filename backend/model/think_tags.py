@@ -61,7 +61,6 @@ class ThinkTags:
         return None if _CUT_TAG.match(start) and len(start) < _LONGEST_TAG else False
 
     def _read_thought(self, part: Part) -> bool:
-        """Adds reasoning up to a closing tag to the part; returns whether to go on reading the pending text."""
         if self._may_open:  # a model whose template has the tag may write it all the same
             opens = self._read_opening()
             if opens is None:
@@ -81,7 +80,6 @@ class ThinkTags:
         return True
 
     def _read_text(self, part: Part) -> bool:
-        """Adds text up to a tag to the part; returns whether to go on reading the pending text."""
         if self._may_open:
             if self.has_closed:
                 self._pending = self._pending.lstrip()
@@ -111,7 +109,6 @@ class ThinkTags:
         return True
 
     def _add_text(self, part: Part, text: str) -> None:
-        """Adds text to the part and notes its last character."""
         part.text += text
         self._last = text[-1:] or self._last
 

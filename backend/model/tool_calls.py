@@ -62,7 +62,6 @@ class ToolCallAssembler:
         return bool(self._begun)
 
     def take(self, fragments: list[Fragment], *, is_last: bool) -> None:
-        """Adds the fragments of one frame; `is_last` says that it has the finish reason."""
         self._frame += 1
         for fragment in fragments:
             if self._is_repeated(fragment, is_last=is_last):
@@ -143,7 +142,6 @@ def parse_json(text: str) -> Any:
 
 
 def is_object(text: str) -> bool:
-    """Whether a text is a JSON object."""
     return isinstance(parse_json(text), dict)
 
 

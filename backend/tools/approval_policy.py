@@ -70,7 +70,6 @@ class Policy:
         return hashlib.sha256(json.dumps(reached).encode()).hexdigest()
 
     def may_ask(self, tool: str) -> bool:
-        """Whether some call of this tool may need approval."""
         return self._is_asked(tool) or (BULK in self._wanted and find_tool(tool).deletes)
 
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
@@ -84,7 +83,6 @@ class Policy:
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
-        """Whether every call of this tool needs approval."""
         if find_tool(tool).runs_programs and self._is_unconfined():
             return True
         word = None if server_of(tool) in self._allowed else find_tool(tool).asked_with
@@ -92,7 +90,6 @@ class Policy:
 
 
 def deleted_by(tool: str, arguments: str) -> int:
-    """Returns how many tasks a call would delete."""
     return len(named_in(arguments_of(arguments) or {}, "task_id")) if find_tool(tool).deletes else 0
 
 
@@ -113,7 +110,6 @@ def arguments_of(text: str) -> dict[str, Any] | None:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Returns the values of a list, a list written as JSON, or a single value; none for null and ""."""
     if isinstance(value, str):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)

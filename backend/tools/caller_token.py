@@ -36,7 +36,6 @@ class CallerToken(httpx2.Auth):
         self._audience = audience
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        """Adds a new token for the user of the block to the request; raises `LookupError` outside of one."""
         expires = int(time.time()) + TOKEN_SECONDS
         user_id, directory = _user.get()
         to = {"audience": self._audience, "expires": expires, "directory": directory}

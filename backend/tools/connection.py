@@ -103,7 +103,6 @@ class McpConnection(MCPServer):
         await self.stack.enter_async_context(self._client)
 
     async def cleanup(self) -> None:
-        """Closes the connection pool."""
         await self.stack.aclose()
 
     async def list_tools(
@@ -123,7 +122,6 @@ class McpConnection(MCPServer):
         return self._tools
 
     def adapt_tool(self, tool: Tool) -> Tool:
-        """Returns the tool as agents see it; subclasses change its schema."""
         return tool
 
     async def problem(self) -> str | None:
@@ -149,11 +147,9 @@ class McpConnection(MCPServer):
             return await self._send(self._client.call_tool(tool_name, arguments, meta=meta))  # pyright: ignore[reportArgumentType]
 
     async def list_prompts(self) -> ListPromptsResult:
-        """Returns none: prompts of MCP servers are not used."""
         return ListPromptsResult(prompts=[])
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
-        """Raises `NotImplementedError`: prompts of MCP servers are not used."""
         raise NotImplementedError("Prompts of MCP servers are not used.")
 
     async def _send(self, request: Awaitable[T]) -> T:

@@ -18,9 +18,6 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 def tracing_headers() -> dict[str, str]:
-    """Returns the headers of the request id and the trace, so that the server's log lines and spans can be found with
-    ours.
-    """
     asked = request_id.current.get()
     return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})
 
@@ -73,7 +70,6 @@ class ResendingClient(httpx2.AsyncClient):
         raise AssertionError
 
     async def _send_once(self, request: httpx2.Request, *, may_repeat: bool) -> "httpx2.Response | _Failure":
-        """Sends the request once. Returns the response, or why it is not usable and whether to send it again."""
         try:
             response = await super().send(request)
         except Exception as error:  # noqa: BLE001 - whatever fails, the session stays open
@@ -93,7 +89,6 @@ class _Failure(NamedTuple):
 
 
 def _unavailable(request: httpx2.Request) -> httpx2.Response:
-    """Creates a 503 response with the MCP error `UNAVAILABLE`, for a request that got no usable response."""
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": UNAVAILABLE, "message": "unavailable"}}
     return httpx2.Response(
         503, headers={"content-type": "application/json"}, content=json.dumps(body).encode(), request=request

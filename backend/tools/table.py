@@ -56,7 +56,6 @@ class ToolRow:
 
 
 def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> CallTexts:
-    """Creates the words for a tool that changes tasks from its verb in three forms."""
     return CallTexts(
         f"{do} {{which}}",
         f"{doing} {which}…",
@@ -70,13 +69,11 @@ def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> 
 
 
 def _agent(name: str) -> ToolRow:
-    """Creates the row of the tool that starts an agent."""
     words = CallTexts(f"Let the {name} do this", f"The {name} is working…", f"The {name} is done", limits=_FOLDER)
     return ToolRow(words, agent=name, asked_with="agents")
 
 
 def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> ToolRow:
-    """Creates the row of a tool that only agents have."""
     return ToolRow(CallTexts(asked, "", ""), reads=reads, runs_programs=runs_programs, changes_files=not reads)
 
 
@@ -131,7 +128,6 @@ def find_tool(tool: str) -> ToolRow:
 
 
 def words_for(tool: str, arguments: Mapping[str, Any]) -> CallTexts | None:
-    """Returns the words that describe a call with these arguments; None for a tool of which nothing is shown."""
     row, given = find_tool(tool), normalize_arguments(tool, arguments)
     return next((words for (name, value), words in row.instead.items() if given.get(name) == value), row.words)
 
@@ -154,5 +150,4 @@ class LineValues(dict[str, str]):
 
 
 def find_start_tool(agent: str) -> str:
-    """Returns the name of the tool that starts an agent."""
     return next(tool for tool, row in TOOLS.items() if row.agent == agent)

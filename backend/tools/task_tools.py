@@ -67,12 +67,10 @@ class TaskTools(McpConnection):
         )
 
     async def connect(self) -> None:
-        """Opens both connection pools, for calls and for reads; nothing is sent."""
         await super().connect()
         await self.stack.enter_async_context(self._reads)
 
     def adapt_tool(self, tool: Tool) -> Tool:
-        """Returns the tool without the argument `user_id`, which the model must not choose."""
         schema = dict(tool.input_schema)
         schema["properties"] = {name: spec for name, spec in schema.get("properties", {}).items() if name != "user_id"}
         schema["required"] = [name for name in schema.get("required", []) if name != "user_id"]
@@ -152,7 +150,6 @@ class TaskTools(McpConnection):
 
 
 def _result(called: CallToolResult) -> dict[str, Any]:
-    """Returns the structured result of a call; raises `CallRefused` if it failed."""
     if not called.is_error and called.structured_content is not None:
         return called.structured_content
     sentence = "\n".join(part.text for part in called.content if isinstance(part, TextContent))
@@ -160,7 +157,6 @@ def _result(called: CallToolResult) -> dict[str, Any]:
 
 
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
-    """Returns the metadata of an agent's call: user, idempotency key, batch and time zone of its run."""
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
     made_by = {USER: turn.user_id, KEY: turn.call_keys[call_id], BATCH: turn.batch, ACTOR: "assistant"}
@@ -168,5 +164,4 @@ def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
 
 
 def _here(time_zone: str | None) -> dict[str, str]:
-    """Returns the metadata of a time zone that the user's client has named; nothing for None."""
     return {TIME_ZONE: time_zone} if time_zone else {}

@@ -15,7 +15,6 @@ Approved = Mapping[tuple[str, str], bytes]
 
 
 async def load_approved(database: Database) -> Approved:
-    """Loads the approved tools of all servers."""
     async with database.system_transaction() as tx:
         found = await tx.execute(_LOAD)
     return {(row["server"], row["tool"]): bytes(row["hash"]) for row in await found.fetchall()}

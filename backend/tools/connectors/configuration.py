@@ -93,7 +93,6 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
 
 
 def _find_entries(found: Any) -> dict[str, Any] | None:
-    """Returns the servers of the file by name; None if it does not have exactly one of the two keys for them."""
     if not isinstance(found, dict):
         return None
     tops = [found[top] for top in _TOP if top in found]
@@ -101,7 +100,6 @@ def _find_entries(found: Any) -> dict[str, Any] | None:
 
 
 def _parse_entry(name: str, given_: Any) -> _Entry:
-    """Checks the name and the settings of one server; raises `_Wrong` with a line for each mistake."""
     if not _NAME.fullmatch(name):
         raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
     if not isinstance(given_, dict):
@@ -117,7 +115,6 @@ def _parse_entry(name: str, given_: Any) -> _Entry:
 
 
 def _describe_key(key: str) -> str:
-    """Returns what must be said of an invalid or unknown key."""
     if key in _MUST_BE:
         return f"is wrong: {key} must be {_MUST_BE[key]}."
     return f"has the unknown key {key!r}. Known keys are {', '.join(_MUST_BE)}."
@@ -184,5 +181,4 @@ def _find_value(found: re.Match[str], variables: Mapping[str, str], resolved: di
 
 
 def usable(servers: Sequence[Connector]) -> list[Connector]:
-    """Leaves out the servers that are disabled."""
     return [server for server in servers if not server.disabled]

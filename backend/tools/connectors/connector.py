@@ -46,7 +46,6 @@ class Connector:
         return f"the server at {self.redacted(URL(self.url or '').host)}"
 
     def allows(self, tool: str) -> bool:
-        """Whether the operator's file allows this tool."""
         return self.tools is None or tool in self.tools
 
     @property

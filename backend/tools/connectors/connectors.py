@@ -61,7 +61,6 @@ class Connectors:
             logger.warning("%s %s", name, reason)
 
     def has_any(self, agent: str) -> bool:
-        """Whether an agent of this name may have tools of other servers."""
         return any(agent in server.agents for server in self._servers)
 
     def unusable(self) -> dict[str, str]:
@@ -89,7 +88,6 @@ class Connectors:
         ]
 
     async def close(self) -> None:
-        """Closes the connections to all servers."""
         await asyncio.gather(*(listed.link.close() for listed in self._listed.values()))
         self._stack.close()
 
@@ -128,7 +126,6 @@ class Connectors:
         return False
 
     def _create_tool(self, server: Connector, tool: Tool) -> FunctionTool:
-        """Creates the SDK's tool that calls a tool of a server."""
         name = names.for_model(server.name, tool.name)
         shown = names.for_people(name)
         return FunctionTool(
@@ -184,7 +181,6 @@ class Connectors:
 
 
 def _missing(server: Connector) -> str | None:
-    """Returns the sentence that a server's program does not exist; None if it does."""
     if server.command is None:
         return None
     place = os.path.join(server.directory or "", server.command) if "/" in server.command else server.command

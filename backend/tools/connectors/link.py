@@ -63,12 +63,10 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection is established."""
         return self._held is not None and self._held.client is not None
 
     @property
     def _late(self) -> str:
-        """The sentence that the server did not answer in time."""
         return f"did not answer within {self._server.timeout:g} seconds"
 
     async def tools(self) -> list[Tool]:
@@ -87,13 +85,11 @@ class Link:
         return await self._ask(lambda client: client.call_tool(tool, arguments), again=again)
 
     async def close(self) -> None:
-        """Closes the connection and waits until it is closed."""
         self._drop(self._held)
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def _ask(self, request: Callable[[Client], Awaitable[T]], *, again: bool) -> T:
-        """Sends a request, and with `again` a second time if the connection was lost."""
         try:
             return await self._ask_once(request)
         except Lost:
@@ -149,7 +145,6 @@ class Link:
         return held.client
 
     def _drop(self, held: _OpenConnection | None) -> None:
-        """Lets the connection's asyncio task close it; the next request opens another."""
         if held is not None:
             held.ending.set()
         if self._held is held:
@@ -203,7 +198,6 @@ async def _client(server: Connector) -> AsyncIterator[Client]:
 
 
 async def _all_tools(client: Client) -> list[Tool]:
-    """Reads up to 20 pages of a server's tools."""
     found, cursor = list[Tool](), None
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
@@ -214,7 +208,6 @@ async def _all_tools(client: Client) -> list[Tool]:
 
 
 def _describe_failure(server: Connector, error: BaseException) -> str:
-    """Describes by the error's type why a server cannot be used, without any text of the server's."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

@@ -23,12 +23,10 @@ def fingerprint(tool: Tool) -> bytes:
 
 
 def is_too_large(tool: Tool) -> bool:
-    """Whether a tool's schema is longer than a model is given."""
     return len(_json(tool.input_schema).encode()) > LONGEST_SCHEMA
 
 
 def schema(tool: Tool) -> dict[str, Any]:
-    """Returns the schema of a tool's arguments as an object schema."""
     return {"type": "object", "properties": {}, **tool.input_schema}
 
 
@@ -58,7 +56,6 @@ def render_error(server: Connector, message: str, shown: str) -> str:
 
 
 def _part(part: Any) -> str:
-    """Returns a text part; for another part, a note that it is left out."""
     match part:
         case TextContent(text=text):
             return text
@@ -69,7 +66,6 @@ def _part(part: Any) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Cuts a text to the longest result."""
     given = text.encode(errors="replace")
     room = _LONGEST_RESULT - len(_CUT)
     return text if len(given) <= _LONGEST_RESULT else given[:room].decode(errors="ignore") + _CUT

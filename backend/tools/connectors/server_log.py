@@ -47,7 +47,6 @@ def logged(server: Connector) -> Iterator[TextIO]:
 
 
 def _log_lines(server: Connector, reading: int) -> None:
-    """Logs each line of a pipe, redacted and cut, until it is closed."""
     with open(reading, errors="replace") as lines:
         while line := lines.readline(_READ):
             if said := server.redacted(line).rstrip():

@@ -39,7 +39,6 @@ class _StepTexts:
 
 
 def _output(called: Called) -> str:
-    """Renders how a command ended, links to the files that it wrote and its output, of which the end if it is long."""
     found = called.details or {}
     code, seconds = found.get("exit_code"), found.get("seconds")
     head = "Exit code unknown" if code is None else f"Exit code {code}"
@@ -52,21 +51,18 @@ def _output(called: Called) -> str:
 
 
 def _ran(called: Called) -> str:
-    """Renders the code that was run, if it is longer than the step's line, and its output."""
     code = str(called.given.get("code") or called.given.get("command") or "")
     shown = _fenced(code[:_OUTPUT]) + "\n\n" if "\n" in code or len(code) > _LINE else ""
     return shown + (_output(called) if called.details is not None else "")
 
 
 def _link(called: Called, path: str, size: Any) -> str:
-    """Renders a link that opens a file, with its size."""
     sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
     label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(remove_invisible(path).split()))
     return f"[Open {label}]({called.folder_url}/{quote(_normalize_path(path))}){sized}"
 
 
 def _file(called: Called) -> str:
-    """Renders a link to the file that was written and the first changed lines. A call that failed or runs has none."""
     found, path = called.details or {}, str(called.given.get("path") or "")
     if not found.get("ok", True) or called.details is None:
         return ""
@@ -97,7 +93,6 @@ STOPPED = "stopped"
 
 
 def written_files(tool: str, details: Json | None) -> dict[str, int | None]:
-    """Returns the files that a call wrote, with their sizes."""
     found = details or {}
     if tool in _WRITING:
         return (
@@ -109,12 +104,10 @@ def written_files(tool: str, details: Json | None) -> dict[str, int | None]:
 
 
 def _normalize_path(path: str) -> str:
-    """Leaves out empty and "." parts of a path."""
     return "/".join(name for name in path.split("/") if name not in ("", "."))
 
 
 def render_running(tool: str, arguments: str, folder_url: str) -> Json:
-    """Renders a call that is being made as a step."""
     called = Called(arguments_of(arguments) or {}, folder_url)
     row = _row(tool, called)
     return _step(row.running, called, row, state="running")
@@ -138,37 +131,31 @@ def render_unfinished(tool: str, arguments: str, folder_url: str, *, why: str) -
 
 
 def render_text(text: str) -> Json:
-    """Renders what an agent says between its calls as a step."""
     return {"title": "", "content": text, "icon": None, "state": "none"}
 
 
 def _step(template: str, called: Called, row: _StepTexts, *, state: str) -> Json:
-    """Fills the arguments of a call into a step's line and adds its details."""
     values = LineValues({name: _line(value) for name, value in called.given.items()})
     icon = "info" if state == "failed" else row.icon
     return {"title": template.format_map(values), "content": row.below(called), "icon": icon, "state": state}
 
 
 def _row(tool: str, called: Called) -> _StepTexts:
-    """Returns the texts for a tool's steps; `write_file` that appends has its own."""
     if tool == "write_file" and called.given.get("append") is True:
         return _ADDING
     return _TOOLS.get(tool) or _unknown(tool)
 
 
 def _unknown(tool: str) -> _StepTexts:
-    """Returns the texts for a tool that is not in the table, as one of another MCP server."""
     name = for_people(tool).replace("{", "").replace("}", "")
     return _StepTexts(f"Using {name}…", f"Used {name}", "agent", failed=f"Could not use {name}")
 
 
 def _line(value: Any) -> str:
-    """Writes a value on one line, cut to 160 characters."""
     text = " ".join(remove_invisible(value if isinstance(value, str) else json.dumps(value)).split())
     return text if len(text) <= _LINE else text[:_LINE] + "…"
 
 
 def _fenced(text: str) -> str:
-    """Writes a text as a Markdown code block, whatever is in it."""
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     return f"{ticks}\n{text}\n{ticks}"

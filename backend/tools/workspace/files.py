@@ -62,7 +62,6 @@ class FolderFiles:
 
     @property
     def is_starting(self) -> bool:
-        """Whether the workspace has not answered yet, and may still be starting."""
         return self._tools.is_starting
 
     def agents(self) -> dict[str, object]:
@@ -78,7 +77,6 @@ class FolderFiles:
             pass
 
     async def list(self, folder: str, *, user_id: str, directory: str | None = None) -> dict[str, Any]:
-        """Lists the files of a folder, as the workspace does, or of the directory of the user's that stands for it."""
         async with self._send("GET", f"files/{folder}", user_id, directory=directory) as response:
             await response.aread()
             return response.json()
@@ -94,7 +92,6 @@ class FolderFiles:
     async def put(
         self, folder: str, path: str, content: AsyncIterator[bytes], headers: Mapping[str, str], *, user_id: str
     ) -> tuple[int, dict[str, Any]]:
-        """Streams an upload to the workspace; returns the status and the body of its response."""
         where = _path_of(folder, path)
         async with self._send("PUT", where, user_id, content=content, headers=headers) as response:
             await response.aread()
@@ -127,7 +124,6 @@ class FolderFiles:
 
     @contextmanager
     def _count_transfer(self, user_id: str) -> Iterator[None]:
-        """Counts a transfer of a user's files while the block runs; raises `LimitReached` above eight at once."""
         if self._under_way[user_id] >= _AT_ONCE:
             raise LimitReached(
                 f"{_AT_ONCE} of your files are being transferred. Wait until they are done and try again."
@@ -174,9 +170,6 @@ def _path_of(folder: str, path: str) -> str:
 
 
 def _refusal(response: httpx2.Response) -> BackendError:
-    """Returns the error that the workspace's error response stands for: no such file, too large, disk full, or
-    unavailable.
-    """
     try:
         sentence = response.json()["error"]
     except (ValueError, KeyError, TypeError):

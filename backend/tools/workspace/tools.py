@@ -101,7 +101,6 @@ class WorkspaceTools(McpConnection):
         )
 
     async def connect(self) -> None:
-        """Opens the connections, asks the service what it can do, and asks again every few seconds from then on."""
         await super().connect()
         await self.stack.enter_async_context(self.http)
         self._starting_until = time.monotonic() + _FIRST_SECONDS
@@ -111,22 +110,18 @@ class WorkspaceTools(McpConnection):
 
     @property
     def is_starting(self) -> bool:
-        """Whether the service has never answered yet, and may still be starting: for ten seconds."""
         return not self._was_there and time.monotonic() < self._starting_until
 
     @property
     def is_unconfined(self) -> bool:
-        """Whether commands run without a sandbox, as the operator allowed."""
         return self._unconfined and self.confinement == _UNCONFINED
 
     @property
     def runs_commands(self) -> bool:
-        """Whether agents can run programs, in a sandbox or as the operator allowed."""
         return self.confinement in _CONFINED or self.is_unconfined
 
     @property
     def may_start(self) -> bool:
-        """Whether agents are offered to the assistant now."""
         return self._is_there and (self._mode == "on" or self.confinement in _CONFINED)
 
     async def look(self) -> bool:
@@ -148,7 +143,6 @@ class WorkspaceTools(McpConnection):
         return True
 
     async def _watch(self) -> None:
-        """Asks the service again and again, more often while it is starting or has not answered."""
         while True:
             known = self.confinement is not None and not self._missed
             await asyncio.sleep(_FIRST_AGAIN_SECONDS if self.is_starting else _AGAIN_SECONDS[known])
@@ -157,13 +151,11 @@ class WorkspaceTools(McpConnection):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        """Calls a tool as the user that `meta` names."""
         meta = dict(meta or {})
         with calling_for(meta.pop(USER), meta.pop(DIRECTORY, None)):
             return await super().call_tool(tool_name, arguments, meta)
 
     def folder_of(self, conversation_id: str, agent: str) -> str:
-        """Returns the name of the folder in which an agent works for a conversation."""
         return folder_apart(conversation_id, agent) if agent in self._separate_agents else conversation_id
 
     async def stop(self, folder: str, *, user_id: str) -> None:
@@ -213,23 +205,19 @@ class WorkspaceTools(McpConnection):
 
 
 def folder_apart(conversation_id: str, agent: str) -> str:
-    """Returns the name of the folder of an agent that does not work in the conversation's own one."""
     return f"{conversation_id}.{agent}"
 
 
 def text_of(result: CallToolResult) -> str:
-    """Returns the text parts of a result."""
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
 
 
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
-    """Returns the metadata of an agent's call: user, directory, folder and idempotency key."""
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
     return {USER: turn.user_id, DIRECTORY: turn.directory, FOLDER: turn.folder, KEY: turn.call_keys[call_id]}
 
 
 async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
-    """Cancels an asyncio task and waits until it has ended."""
     task.cancel()
     await asyncio.wait({task})
