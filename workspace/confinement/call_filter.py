@@ -48,7 +48,7 @@ def without_namespaces(abi: int) -> bytes | None:
     more: list[Instruction] = []
     if (processor := calls.machine()) is None:
         return None
-    for numbers in calls.MADE_BY_LAUNCHER.values():
+    for numbers in [*calls.MADE_BY_LAUNCHER.values(), *calls.CHANGE_GROUP.values()]:
         more += _on(numbers, processor, [(_RETURN, 0, 0, _NOTIFY)])
     for numbers in calls.REFUSED_WITHOUT_NAMESPACES.values():
         more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])

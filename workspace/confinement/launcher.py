@@ -25,10 +25,10 @@ _KILL_SECONDS = 10
 _NOT_STARTED = 125
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437
-_SECCOMP, _CAPSET, _CHMOD, _FCHMOD, _FCHMODAT2, _UTIMENSAT, _EPOLL_CTL = {
-    "x86_64": (317, 126, 90, 91, 452, 280, 233),
-    "aarch64": (277, 91, -1, 52, 452, 88, 21),
-}.get(os.uname().machine, (-1,) * 7)
+_SECCOMP, _CAPSET, _CHMOD, _FCHMOD, _FCHMODAT2, _UTIMENSAT, _EPOLL_CTL, _SETPGID, _SETSID = {
+    "x86_64": (317, 126, 90, 91, 452, 280, 233, 109, 112),
+    "aarch64": (277, 91, -1, 52, 452, 88, 21, 154, 157),
+}.get(os.uname().machine, (-1,) * 9)
 
 _EXECUTE, _WRITE, _READ, _READ_DIRECTORY = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_DEVICES, _MAKE_SOCKET = 1 << 6 | 1 << 11, 1 << 9
@@ -65,6 +65,7 @@ def main(
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # or a command that shares the namespace could write to this memory
     for kind, most in ((resource.RLIMIT_SIGPENDING, signals), (resource.RLIMIT_MSGQUEUE, 0)):
         resource.setrlimit(kind, (most, most))
+    child = 0
     try:
         if temporary:
             _remove_temporary(temporary)  # what a launcher that was killed has left, or an agent has written there
@@ -89,7 +90,7 @@ def main(
         theirs.close()
         return _wait(child, woken, ours, NotifiedCalls(folder, epoll_watches))
     finally:
-        _kill_all()
+        _kill_all(child)
         if temporary:
             _remove_temporary(temporary)
 
@@ -175,6 +176,8 @@ class NotifiedCalls:
         try:
             if number == _EPOLL_CTL:
                 flags = self._count_epoll_watch()
+            elif number in (_SETPGID, _SETSID):
+                flags = _CONTINUE
             else:
                 self._change_file(listener, identifier, number, pid, arguments)
         except OSError as problem:
@@ -317,8 +320,12 @@ def _reap(child: int) -> int | None:
     return None
 
 
-def _kill_all() -> None:
-    """What has lost its parent to one round is this process's own child in the next one."""
+def _kill_all(command: int) -> None:
+    """Kills what the command started, by process groups: no fork escapes a signal to its group.
+
+    What waits for this process to answer `setpgid` or `setsid` stays in its group. What has lost its parent becomes a
+    child of this process.
+    """
     deadline = time.monotonic() + _KILL_SECONDS
     while time.monotonic() < deadline:
         try:
@@ -326,24 +333,40 @@ def _kill_all() -> None:
                 pass
         except ChildProcessError:
             return
-        for pid in descendants(os.getpid()):
+        for group in _process_groups(command):
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.killpg(group, signal.SIGKILL)
             except OSError:
                 continue
         time.sleep(0.001)
 
 
-def descendants(process: int) -> list[int]:
-    children: dict[int, list[int]] = {}
+def _process_groups(command: int) -> set[int]:
+    """Those of the command's session and of all descendants of this process, which is in none of them itself."""
+    processes = _list_processes()
+    groups = {processes[pid][1] for pid in descendants(os.getpid(), processes)}
+    groups |= {group for _, group, session in processes.values() if session == command}
+    return (groups | {command}) - {os.getpgrp(), 0}
+
+
+def _list_processes() -> dict[int, tuple[int, int, int]]:
+    """Parent, process group and session of each."""
+    processes: dict[int, tuple[int, int, int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
+                    parent, group, session = map(int, file.read().rpartition(b")")[2].split()[1:4])
             except OSError:
                 continue  # it has ended
-            children.setdefault(parent, []).append(int(name))
+            processes[int(name)] = parent, group, session
+    return processes
+
+
+def descendants(process: int, processes: dict[int, tuple[int, int, int]] | None = None) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for pid, (parent, _, _) in (processes or _list_processes()).items():
+        children.setdefault(parent, []).append(pid)
     found: list[int] = []
     look = [process]
     while look:

@@ -145,6 +145,11 @@ MADE_BY_LAUNCHER: Mapping[str, tuple[int | None, int | None]] = MappingProxyType
         "utimensat": (280, 88),
     }
 )
+# The launcher ends a command by its process groups. While it does that it answers none of these, so that nothing gets
+# into another group.
+CHANGE_GROUP: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
+    {"setpgid": (109, 154), "setsid": (112, 157)}
+)
 # In a directory of the user's others may run a file with setuid, and would be the user. Numbers, the argument with the
 # mode and, where others than these make no file, that with the flags.
 CREATE_FILE: Mapping[str, tuple[tuple[int | None, int | None], int, int | None]] = MappingProxyType(

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import platform
 import shutil
 import signal
+import struct
 import tempfile
 import time
 from contextlib import suppress
@@ -141,6 +143,59 @@ async def test_it_leaves_no_process_behind(real_confinement: Confinement, tmp_pa
     await until((tmp_path / "left").exists)
     await running
     await until(lambda: sleeping() <= before)
+
+
+FORKING = "forking-all-the-time"
+# ELF's number of the processor, and: a new session, if it is asked for; fork; all again in the child; exit in the parent.
+MACHINE_CODE = {
+    ("x86_64", "fork"): (62, "b839000000 0f05 85c0 74f5 b83c000000 31ff 0f05"),
+    ("x86_64", "session"): (62, "b870000000 0f05 b839000000 0f05 85c0 74ee b83c000000 31ff 0f05"),
+    ("aarch64", "fork"): (
+        183,
+        "881b80d2 200280d2 010080d2 020080d2 030080d2 040080d2 010000d4 20ffffb4 a80b80d2 000080d2 010000d4",
+    ),
+    ("aarch64", "session"): (
+        183,
+        "a81380d2 010000d4 881b80d2 200280d2 010080d2 020080d2 030080d2 040080d2 010000d4 e0feffb4 a80b80d2 000080d2"
+        " 010000d4",
+    ),
+}
+
+
+def write_forking_program(path: Path, kind: str) -> None:
+    """Writes a program that is never seen alive for long: a script would fork too slowly to be missed."""
+    machine, code = MACHINE_CODE[platform.machine(), kind]
+    base, start = 0x400000, 64 + 56
+    identification = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
+    header = struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, base + start, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    size = start + len(bytes.fromhex(code))
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, size, size, 0x1000)
+    path.write_bytes(identification + header + segment + bytes.fromhex(code))
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("kind", ["fork", "session"])
+@pytest.mark.parametrize("end", ["exit", "sleep 300"])
+async def test_processes_that_fork_all_the_time_end(
+    real_confinement: Confinement, tmp_path: Path, kind: str, end: str
+) -> None:
+    """Each is gone before it can be killed, and has left another one."""
+    write_forking_program(tmp_path / FORKING, kind)
+    start = f"for chain in $(seq 8); do ./{FORKING} & done; touch forking; {end}"
+    stop = asyncio.Event()
+    running = asyncio.create_task(run(real_confinement, tmp_path, ["sh", "-c", start], timeout_s=SECONDS, stop=stop))
+    await until((tmp_path / "forking").exists)
+    await asyncio.sleep(0.2)
+    began = time.monotonic()
+    stop.set()
+    await running
+    seconds = time.monotonic() - began
+    left = all_with(FORKING.encode())
+    for process in left:
+        with suppress(OSError):
+            os.killpg(os.getpgid(int(process.name)), signal.SIGKILL)
+    assert not left
+    assert seconds < 1  # one by one they are killed much later, or never
 
 
 @pytest.mark.parametrize("kind", usable())
