@@ -146,7 +146,7 @@ async def test_it_leaves_no_process_behind(real_confinement: Confinement, tmp_pa
 
 
 FORKING = "forking-all-the-time"
-# ELF's number of the processor, and: a new session, if it is asked for; fork; all again in the child; exit in the parent.
+# ELF's number of the processor, and: a new session, if asked for; fork; all again in the child; exit in the parent.
 MACHINE_CODE = {
     ("x86_64", "fork"): (62, "b839000000 0f05 85c0 74f5 b83c000000 31ff 0f05"),
     ("x86_64", "session"): (62, "b870000000 0f05 b839000000 0f05 85c0 74ee b83c000000 31ff 0f05"),
