@@ -49,12 +49,12 @@ class Caller:
     directory: str | None = None
     """A directory of the user's that stands for the folder."""
 
-    async def read(self, work: Callable[[Folder], Result]) -> ToolResult:
-        """`work` in a thread."""
+    async def inspect(self, work: Callable[[Folder], Result]) -> ToolResult:
+        """Runs `work`, which changes nothing, in a thread."""
         return _tool_result(await asyncio.to_thread(self._in_folder, work))
 
     async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], Result]) -> ToolResult:
-        """`work`, after other changes of the user; a call that is sent again gets the result of the first one."""
+        """Runs `work` after other changes of the user; a call that is sent again gets the result of the first one."""
         call = {"tool": tool, **arguments}
 
         def change_once(folder: Folder) -> Result:
@@ -86,7 +86,7 @@ class Caller:
             await asyncio.to_thread(self._store_result, results, call, result)
             return _tool_result(result)
 
-    def _list_states(self) -> dict[str, listing.Entry] | None:
+    def _list_states(self) -> dict[str, listing.FileState] | None:
         with self._open() as folder:
             return listing.list_states(folder)
 

@@ -44,7 +44,7 @@ def open_whole_store() -> Store | None:
     return Store(root, Quota(bytes=_ANY, files=_ANY))
 
 
-def add_entry(archive: tarfile.TarFile, entry: walking.Entry, path: str, *, links: bool = False) -> None:
+def add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str, *, links: bool = False) -> None:
     """Adds a directory, a regular file or, with `links`, a symbolic link; what else there may be leads nowhere.
 
     A file that changes in the meantime is added as it was read. One that is removed or replaced is left out.
@@ -56,7 +56,7 @@ def add_entry(archive: tarfile.TarFile, entry: walking.Entry, path: str, *, link
             raise
 
 
-def _add_entry(archive: tarfile.TarFile, entry: walking.Entry, path: str, *, links: bool) -> None:
+def _add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str, *, links: bool) -> None:
     mode = entry.status.st_mode
     if stat.S_ISDIR(mode):
         archive.addfile(member(path, entry.status, tarfile.DIRTYPE))

@@ -68,12 +68,12 @@ Message = Annotated[_Text, Field(description="A short summary of the changes.")]
 
 async def list_files(path: Path = ".", depth: Depth = 1, caller: Caller = CALLER) -> ToolResult:
     """List the files in your folder, or in a directory of it. Names of directories end with a slash."""
-    return await caller.read(partial(listing.list_directory, path=path, depth=depth))
+    return await caller.inspect(partial(listing.list_directory, path=path, depth=depth))
 
 
 async def read_file(path: Path, offset: Offset = 1, limit: Limit = 2000, caller: Caller = CALLER) -> ToolResult:
     """Read a text file, or some of its lines. Each line is shown after its number and a colon, which the file lacks."""
-    return await caller.read(partial(reading.read_lines, path=path, offset=offset, limit=limit))
+    return await caller.inspect(partial(reading.read_lines, path=path, offset=offset, limit=limit))
 
 
 async def search_files(pattern: Pattern, path: Path = ".", glob: Glob = None, caller: Caller = CALLER) -> ToolResult:

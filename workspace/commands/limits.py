@@ -51,11 +51,11 @@ def processes_of_account() -> int | None:
             if entry.name.isdigit():
                 with suppress(OSError):  # it has ended
                     if entry.stat().st_uid == account:
-                        threads += int(_read(f"/proc/{entry.name}/stat").rpartition(b")")[2].split()[17])
+                        threads += int(_read_file(f"/proc/{entry.name}/stat").rpartition(b")")[2].split()[17])
     return threads
 
 
-def _read(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
 

@@ -118,7 +118,7 @@ def _is_there(name: str, directory: int) -> bool:
 
 @contextmanager
 def with_git(directory: int) -> Iterator[None]:
-    """Has an empty `.git` in a directory where there is none, so that programs cannot make one meanwhile."""
+    """Keeps an empty `.git` in a directory that has none while a command runs, so that the command cannot make one."""
     is_new = False
     with suppress(FileExistsError):
         os.mkdir(GIT, dir_fd=directory)

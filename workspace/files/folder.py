@@ -70,8 +70,8 @@ class Store:
         ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
         if not ours:
             raise StoreUnusable(
-                f"WORKSPACE_DIR {self.root} must be a directory that the workspace's account owns and that nobody else "
-                f"may enter: chown {os.geteuid()} and chmod 700."
+                f"WORKSPACE_DIR {self.root} must be a directory that the workspace's account owns and only it may "
+                f"enter: chown {os.geteuid()} and chmod 700."
             )
         for name in (_RESULTS, _INCOMING, _REMOVED, _UPLOADS):
             (self.root / name).mkdir(mode=_ONLY_OURS, exist_ok=True)

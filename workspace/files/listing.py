@@ -20,7 +20,7 @@ _DEEPEST = 64  # levels of directories; what is below is not listed
 _NOT_ENTERED = ".git"  # what git keeps there nobody wrote
 
 
-class Entry(NamedTuple):
+class FileState(NamedTuple):
     path: str
     kind: str
     size: int
@@ -50,13 +50,13 @@ def list_files(folder: Folder) -> dict[str, Any]:
     return {"files": [_as_json(file) for file in files[:_MOST_FILES]], "more": len(files) > _MOST_FILES}
 
 
-def list_states(folder: Folder) -> dict[str, Entry] | None:
+def list_states(folder: Folder) -> dict[str, FileState] | None:
     """The regular files as they are, to be compared; None where there are too many."""
     files = [*islice(_files(folder), _MOST_COMPARED + 1)]
     return {file.path: file for file in files} if len(files) <= _MOST_COMPARED else None
 
 
-def list_changes(before: dict[str, Entry] | None, now: dict[str, Entry] | None) -> list[dict[str, Any]]:
+def list_changes(before: dict[str, FileState] | None, now: dict[str, FileState] | None) -> list[dict[str, Any]]:
     """The first files that are new or differ, by what the system tells of them."""
     if before is None or now is None:
         return []
@@ -64,22 +64,22 @@ def list_changes(before: dict[str, Entry] | None, now: dict[str, Entry] | None) 
     return [{"path": _readable(entry.path), "bytes": entry.size} for entry in changed]
 
 
-def _files(folder: Folder) -> Iterator[Entry]:
+def _files(folder: Folder) -> Iterator[FileState]:
     entries = _entries(folder.descriptor, repair=not folder.is_outside)
     return (entry for entry in entries if entry.kind == "file")
 
 
-def _entries(directory: int, above: Sequence[str] = (), depth: int = _DEEPEST, *, repair: bool) -> Iterator[Entry]:
+def _entries(directory: int, above: Sequence[str] = (), depth: int = _DEEPEST, *, repair: bool) -> Iterator[FileState]:
     for entry in walking.tree(
         directory,
         entered_if=lambda entry: len(entry.parents) + 1 < depth and entry.name != _NOT_ENTERED,
         repair=repair,
     ):
         kind = _KINDS.get(stat.S_IFMT(entry.status.st_mode), "other")
-        yield Entry("/".join((*above, entry.path)), kind, entry.status.st_size, entry.status.st_mtime)
+        yield FileState("/".join((*above, entry.path)), kind, entry.status.st_size, entry.status.st_mtime)
 
 
-def _as_json(entry: Entry) -> dict[str, Any]:
+def _as_json(entry: FileState) -> dict[str, Any]:
     return {"path": _readable(entry.path), "kind": entry.kind, "size": entry.size, "modified": entry.modified}
 
 

@@ -59,7 +59,7 @@ class Quota:
         used = measure(folder, self.of_folder, repair=self.repair).plus(*more)
         if what := used.exceeded(self.of_folder):
             raise FolderFull(most=getattr(self, what), what=what)
-        left = _left(self.of_folder, used)
+        left = _subtract(self.of_folder, used)
         if self.of_user is None:
             return left
         total = self._of_user(folder, used)
@@ -67,7 +67,7 @@ class Quota:
             total = self._of_user(folder, used, anew=True)
         if what := total.exceeded(self.of_user):
             raise UserFull(most=getattr(self.of_user, what), what=what)
-        of_user = _left(self.of_user, total)
+        of_user = _subtract(self.of_user, total)
         return Amount(min(left.bytes, of_user.bytes), min(left.files, of_user.files))
 
     def _of_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
@@ -130,5 +130,5 @@ def _bytes(status: os.stat_result) -> int:
     return max(status.st_size, status.st_blocks * 512)
 
 
-def _left(most: Amount, used: Amount) -> Amount:
+def _subtract(most: Amount, used: Amount) -> Amount:
     return Amount(most.bytes - used.bytes, most.files - used.files)

@@ -78,7 +78,7 @@ class Moved(OSError):
     """A directory was moved to another one while it was read."""
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     parents: Sequence[str]
     """The names of the directories that it is in; the same list for all entries, and changed as the walk goes on."""
     name: str
@@ -92,8 +92,8 @@ class Entry(NamedTuple):
 
 
 def tree(
-    directory: int, *, entered_if: Callable[[Entry], bool] = lambda _: True, repair: bool = True
-) -> Iterator[Entry]:
+    directory: int, *, entered_if: Callable[[DirectoryEntry], bool] = lambda _: True, repair: bool = True
+) -> Iterator[DirectoryEntry]:
     """Everything below a directory, in the order of its names, however deep that is and whatever modes it has.
 
     Without `repair` modes stay as they are, and directories that cannot be read are not entered. Raises `Moved` where
@@ -115,7 +115,7 @@ def tree(
                 continue
             name = waiting[-1].pop()
             with suppress(*ignored):
-                entry = Entry(parents, name, os.stat(name, dir_fd=at, follow_symlinks=False), at)
+                entry = DirectoryEntry(parents, name, os.stat(name, dir_fd=at, follow_symlinks=False), at)
                 yield entry
                 if stat.S_ISDIR(entry.status.st_mode) and entered_if(entry):
                     below = open_below(at, name)

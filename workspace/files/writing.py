@@ -67,7 +67,7 @@ def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
     if not old_text or old_text == new_text:
         raise NothingToEdit
     before = text_of(folder, path)
-    places = [*_places(before, old_text)]
+    places = [*_find_all(before, old_text)]
     if not places:
         raise OldTextNotFound(path=path)
     if len(places) > 1:
@@ -187,8 +187,8 @@ def text_of(folder: Folder, path: str) -> str:
     return data.decode()
 
 
-def _places(text: str, part: str) -> Iterator[tuple[int, int]]:
-    """Where a text has a part; they may overlap. A line's end in the part is either kind in the text."""
+def _find_all(text: str, part: str) -> Iterator[tuple[int, int]]:
+    """Yields where a text contains a part; matches may overlap. A line's end in the part is either kind in the text."""
     if "\r\n" in text and "\r" not in part and "\n" in part:
         pattern = "\r?\n".join(re.escape(line) for line in part.split("\n"))
         yield from (found.span(1) for found in re.finditer(f"(?=({pattern}))", text))

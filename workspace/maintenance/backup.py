@@ -33,5 +33,5 @@ def run(arguments: Sequence[str]) -> None:
         sys.stderr.write(f"{too_deep} files were left out: their paths are longer than {_LONGEST_PATH:,} bytes.\n")
 
 
-def _is_stored(entry: walking.Entry) -> bool:
+def _is_stored(entry: walking.DirectoryEntry) -> bool:
     return bool(entry.parents) or entry.name not in NOT_STORED
