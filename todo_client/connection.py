@@ -137,4 +137,4 @@ def sentence(response: httpx2.Response) -> str:
     try:
         return str(response.json()["error"])
     except (ValueError, KeyError, TypeError):
-        return f"The server answered with status {response.status_code}, and not as the assistant does."
+        return f"The server answered with status {response.status_code}. Is this the assistant's address?"

@@ -12,14 +12,14 @@ from backend.api.sse import MEDIA_TYPE
 from common import VERSION
 
 _REASONS = {
-    400: "It is not valid.",
+    400: "The request is not valid.",
     401: "Nobody is signed in.",
-    403: "It comes from another website, or only the owner of the conversation's directory may send it.",
+    403: "The request comes from another website, or needs the secret of the directory's owner.",
     404: "This user has no such chat, interaction or approval.",
-    409: "It cannot be done now.",
-    413: "It is too large.",
+    409: "This is not possible now.",
+    413: "The request is too large.",
     429: "A limit is reached.",
-    503: "What it needs cannot be reached, or the server is too busy.",
+    503: "The database or the task service cannot be reached, or the server is too busy.",
 }
 _OF_EVERY_ROUTE = (400, 401, 403, 413, 429)
 

@@ -22,8 +22,8 @@ def run(arguments: list[str]) -> None:
         sys.exit(str(error))
     if settings.mcp_token_secret is None:
         sys.exit(
-            "MCP_TOKEN_SECRET is not set: ./todo up makes one for its data directory at its first start; make others "
-            "with `openssl rand -hex 32`. With AUTH_MODE=none no token is needed."
+            "MCP_TOKEN_SECRET is not set. ./todo up creates one at its first start; create others with "
+            "`openssl rand -hex 32`. With AUTH_MODE=none no token is needed."
         )
     expires = int(time.time()) + given.days * DAY
     token = make_token(

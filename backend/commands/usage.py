@@ -33,7 +33,9 @@ class _UsageRow:
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m backend usage`: prints what runs used, by day (UTC), user and model, and the part of sub-agents."""
-    parser = argparse.ArgumentParser(prog="usage", description="Prints what answers used, by day, user and model.")
+    parser = argparse.ArgumentParser(
+        prog="usage", description="Prints answers, requests to the model and tokens, by day, user and model."
+    )
     parser.add_argument("--days", type=parse_days, default=30, help="today and the days before it (%(default)s)")
     parser.add_argument("--user", help="of this user only")
     parser.add_argument("--json", action="store_true", help="as a JSON array instead of a table")

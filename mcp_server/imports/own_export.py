@@ -103,7 +103,7 @@ def _read_tasks(tasks: list[Any], user: str) -> FileTasks:
             yield _read_task(location, _Task.model_validate(task), user)
         except ValidationError as error:
             names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "task" for problem in error.errors())
-            yield UnreadLine(location, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
+            yield UnreadLine(location, f"{', '.join(names)}: this is not a value of ./todo export. Correct it.")
         except (UnreadPart, CallError) as error:
             yield UnreadLine(location, str(error))
 

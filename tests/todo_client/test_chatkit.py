@@ -115,7 +115,7 @@ async def test_a_refusal_is_the_servers_sentence(status: int) -> None:
             assert (refused.value.status, str(refused.value)) == (status, "It is café time.")
 
 
-NO_SENTENCE = "The server answered with status {}, and not as the assistant does."
+NO_SENTENCE = "The server answered with status {}. Is this the assistant's address?"
 
 
 @pytest.mark.parametrize(

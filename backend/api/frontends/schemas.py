@@ -34,7 +34,7 @@ class NewChat(BaseModel):
         default=None, alias="threadId", description="A chat's id, or a name that its user chose."
     )
     id: StrictStr | None = Field(
-        default=None, description="The name that `useChat` has for threadId, used if that is missing."
+        default=None, description="What `useChat` calls threadId; used if threadId is missing."
     )
     trigger: StrictStr | None = Field(default=None, description="`regenerate-message`: answer the message again.")
     approvals: list[ApprovalDecision] = Field(

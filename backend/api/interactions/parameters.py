@@ -22,9 +22,9 @@ InteractionId = Annotated[
 InputId = Annotated[
     str, Path(description="The `input_id` of the response to the message.", json_schema_extra={"pattern": _PATTERN})
 ]
-Limit = Annotated[int, Query(ge=1, le=_MOST, description="The most entries of a page.")]
+Limit = Annotated[int, Query(ge=1, le=_MOST, description="The maximum number of entries in a page.")]
 Brief = Annotated[bool, Query(description="Leave `agent_events` empty and `final_agent_state` null.")]
-FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="The most interactions of a page.")]
+FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="The maximum number of interactions in a page.")]
 After = Annotated[str | None, Query(description="`after` of the previous page.", pattern=_PATTERN)]
 Titled = Annotated[
     str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only chats whose title contains this text.")

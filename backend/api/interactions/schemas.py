@@ -265,7 +265,7 @@ class UnreadMessage(BaseModel):
     input_id: str
     interaction_id: str
     text: str
-    parts: list[MessagePart] = Field(description="The message as parts: each task that it names is one.")
+    parts: list[MessagePart] = Field(description="The message as a list of texts and tasks.")
     mode: Mode
     is_queued: bool = Field(description="false: its interaction has ended, and no model will read it.")
     created_at: datetime
