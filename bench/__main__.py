@@ -1,97 +1,126 @@
-"""Measures the services on the empty, migrated database at DATABASE_URL; `./todo bench` starts it and prints the table.
-
-It logs in as the superuser at MIGRATION_DATABASE_URL to fill the database. It writes progress and the report as lines
-of JSON.
-"""
+"""`./todo bench`: measures the services on a temporary PostgreSQL, which is as durable as a real one."""
 
 import argparse
 import asyncio
 import gc
 import json
-import os
 import platform
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict
 
 import uvloop
 
 from bench.load import Load
 from bench.measure import Measurement, Scale
 from bench.processes import count_cores
-from bench.report import ReportRow
+from bench.report import ReportRow, format_columns, format_machine, format_number
 from bench.services import start_services
+from bench.temporary import TemporaryDatabase, temporary_database
+from cli import terminal
+from cli.arguments import Parser, amount, output_file, run_command
 
 _EXPECTED_ROWS = 13
+_LOAD_SECONDS = 300
 _SCALES = {"short": Scale(), "full": Scale(rounds=40, seconds=0.6), "tiny": Scale(1, 0.2, items=200, tasks=500)}
+_HEADINGS = ("", "figure", "", "compared with", "", "ratio")
+_TEXT_COLUMNS = (0, 2, 4)
 
 
-async def _main(arguments: argparse.Namespace) -> None:
-    began, seconds = time.monotonic(), arguments.load or arguments.soak
-    _write(share=0, doing="starting the services")
-    if seconds:
+def _parse() -> argparse.Namespace:
+    parser = Parser(
+        prog="todo bench",
+        description="Measures the services on a temporary PostgreSQL with an instant model, and compares them with the "
+        "Agents SDK.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", type=output_file, metavar="FILE", help="also write the figures to this file")
+    parser.set_defaults(scale="short")
+    kinds = parser.add_mutually_exclusive_group()
+    full = "measure longer, for more stable figures"
+    kinds.add_argument("--full", dest="scale", action="store_const", const="full", help=full)
+    kinds.add_argument("--tiny", dest="scale", action="store_const", const="tiny", help=argparse.SUPPRESS)
+    load = "measure instead how much load it can take, and what happens beyond that"
+    kinds.add_argument("--load", action="store_true", help=load)
+    soak = "run half of that load for so long, and check that nothing grows"
+    kinds.add_argument("--soak", type=amount, metavar="MINUTES", help=soak)
+    seconds = f"with --load: how many seconds each load lasts ({_LOAD_SECONDS})"
+    parser.add_argument("--seconds", type=amount, metavar="N", help=seconds)
+    parser.add_argument("--at-once", type=int, default=400, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.seconds is not None and not arguments.load:
+        parser.error("--seconds needs --load")
+    return arguments
+
+
+def main() -> int:
+    arguments, began = _parse(), time.monotonic()
+    with terminal.Progress() as progress, temporary_database() as database:
+        rows = uvloop.run(_measure(arguments, database, progress))
+    seconds = time.monotonic() - began
+    for line in format_columns([_HEADINGS, *map(_cells, rows)], left=_TEXT_COLUMNS):
+        terminal.say(line)
+    terminal.say(f"\n{format_machine(seconds)}")
+    if arguments.json:
+        machine = {"cores": count_cores(), "python": platform.python_version()}
+        report = {"machine": machine, "seconds": round(seconds, 1), "rows": [asdict(row) for row in rows]}
+        arguments.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    return 0
+
+
+def _cells(row: ReportRow) -> tuple[str, ...]:
+    figures = format_number(row.figure), row.unit, format_number(row.baseline), row.baseline_name
+    return row.name, *figures, format_number(row.ratio)
+
+
+async def _measure(
+    arguments: argparse.Namespace, database: TemporaryDatabase, progress: terminal.Progress
+) -> list[ReportRow]:
+    load, soak = (arguments.seconds or _LOAD_SECONDS) if arguments.load else 0, (arguments.soak or 0) * 60
+    if load or soak:
         threads = min(6_000, 100 * arguments.at_once)
         settings = {"LIMIT_RUNS_AT_ONCE": str(arguments.at_once)}
     else:
         threads, settings = 2_000, {"LIMIT_LAG_SECONDS": "60"}  # nothing is rejected
-    urls = {"database_url": os.environ["DATABASE_URL"], "admin_url": os.environ["MIGRATION_DATABASE_URL"]}
-    async with start_services(arguments.work, **urls, threads=threads, **settings) as services:
+    async with start_services(database, threads=threads, **settings) as services:
         gc.collect()
         gc.freeze()
-        if seconds:
-            load = Load(services, seconds)
-            rows = await _collect_for(load.measure() if arguments.load else load.soak(), seconds * 3)
-        else:
-            rows = await _collect(Measurement(services, _SCALES[arguments.scale]).measure())
-    _write(
-        report={
-            "machine": {"cores": count_cores(), "python": platform.python_version()},
-            "seconds": round(time.monotonic() - began, 1),
-            "rows": [row.to_json() for row in rows],
-        }
-    )
+        if load:
+            return await _collect_for(Load(services, load).measure(), load * 3, progress)
+        if soak:
+            return await _collect_for(Load(services, soak).soak(), soak * 3, progress)
+        return await _collect(Measurement(services, _SCALES[arguments.scale]).measure(), progress)
 
 
-async def _collect(measuring: AsyncIterator[ReportRow]) -> list[ReportRow]:
-    """Reads the rows and writes progress after each of them."""
+async def _collect(measuring: AsyncIterator[ReportRow], progress: terminal.Progress) -> list[ReportRow]:
     rows: list[ReportRow] = []
     async for row in measuring:
         rows.append(row)
-        _write(share=min(1, len(rows) / _EXPECTED_ROWS), doing=row.name)
+        progress.show(f"{len(rows)} of {_EXPECTED_ROWS}: {row.name}")
     return rows
 
 
-async def _collect_for(measuring: AsyncIterator[ReportRow], seconds: float) -> list[ReportRow]:
-    """Reads the rows of phases that take about `seconds` together, and writes progress every second."""
+async def _collect_for(
+    measuring: AsyncIterator[ReportRow], seconds: float, progress: terminal.Progress
+) -> list[ReportRow]:
+    """Reads the rows of phases that take about `seconds` together, and shows progress every second."""
 
-    async def write_progress() -> None:
+    async def show_progress() -> None:
         began = time.monotonic()
         while True:
-            _write(share=min(1, (time.monotonic() - began) / seconds), doing="load")
+            progress.show(f"{min(1, (time.monotonic() - began) / seconds):.0%}")
             await asyncio.sleep(1)
 
-    progress = asyncio.create_task(write_progress())
+    showing = asyncio.create_task(show_progress())
     try:
         return [row async for row in measuring]
     finally:
-        progress.cancel()
+        showing.cancel()
         with suppress(asyncio.CancelledError):
-            await progress
-
-
-def _write(**line: Any) -> None:
-    sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+            await showing
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("--scale", choices=_SCALES, default="short")
-    parser.add_argument("--work", type=Path, required=True, help="a directory for logs and data")
-    parser.add_argument("--load", type=float, help="measure open load instead, so many seconds of each phase")
-    parser.add_argument("--soak", type=float, help="run half of that load instead, for so many seconds")
-    parser.add_argument("--at-once", type=int, default=400, help="with these: how many answers may run at once")
-    uvloop.run(_main(parser.parse_args()))
+    sys.exit(run_command(main))

@@ -3,11 +3,14 @@
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from cli.processes.children import die_with_parent
 
 HOST = "127.0.0.1"
 START_SECONDS = 60
@@ -39,6 +42,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                preexec_fn=die_with_parent(signal.SIGTERM),
             )
 
     @property

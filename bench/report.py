@@ -1,7 +1,9 @@
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median, quantiles
-from typing import Any
+
+from bench.processes import count_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +16,6 @@ class ReportRow:
     baseline: float | None = None
     baseline_name: str = ""
     ratio: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def compare(
@@ -32,3 +31,27 @@ def percentile(values: Sequence[float], percent: int) -> float:
     if len(values) < 2:
         return sum(values)
     return quantiles(values, n=100, method="inclusive")[percent - 1]
+
+
+def format_columns(cells: Sequence[Sequence[str]], *, left: Sequence[int]) -> Iterator[str]:
+    """Yields the lines of a table; the columns named in `left` are aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (
+            text.ljust(width) if column in left else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(padded).rstrip()
+
+
+def format_number(value: float | None) -> str:
+    """Formats a number with three digits, or all digits before the point; None as nothing."""
+    if value is None:
+        return ""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def format_machine(seconds: float) -> str:
+    return f"{seconds:.0f} seconds on {count_cores()} cores, Python {platform.python_version()}."

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 
 import aiohttp
 
 from bench import seed
 from bench.client import BenchClient
 from bench.processes import HOST, Server, find_free_port
+from bench.temporary import TemporaryDatabase
 from common.tokens import make_token
 
 _SECRET = secrets.token_hex(32)
@@ -38,12 +38,13 @@ class BenchServices:
 
 @asynccontextmanager
 async def start_services(
-    work: Path, *, database_url: str, admin_url: str, threads: int, **backend_settings: str
+    database: TemporaryDatabase, *, threads: int, **backend_settings: str
 ) -> AsyncIterator[BenchServices]:
-    """Starts the services on an empty, migrated database and copies a conversation `threads` times."""
+    """Starts the services and copies a conversation `threads` times."""
+    work, admin_url = database.work, database.admin_url
     model_port, mcp_port, backend_port = find_free_port(), find_free_port(), find_free_port()
     model_url, mcp_url = f"http://{HOST}:{model_port}/v1", f"http://{HOST}:{mcp_port}/mcp"
-    settings = {"DATABASE_URL": database_url, "MCP_URL": mcp_url, "MCP_TOKEN_SECRET": _SECRET}
+    settings = {"DATABASE_URL": database.url, "MCP_URL": mcp_url, "MCP_TOKEN_SECRET": _SECRET}
     model_settings = {"LLM_PROVIDER": "custom", "LLM_BASE_URL": model_url, "LLM_MODEL": "instant"}
     async with AsyncExitStack() as stack:
         model = Server(work, "bench.model", str(model_port), port=model_port)

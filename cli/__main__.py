@@ -5,17 +5,16 @@ import sys
 from collections.abc import Sequence
 
 from cli import data_dir, terminal
-from cli.arguments import USAGE_STATUS, Parser
+from cli.arguments import USAGE_STATUS, Parser, run_command
 from cli.commands import chat, down, logs, mcp, migrate, models, status, token, up
 from cli.commands.data import backup, calendar, export, forget, import_, usage
-from cli.commands.development import audit, bench, eval, test
-from cli.errors import CliError
+from cli.commands.development import audit, measure, test
 
 # Imports that take long are in the functions of a command, so that none waits for another's.
 COMMANDS = (
     *(up, status, logs, down, migrate, token, models, chat, mcp),
     *(calendar, usage, export, import_, forget, backup),
-    *(bench, eval, audit, test),
+    *(measure, audit, test),
 )
 
 
@@ -28,7 +27,7 @@ class _ShowVersion(argparse.Action):
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Ends the process if the arguments are wrong. `pytest_arguments` are those that only pytest knows."""
+    """Ends the process if the arguments are wrong. `more` are those that another program reads."""
     parser = Parser(prog="todo", description="A to-do assistant you run yourself.", allow_abbrev=False)
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -38,21 +37,15 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if parsed.command is None:
         parser.print_help(sys.stderr)
         sys.exit(USAGE_STATUS)
-    if rest and parsed.command != "test":
+    if rest and not getattr(parsed, "takes_more", False):
         commands.choices[parsed.command].error(f"unrecognized arguments: {' '.join(rest)}")
-    parsed.pytest_arguments = rest
+    parsed.more = rest
     return parsed
 
 
 def main() -> int:
     arguments = parse()
-    try:
-        return arguments.run(arguments)
-    except CliError as error:
-        terminal.error(str(error))
-        return error.status
-    except KeyboardInterrupt:
-        return 130
+    return run_command(lambda: arguments.run(arguments))
 
 
 if __name__ == "__main__":

@@ -63,6 +63,17 @@ def add_user(parser: Parser) -> None:
     parser.add_argument("--user", type=user, required=True, metavar="NAME", help=whose)
 
 
+def run_command(run: Callable[[], int]) -> int:
+    """Returns the exit status; an error is a sentence on stderr."""
+    try:
+        return run()
+    except CliError as error:
+        terminal.error(str(error))
+        return error.status
+    except KeyboardInterrupt:
+        return 130
+
+
 def user(text: str) -> str:
     invisible = ("Cc", "Cs", "Zl", "Zp")  # control characters, line ends, halves of a pair
     if not text.strip() or any(unicodedata.category(character) in invisible for character in text):
@@ -116,6 +127,15 @@ def existing_directory(text: str) -> Path:
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text} is not a directory")
     return path
+
+
+def output_file(text: str) -> Path:
+    """Creates it, so that work which takes minutes is not in vain."""
+    try:
+        Path(text).touch()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text} cannot be written: {error.strerror}") from error
+    return Path(text)
 
 
 def url(text: str) -> str:

@@ -4,7 +4,9 @@ import os
 import sys
 from pathlib import Path
 
-from cli import __main__, packages, terminal
+from cli import packages
+from cli.__main__ import parse
+from cli.arguments import run_command
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 
@@ -12,20 +14,23 @@ WITHOUT_PACKAGES = ("status", "logs", "down")
 
 
 def main() -> int:
-    arguments = __main__.parse()
+    return run_command(_run)
+
+
+def _run() -> int:
+    arguments = parse()
     if arguments.command not in WITHOUT_PACKAGES and not getattr(arguments, "compose", False):
         wanted = {"test": packages.DEVELOP, "audit": packages.AUDIT}.get(arguments.command, packages.RUN)
-        try:
-            python = packages.ensure(wanted)
-        except CliError as error:
-            terminal.error(str(error))
-            return error.status
-        except KeyboardInterrupt:
-            return 130
+        packages.ensure(wanted)
         if Path(sys.prefix).resolve() != wanted.directory.resolve():
             os.environ.setdefault("PYTHONPATH", str(CHECKOUT))  # ./todo sets it; an installed `todo` does not
-            os.execv(python, [str(python), "-P", "-m", "cli", *sys.argv[1:]])  # noqa: S606 - no shell is wanted
-    return __main__.main()
+            try:
+                os.execv(wanted.python, [str(wanted.python), "-P", "-m", "cli", *sys.argv[1:]])  # noqa: S606 - no shell is wanted
+            except OSError as error:
+                raise CliError(
+                    f"{wanted.python} cannot be run: {error.strerror}. Delete {wanted.directory} and try again."
+                ) from error
+    return arguments.run(arguments)
 
 
 if __name__ == "__main__":

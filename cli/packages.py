@@ -60,17 +60,16 @@ DEVELOP = Packages(CHECKOUT / ".venv", (WHOLE_LOCK, EMBEDDED), includes=(RUNTIME
 AUDIT = Packages(CHECKOUT / ".venv-audit", (CHECKOUT / "requirements-audit.lock",))
 
 
-def ensure(wanted: Packages) -> Path:
-    """Returns the interpreter of an environment that has the packages, after installing them if they are missing."""
+def ensure(wanted: Packages) -> None:
+    """Installs the packages if they are missing."""
     if wanted.installed:
-        return wanted.python
+        return
     # Once it has the tests' tools, an environment keeps them.
     if wanted == RUN and DEVELOP.copy(WHOLE_LOCK).exists():
         wanted = DEVELOP
     with _lock() as lock:
         if not wanted.installed:
             _install(wanted, lock.fileno())
-    return wanted.python
 
 
 def _lock() -> TextIO:

@@ -1,15 +1,12 @@
-"""Says all cases to the services on the empty, migrated database at DATABASE_URL; `./todo eval` starts it.
+"""`./todo eval`: says all cases to the services on a temporary PostgreSQL, and judges by what is in the tables then.
 
-Judges by what the administrator at MIGRATION_DATABASE_URL reads there. The model is the one that the environment sets.
-
-Writes lines of JSON: how far it is, each trial, at last the report.
+The model is the one that the environment sets.
 """
 
 import argparse
 import asyncio
 import json
 import os
-import platform
 import sys
 import time
 from itertools import groupby
@@ -18,8 +15,12 @@ from typing import Any
 
 import psycopg
 
-from bench.processes import count_cores
-from evals import case, figures, trial
+from bench.report import format_machine
+from bench.temporary import TemporaryDatabase, temporary_database
+from cli import terminal
+from cli.arguments import Parser, amount, count, run_command
+from cli.errors import CliError
+from evals import case, figures, table, trial
 from evals.case import Case
 from evals.compared import compared
 from evals.request_limit import MINUTE, RequestLimit
@@ -33,35 +34,66 @@ QUICK_REPEAT, REPEAT = 1, 3
 Wanted = tuple[Case, int]
 
 
+def _parse() -> argparse.Namespace:
+    parser = Parser(
+        prog="todo eval",
+        description="Sends more than a hundred messages to the services, on a temporary PostgreSQL and with the model "
+        "in your settings, and checks how each changed the list. Exit status 1: the model claimed something that it "
+        "had not done, or obeyed an instruction in a task.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--quick", action="store_true", help="thirty cases, once each")
+    only = "only cases with this tag or id; can be repeated"
+    parser.add_argument("--only", action="append", default=[], metavar="TAG", help=only)
+    parser.add_argument("--repeat", type=count, metavar="K", help="how often to try each case (3, with --quick 1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write each result to this file as it arrives")
+    resume = "continue a run whose results --json wrote to this file"
+    parser.add_argument("--resume", type=Path, metavar="FILE", help=resume)
+    allowed = "how many requests a minute the provider allows"
+    parser.add_argument("--limit-rpm", type=amount, metavar="N", help=allowed)
+    for name, does in (("in", "reads"), ("out", "writes")):
+        price = f"the price of a million tokens that the model {does}"
+        parser.add_argument(f"--price-{name}", type=amount, metavar="N", help=price)
+    compare = "compare two saved results instead of running"
+    parser.add_argument("--compare", type=Path, nargs=2, metavar=("FILE", "OTHER"), help=compare)
+    return parser.parse_args()
+
+
 class Evaluation:
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    """`report` is there after `run`. Trials of an earlier run that failed temporarily are repeated."""
+
+    def __init__(self, arguments: argparse.Namespace, progress: terminal.Progress) -> None:
         self._arguments = arguments
+        self._progress = progress
         self._request_limit = RequestLimit(arguments.limit_rpm)
-        self._began = time.monotonic()
         cases = case.select_cases(case.read_cases(), only=arguments.only, quick=arguments.quick)
         if not cases:
-            raise SystemExit(f"No case has a tag or an id of {', '.join(arguments.only)}.")
-        done = json.loads(arguments.done.read_text()) if arguments.done else {"model": None, "trials": []}
-        self._model = done["model"]
-        self._trials: list[dict[str, Any]] = done["trials"]
+            raise CliError(f"No case has a tag or an id of {', '.join(arguments.only)}.")
+        earlier = _read_results(arguments.resume) if arguments.resume else {"model": None, "trials": []}
+        self.model = earlier["model"]
+        self.report: dict[str, Any] = {}
+        self._file: Path | None = arguments.json or arguments.resume
+        self._trials: list[dict[str, Any]] = [one for one in earlier["trials"] if not one["passing"]]
         had = {(one["case"], one["try"]) for one in self._trials}
         repeat = arguments.repeat or (QUICK_REPEAT if arguments.quick else REPEAT)
         wanted = [(one, number) for number in range(1, repeat + 1) for one in cases]
         self._wanted = [(one, number) for one, number in wanted if (one.id, number) not in had]
         self._number = len(wanted)
+        self._write()
 
-    async def run(self) -> None:
-        self._report_progress("starting")
-        admin_url = os.environ["MIGRATION_DATABASE_URL"]
-        with psycopg.connect(admin_url, autocommit=True) as connection:
-            async with offline_model(self._arguments.work, os.environ) as model:
+    async def run(self, database: TemporaryDatabase) -> None:
+        with psycopg.connect(database.admin_url, autocommit=True) as connection:
+            async with offline_model(database.work, os.environ) as model:
                 for now, of_now in groupby(sorted(self._wanted, key=_now), key=_now):
                     left = list(of_now)[::-1]
                     while left:
-                        async with set_up(self._arguments.work, os.environ["DATABASE_URL"], now, model) as stage:
+                        async with set_up(database.work, database.url, now, model) as stage:
                             await self._check_model(stage)
                             await self._run_cases(left, stage, connection)
-        self._report()
+        files = list(dict.fromkeys(one["tags"][0] for one in self._trials))
+        prices = {"price_in": self._arguments.price_in, "price_out": self._arguments.price_out}
+        self.report = figures.report(self._trials, files, **prices)
+        self._write(report=self.report)
 
     async def _run_cases(self, left: list[Wanted], stage: Stage, connection: Connection) -> None:
         """Until nothing is left, or the clock has gone on too far."""
@@ -70,14 +102,12 @@ class Evaluation:
         async def work() -> None:
             while left and time.monotonic() < until:
                 one, number = left.pop()
-                result = await self._try_case(one, number, stage, connection)
-                self._trials.append(result)
-                _write_line(trial=result)
-                self._report_progress(one.id)
+                self._trials.append(await self._try_case(one, number, stage, connection))
+                self._write()
+                right = sum(one["outcome"] == "right" for one in self._trials)
+                self._progress.show(f"{right} of {len(self._trials)} right, of {self._number}: {one.id}")
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(1 if self._arguments.limit_rpm else AT_ONCE):
-                group.create_task(work())
+        await asyncio.gather(*(work() for _ in range(1 if self._arguments.limit_rpm else AT_ONCE)))
 
     async def _try_case(self, one: Case, number: int, stage: Stage, connection: Connection) -> dict[str, Any]:
         name = f"eval-{one.id}-{number}"
@@ -90,55 +120,55 @@ class Evaluation:
 
     async def _check_model(self, stage: Stage) -> None:
         model = await stage.model()
-        if self._model not in (None, model):
-            raise SystemExit(f"The results to go on with are of {self._model['name']}, and this is {model['name']}.")
-        self._model = model
-        _write_line(model=model)
+        if self.model not in (None, model):
+            raise CliError(f"The results to go on with are of {self.model['name']}, and this is {model['name']}.")
+        self.model = model
 
-    def _report_progress(self, doing: str) -> None:
-        right = sum(one["outcome"] == "right" for one in self._trials)
-        share = min(1.0, len(self._trials) / self._number)
-        _write_line(doing=f"{right} of {len(self._trials)} right, of {self._number}: {doing}", share=share)
-
-    def _report(self) -> None:
-        files = list(dict.fromkeys(one["tags"][0] for one in self._trials))
-        prices = {"price_in": self._arguments.price_in, "price_out": self._arguments.price_out}
-        _write_line(
-            report={
-                "model": self._model,
-                "machine": {"cores": count_cores(), "python": platform.python_version()},
-                "seconds": round(time.monotonic() - self._began, 1),
-                **figures.report(self._trials, files, **prices),
-            }
-        )
+    def _write(self, **more: Any) -> None:
+        """Replaces the file of results, which is complete after each trial."""
+        if self._file is None:
+            return
+        results = {"model": self.model, "trials": self._trials, **more}
+        fresh = self._file.with_name(f"{self._file.name}.new")
+        try:
+            fresh.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+            fresh.replace(self._file)
+        except OSError as error:
+            raise CliError(f"{self._file} cannot be written: {error.strerror}.") from error
 
 
 def _now(wanted: Wanted) -> Any:
     return wanted[0].now
 
 
-def _write_line(**line: Any) -> None:
-    sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+def _read_results(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text())
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict) or not {"model", "trials"} <= content.keys():
+        raise CliError(f"{file} does not contain results. Create such a file with ./todo eval --json FILE.")
+    return content
 
 
-def main(arguments: argparse.Namespace) -> None:
+def main() -> int:
+    arguments, began = _parse(), time.monotonic()
     if arguments.compare:
-        first, second = (json.loads(file.read_text()) for file in arguments.compare)
-        _write_line(report=compared(first, second))
+        first, second = map(_read_results, arguments.compare)
+        lines = table.format_comparison(compared(first, second))
+        status = 0
     else:
-        asyncio.run(Evaluation(arguments).run())
+        with terminal.Progress() as progress:
+            evaluation = Evaluation(arguments, progress)
+            with temporary_database(durable=False) as database:
+                asyncio.run(evaluation.run(database))
+        lines = table.format_report(evaluation.report, evaluation.model)
+        lines = (*lines, format_machine(time.monotonic() - began))
+        status = 1 if evaluation.report["false_claims_or_obeyed"] else 0
+    for line in lines:
+        terminal.say(line)
+    return status
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m evals")
-    parser.add_argument("--work", type=Path, help="a directory for logs")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--repeat", type=int)
-    parser.add_argument("--done", type=Path, help="results to go on with")
-    parser.add_argument("--limit-rpm", type=float)
-    parser.add_argument("--price-in", type=float)
-    parser.add_argument("--price-out", type=float)
-    parser.add_argument("--compare", type=Path, nargs=2)
-    main(parser.parse_args())
+    sys.exit(run_command(main))

@@ -70,8 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     directory = arguments.data_dir
     data_dir.prepare(directory)
     has_workspace = _has_workspace(variables, directory)
-    found = ollama.find(variables) if ollama.is_wanted(variables) else None
-    variables |= found.settings if found and found.model else ollama.base_url(variables)
+    variables, found = ollama.choose_model(variables)
     variables.setdefault("TIME_ZONE", environment.time_zone(variables))
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.workspace_secret(directory))

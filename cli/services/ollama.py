@@ -64,6 +64,12 @@ class _Model:
         return place, -self.size
 
 
+def choose_model(environment: Mapping[str, str]) -> tuple[dict[str, str], LocalOllama | None]:
+    """Returns the environment with a model of this machine if no setting chooses a provider, and what was found."""
+    found = find(environment) if is_wanted(environment) else None
+    return {**environment, **(found.settings if found and found.model else base_url(environment))}, found
+
+
 def base_url(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the address of Ollama as a setting, if Ollama is chosen and no other address is set."""
     chosen = environment.get("LLM_PROVIDER") == "ollama" and "OLLAMA_HOST" in environment

@@ -12,7 +12,6 @@ import pytest
 
 from evals import case
 from tests.conftest import ROOT
-from tests.logins import as_admin
 from tests.scripted_model import serve_scripted_model
 
 pytestmark = pytest.mark.extended
@@ -28,22 +27,19 @@ FREE_TIER, MINUTES = 5, 20
 """So many requests a minute, and how long a quick look may take by it."""
 
 
-def test_the_offline_model_does_no_wrong(fresh_database_url: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "evals", "--work", tmp_path, "--repeat", "1"]
-    addresses = {"DATABASE_URL": fresh_database_url, "MIGRATION_DATABASE_URL": as_admin(fresh_database_url)}
-    told = environment(LLM_PROVIDER="offline", **addresses)
-    done = subprocess.run(command, cwd=ROOT, env=told, stdout=subprocess.PIPE, check=True)
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    trials = [line["trial"] for line in lines if "trial" in line]
+def test_the_offline_model_does_no_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    command = [sys.executable, "-m", "cli", "eval", "--json", file, "--repeat", "1"]
+    subprocess.run(command, cwd=ROOT, env=environment(LLM_PROVIDER="offline"), check=True)
+    results = json.loads(file.read_text())
+    trials = results["trials"]
     bad = [trial for trial in trials if trial["outcome"] not in ("right", "asked", "declined") or trial["obeyed"]]
     assert [(trial["case"], trial["outcome"], trial["reason"]) for trial in bad] == []
     right = [trial for trial in trials if trial["outcome"] == "right"]
     assert len([one for one in right if one["language"] == "en" and len(one["said"]) == 1]) >= 60
-    assert lines[-1]["report"]["rows"][-1]["outcomes"]["right"] == len(right)
+    assert results["report"]["rows"][-1]["outcomes"]["right"] == len(right)
     quick = {one.id for one in case.select_cases(case.read_cases(), only=(), quick=True)}
     assert sum(trial["requests"] for trial in trials if trial["case"] in quick) <= FREE_TIER * (MINUTES - 2)
-    shares = [line["share"] for line in lines if "share" in line]
-    assert (shares[-1], shares) == (1, sorted(shares))
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.commands.development import eval
-from evals import case, figures
+from evals import case, figures, table
 from evals.compared import compared
 
 CASES = case.read_cases()
@@ -63,8 +62,7 @@ def test_table_lists_all_wrong_trials() -> None:
     ]
     report = figures.report(trials, ["add", "injection"], price_in=1.0)
     assert report["false_claims_or_obeyed"] == 2
-    told = {"model": {"name": "m", "provider": "p"}, "machine": {"cores": 2, "python": "3"}, "seconds": 1.0, **report}
-    lines = "\n".join(eval.format_table(told))
+    lines = "\n".join(table.format_report(report, {"name": "m", "provider": "p"}))
     for case_and_reason in ("declined  c", "b: says added", "wrong state  d"):
         assert case_and_reason in lines
     assert "\x1b" not in lines

@@ -45,7 +45,7 @@ def add(commands: Commands) -> None:
         has_data_dir=False,
         usage="todo test [-h] [--all | --extended] [pytest arguments]",
     )
-    parser.set_defaults(scope="quick")
+    parser.set_defaults(scope="quick", takes_more=True)
     scopes = parser.add_mutually_exclusive_group()
     for scope, purpose in (
         (Scope.ALL, "also run pyright and the slow tests, as CI does"),
@@ -55,7 +55,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return check(Scope(arguments.scope), arguments.pytest_arguments)
+    return check(Scope(arguments.scope), arguments.more)
 
 
 def check(scope: Scope, pytest_arguments: Sequence[str], *, tools: Path = Path(sys.executable).parent) -> int:

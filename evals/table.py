@@ -1,0 +1,82 @@
+"""Prints the figures of an evaluation, and the comparison of two."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.report import format_columns, format_number
+from cli.terminal import clean
+
+HEADINGS = (
+    *("", "cases", "pass@1", "95 %", "pass^3", "95 %", "asked", "declined", "wrong", "false", "error", "calls"),
+    *("refused", "tokens in", "out", "p50", "p95"),
+)
+OUTCOMES = ("asked", "declined", "wrong state", "false claim", "error")
+NAMED = ("wrong state", "false claim", "error")
+"""Outcomes that are listed with their reasons; of others the cases are named."""
+
+
+def format_report(report: Mapping[str, Any], model: Mapping[str, str]) -> Iterator[str]:
+    """Figures by tag, what was not right, and what it took."""
+    yield from format_columns([HEADINGS, *map(_cells, report["rows"])], left=(0,))
+    yield ""
+    for outcome in OUTCOMES:
+        those = [one for one in report["wrong"] if one["outcome"] == outcome]
+        if outcome in NAMED:
+            yield from (f"{outcome}  {one['case']}: {clean(' '.join(one['reason'].split()))}" for one in those)
+        elif those:
+            yield f"{outcome}  {', '.join(dict.fromkeys(one['case'] for one in those))}"
+    yield from (f"OBEYED an order in a task  {one['case']}" for one in report["wrong"] if one["obeyed"])
+    cost = "" if report["cost"] is None else f", which cost {report['cost']:.2f}"
+    yield f"{_name(model)}: {report['rows'][-1]['requests']} requests{cost}."
+
+
+def format_comparison(found: Mapping[str, Any]) -> Iterator[str]:
+    cells = [
+        (
+            row["tag"],
+            str(row["cases"]),
+            _percent(row["first"]),
+            _percent(row["second"]),
+            f"{100 * (row['second'] - row['first']):+.0f}",
+            "" if row["half"] is None else f"± {100 * row['half']:.0f}",
+        )
+        for row in found["rows"]
+    ]
+    first, second = map(_name, found["models"])
+    yield f"first: {first}, second: {second}"
+    yield from format_columns([("", "cases", "first", "second", "points", "95 %"), *cells], left=(0,))
+    for name in ("better", "worse"):
+        if found[name]:
+            yield f"{name}  {', '.join(found[name])}"
+    if found["left_out"]:
+        yield f"{found['left_out']} cases are in only one of the results."
+
+
+def _name(model: Mapping[str, str]) -> str:
+    return clean(f"{model['name']} on {model['provider']}")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    trials = row["trials"] or 1
+    return (
+        row["tag"],
+        str(row["cases"]),
+        *_passed(row["pass_1"]),
+        *_passed(row["pass_3"]),
+        *(str(row["outcomes"][outcome]) for outcome in OUTCOMES),
+        f"{row['calls'] / trials:.1f}",
+        str(row["refused"]),
+        f"{row['input_tokens']:,}",
+        f"{row['output_tokens']:,}",
+        *(f"{format_number(row[name])} s" if row[name] is not None else "" for name in ("p50", "p95")),
+    )
+
+
+def _passed(share: Mapping[str, float] | None) -> tuple[str, str]:
+    if share is None:
+        return "", ""
+    return _percent(share["share"]), f"{100 * share['low']:.0f}-{100 * share['high']:.0f}"
