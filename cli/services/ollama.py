@@ -1,12 +1,14 @@
 """Finds a model of Ollama on this machine when no model is set; never one of another machine or of Ollama's cloud."""
 
 import asyncio
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple
+
+import httpx2
+from pydantic import BaseModel
 
 PORT = 11434
 SECONDS = 2.0  # for all requests; where nothing listens, the connection is refused at once
@@ -48,11 +50,14 @@ class LocalOllama:
         return {"LLM_PROVIDER": "ollama", "LLM_BASE_URL": f"{self.url}/v1", "LLM_MODEL": self.model}
 
 
-@dataclass(frozen=True)
-class _Model:
-    name: str
+class _Model(BaseModel):
+    """A model as /api/tags lists it, or /api/show without its name."""
+
+    name: str = ""
     size: int = 0
-    capabilities: Sequence[str] = field(default_factory=tuple[str, ...])
+    capabilities: list[str] | None = None
+    remote_host: str | None = None
+    remote_model: str | None = None
 
     @property
     def family(self) -> str:
@@ -62,6 +67,15 @@ class _Model:
     def rank(self) -> tuple[int, int]:
         place = PREFERRED.index(self.family) if self.family in PREFERRED else len(PREFERRED)
         return place, -self.size
+
+    @property
+    def is_local(self) -> bool:
+        is_name = 0 < len(self.name) <= 200 and self.name.isascii() and self.name.isprintable() and " " not in self.name
+        return is_name and not (self.name.endswith("cloud") or self.remote_host or self.remote_model)
+
+
+class _Models(BaseModel):
+    models: list[_Model]
 
 
 def choose_model(environment: Mapping[str, str]) -> tuple[dict[str, str], LocalOllama | None]:
@@ -103,74 +117,40 @@ def find(environment: Mapping[str, str]) -> LocalOllama | None:
         return None
     try:
         return asyncio.run(_look(at, environment.get("LLM_MODEL")))
-    except (OSError, ValueError, RecursionError):  # TimeoutError among them
+    except (OSError, ValueError, httpx2.HTTPError):  # TimeoutError and ValidationError among them
         return None
 
 
 async def _look(at: Address, wanted: str | None) -> LocalOllama:
-    async with asyncio.timeout(SECONDS):
-        models = [*_local_models(await _ask(at, "/api/tags"))]
+    async with asyncio.timeout(SECONDS), httpx2.AsyncClient(base_url=at.url, trust_env=False) as http:
+        listed = _Models.model_validate_json(await _request(http, "GET", "/api/tags"))
+        models = [model for model in listed.models if model.is_local]
         if wanted:
             named = next((model.name for model in models if model.name in (wanted, f"{wanted}:latest")), "")
             return LocalOllama(at.url, named, "" if named else f"Ollama has no model {wanted} on this machine")
         for model in sorted(models, key=lambda model: model.rank):
-            if await _can_call(at, model):
+            if await _can_call(http, model):
                 return LocalOllama(at.url, model.name)
     return LocalOllama(at.url, note="Ollama has no model on this machine that can call tools")
 
 
-def _local_models(listed: Any) -> Iterable[_Model]:
-    """Yields the models of /api/tags that run on this machine."""
-    for entry in listed["models"] if isinstance(listed, dict) and isinstance(listed.get("models"), list) else ():
-        if isinstance(entry, dict) and _is_name(name := entry.get("name")) and not _is_remote(name, entry):
-            size, capabilities = entry.get("size"), entry.get("capabilities")
-            yield _Model(
-                name,
-                size if isinstance(size, int) else 0,
-                [str(one) for one in capabilities] if isinstance(capabilities, list) else (),
-            )
-
-
-def _is_name(name: Any) -> TypeGuard[str]:
-    return isinstance(name, str) and 0 < len(name) <= 200 and name.isascii() and name.isprintable() and " " not in name
-
-
-def _is_remote(name: str, description: Mapping[str, Any]) -> bool:
-    return name.endswith("cloud") or bool(description.get("remote_host") or description.get("remote_model"))
-
-
-async def _can_call(at: Address, model: _Model) -> bool:
+async def _can_call(http: httpx2.AsyncClient, model: _Model) -> bool:
     """Whether the model can call tools; older versions of Ollama say so only of a single model."""
-    if model.capabilities:
-        return "tools" in model.capabilities or model.family in KNOWN_TO_CALL
-    shown = await _ask(at, "/api/show", {"model": model.name})
-    if not isinstance(shown, dict) or _is_remote(model.name, shown):
-        return False
-    capabilities = shown.get("capabilities")
-    return model.family in KNOWN_TO_CALL or (isinstance(capabilities, list) and "tools" in capabilities)
+    if not model.capabilities:
+        text = await _request(http, "POST", "/api/show", {"model": model.name})
+        model = _Model.model_validate_json(text).model_copy(update={"name": model.name})
+    return model.is_local and (model.family in KNOWN_TO_CALL or "tools" in (model.capabilities or ()))
 
 
-async def _ask(at: Address, path: str, body: Any = None) -> Any:
-    """Returns the JSON of a response. In HTTP/1.0 a response ends with the connection; redirects are not followed."""
-    sent = b"" if body is None else json.dumps(body).encode()
-    request = (
-        f"{'POST' if sent else 'GET'} {path} HTTP/1.0\r\nHost: {at.url.partition('://')[2]}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
-    )
-    reader, writer = await asyncio.open_connection(at.host, at.port)
-    try:
-        writer.write(request.encode() + sent)
+async def _request(http: httpx2.AsyncClient, method: str, path: str, body: object = None) -> bytes:
+    async with http.stream(method, path, json=body) as response:
+        response.raise_for_status()
         answer = bytearray()
-        while piece := await reader.read(65_536):
+        async for piece in response.aiter_bytes():
             answer += piece
             if len(answer) > MOST_BYTES:
-                raise ValueError
-    finally:
-        writer.close()
-    head, _, text = answer.partition(b"\r\n\r\n")
-    if head.split(b" ", 2)[1:2] != [b"200"]:
-        raise ValueError
-    return json.loads(text)
+                raise ValueError("The answer is too long.")
+    return bytes(answer)
 
 
 def _reached(host: str) -> str:
