@@ -47,15 +47,20 @@ def add_command(
     parser = commands.add_parser(name, help=short, description=description, allow_abbrev=False, **options)
     parser.set_defaults(run=run)
     if has_data_dir:
-        parser.add_argument(
-            "--data-dir",
-            type=_directory,
-            default=data_dir.default(),
-            metavar="DIR",
-            help="database and logs (here: %(default)s; .data in the checkout, or a directory of "
-            f"{data_dir.ROOT_HOME} for root when others cannot enter the checkout)",
-        )
+        add_data_dir(parser, default=data_dir.default())
     return parser
+
+
+def add_data_dir(parser: argparse.ArgumentParser, *, default: Path | str = argparse.SUPPRESS) -> None:
+    """Without a default, the option may also stand before the action that `parser` reads."""
+    parser.add_argument(
+        "--data-dir",
+        type=_directory,
+        default=default,
+        metavar="DIR",
+        help=f"database and logs (here: {data_dir.default()}; .data in the checkout, or a directory of "
+        f"{data_dir.ROOT_HOME} for root when others cannot enter the checkout)",
+    )
 
 
 def add_user(parser: Parser) -> None:

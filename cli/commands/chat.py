@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, UsageError, add_command, conversation, existing_directory, temperature, url
-from cli.chat.options import FAILED, NEWEST, Options
+from cli.chat.options import NEWEST, Options
 from cli.errors import CliError
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = options.execute if options.execute is not None else _read_stdin()
     text = text.encode(errors="replace").decode()  # arguments may contain bytes that are no text
     if not text.strip():
-        terminal.error("There is nothing to say: give --exec TEXT, or text on stdin.")
-        return FAILED
+        raise UsageError("There is nothing to say: give --exec TEXT, or text on stdin.")
     return asyncio.run(_answer(options, address, text))
 
 

@@ -1,7 +1,7 @@
 import argparse
 from contextlib import ExitStack
 
-from cli.arguments import Commands, UsageError, add_command
+from cli.arguments import Commands, add_command, add_data_dir
 from cli.services import environment, service_command
 
 
@@ -14,30 +14,30 @@ def add(commands: Commands) -> None:
         "Shows the MCP servers of mcp.json and the descriptions of their tools, approves tools, or tests whether a "
         "server answers. Agents can use an approved tool until its description changes.",
     )
-    parser.add_argument("action", choices=("list", "approve", "test"))
-    parser.add_argument("server", nargs="?", metavar="SERVER", help="the server to approve or test")
-    parser.add_argument(
-        "tools", nargs="*", default=[], metavar="TOOL", help="the tools to approve; default: all tools of the server"
-    )
+    parser.set_defaults(server=None, tools=[])
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, does in (
+        ("list", "show the servers and their tools"),
+        ("approve", "approve tools of a server"),
+        ("test", "test whether a server answers"),
+    ):
+        action = actions.add_parser(name, help=does, description=f"{does.capitalize()}.", allow_abbrev=False)
+        add_data_dir(action)
+        if name != "list":
+            action.add_argument(
+                "server", metavar="SERVER", help="its name in mcp.json; ./todo mcp list shows the names"
+            )
+        if name == "approve":
+            action.add_argument("tools", nargs="*", metavar="TOOL", help="default: all tools of the server")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints what `python -m backend mcp` finds; to test a server takes no database."""
     from cli.database import local_database
 
-    action, server, tools = arguments.action, arguments.server, arguments.tools
-    _check(action, server, tools)
+    action, names = arguments.action, [*filter(None, [arguments.server]), *arguments.tools]
     variables = environment.load()
     with ExitStack() as stack:
         if action != "test":
             variables = stack.enter_context(local_database.reached(variables, arguments.data_dir))
-        return service_command.run("backend", "mcp", action, *([server] if server else []), *tools, variables=variables)
-
-
-def _check(action: str, server: str | None, tools: list[str]) -> None:
-    if action == "list" and server:
-        raise UsageError("mcp list takes no further arguments")
-    if action != "list" and server is None:
-        raise UsageError(f"mcp {action} needs the name of a server; ./todo mcp list shows the names")
-    if action == "test" and tools:
-        raise UsageError("mcp test takes one server and no further arguments")
+        return service_command.run("backend", "mcp", action, *names, variables=variables)

@@ -38,6 +38,15 @@ def test_wrong_arguments(arguments: tuple[str, ...]) -> None:
     assert not arguments or done.stderr.startswith("error: ")
 
 
+def test_option_between_the_names_of_a_command(tmp_path: Path) -> None:
+    for options in (
+        ("mcp", "approve", "--data-dir", str(tmp_path), "web"),
+        ("mcp", "--data-dir", str(tmp_path), "approve", "web", "say"),
+    ):
+        done = todo(*options)
+        assert (done.returncode, f"There is no database in {tmp_path} yet." in done.stderr) == (1, True)
+
+
 def test_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert todo("--version").stdout == f"{version}\n"

@@ -170,6 +170,15 @@ def test_two_at_once(entry, tmp_path, eventually):
     assert calls(tmp_path) == ["venv", "pip"]
 
 
+def test_python_that_cannot_be_run(entry, tmp_path):
+    entry("up").wait(20)
+    (tmp_path / ".venv/bin/python").chmod(0o644)
+    process = entry("up")
+    output, _ = process.communicate(timeout=20)
+    sentence = f"cannot be run: Permission denied. Delete {tmp_path}/.venv and try again.\n"
+    assert (process.returncode, output) == (1, f"error: {tmp_path}/.venv/bin/python {sentence}")
+
+
 def test_failure(entry, tmp_path):
     process = entry("up", uv_says="error sending request for url")
     output, _ = process.communicate(timeout=20)

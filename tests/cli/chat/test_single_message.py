@@ -104,7 +104,7 @@ async def test_exit_status(served: ChatKit, user: User, chat: Chat, model: Scrip
     assert failed.stderr.startswith("error: ")
     for arguments, status, sentence in (
         (("--url", f"http://127.0.0.1:{find_free_port()}", "--exec", "x"), 2, "No server is running at http"),
-        ((*url, "--exec", "  "), 1, "nothing to say"),
+        ((*url, "--exec", "  "), 2, "nothing to say"),
         ((*url, "--model", "huge", "--exec", "x"), 1, "Choose one of these: offline-rules, large."),
         ((*url, "--temp", "3", "--exec", "x"), 2, "3 is not a number from 0 to 2"),
         ((*url, "--temp", "nan", "--exec", "x"), 2, "nan is not a number from 0 to 2"),
