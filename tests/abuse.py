@@ -1,4 +1,4 @@
-"""What somebody may do to a port to stop others: `python -m tests.abuse NAME PORT SECONDS`, over raw sockets.
+"""What somebody may do to a port to stop others: `python -m tests.abuse SERVICE NAME PORT SECONDS [tls]`, by sockets.
 
 A process of its own, so that what it costs the attacker is not measured as what it costs the others.
 """
@@ -6,6 +6,7 @@ A process of its own, so that what it costs the attacker is not measured as what
 import json
 import os
 import socket
+import ssl
 import sys
 import time
 from collections import deque
@@ -108,7 +109,17 @@ ABUSES: dict[str, Callable[[bytes], Pieces]] = {
 }
 
 
-def attack(service: str, name: str, port: int, seconds: float) -> dict[str, int]:
+def connect(port: int, *, tls: bool) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port))
+    if tls:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = context.wrap_socket(connection)
+    connection.setblocking(False)
+    return connection
+
+
+def attack(service: str, name: str, port: int, seconds: float, *, tls: bool = False) -> dict[str, int]:
     """Over many connections at once, each opened again when it was closed; returns how much was done."""
     end = time.monotonic() + seconds
     opened = sent = served = 0
@@ -117,14 +128,13 @@ def attack(service: str, name: str, port: int, seconds: float) -> dict[str, int]
     reads = "nobody reads" not in name
     while time.monotonic() < end:
         while len(waiting) < CONNECTIONS:
-            connection = socket.create_connection(("127.0.0.1", port))
-            connection.setblocking(False)
+            connection = connect(port, tls=tls)
             waiting[connection] = (ABUSES[name](PATHS[service]), memoryview(b""))
             opened += 1
         idle = True
         for connection, (pieces, rest) in tuple(waiting.items()):
             try:
-                with suppress(BlockingIOError):
+                with suppress(BlockingIOError, ssl.SSLWantReadError):
                     while reads:
                         if not (answer := connection.recv(65536)):
                             raise ConnectionResetError
@@ -140,7 +150,7 @@ def attack(service: str, name: str, port: int, seconds: float) -> dict[str, int]
                     waiting[connection] = (pieces, rest[done:])
                     sent += done
                     idle = False
-            except BlockingIOError:
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 waiting[connection] = (pieces, rest)
             except OSError:
                 connection.close()
@@ -155,4 +165,5 @@ def attack(service: str, name: str, port: int, seconds: float) -> dict[str, int]
 if __name__ == "__main__":
     os.nice(19)  # on another machine it would take nothing of ours
     print("started", flush=True)  # noqa: T201
-    print(json.dumps(attack(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))  # noqa: T201
+    service, name, port, seconds, *tls = sys.argv[1:]
+    print(json.dumps(attack(service, name, int(port), float(seconds), tls=bool(tls))))  # noqa: T201

@@ -155,7 +155,7 @@ async def measure(services: Services, name: str, abused: str) -> tuple[bool, str
             services.quiet[calm] = await asyncio.gather(health(getattr(services, calm), 1), turns(services.backend, 1))
     quiet_health, quiet_turns = services.quiet[abused]
     before, open_before, said_before = memory_mb(service), connections(service), len(service.log_text)
-    attacker = await start_attack(service, abused, name, SECONDS)
+    attacker = await start_attack(service.port, abused, name, SECONDS)
     try:
         abused_health, abused_turns = await asyncio.gather(
             health(service, SECONDS - 0.5), turns(services.backend, SECONDS - 0.5)

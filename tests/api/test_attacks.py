@@ -24,7 +24,7 @@ ATTACKS = [("backend", name) for name in abuse.ABUSES] + [
 async def test_users_are_served(stack: Stack, user: User, model: ScriptedModel, attacked: str, name: str) -> None:
     service = stack.backends[0] if attacked == "backend" else stack.services.mcp
     memory, log = memory_mb(service), len(service.log_text)
-    process = await start_attack(service, attacked, name, SECONDS)
+    process = await start_attack(service.port, attacked, name, SECONDS)
     attack = asyncio.create_task(process.communicate())
     messages = 0
     try:

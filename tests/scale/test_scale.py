@@ -1,10 +1,12 @@
 """Several backends and MCP servers behind HAProxy, with PostgreSQL behind PgBouncer, as in docs/deployment.md."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests import abuse
 from tests.chaos.checks.stored import Stored
 from tests.chaos.plays import Plays
 from tests.chaos.system import reachable_directory
@@ -14,11 +16,13 @@ from tests.runs_client import Runs
 from tests.scale.rolling import outcomes, people_talk, restart
 from tests.scale.system import Scaled
 from tests.scripted_model import ScriptedModel
+from tests.support.port_attacks import MEMORY_MB, memory_mb, start_attack
 
 pytestmark = pytest.mark.long(seconds=15)
 
 DRAIN_SECONDS = 5.0
 USERS = 4
+ATTACK_SECONDS = 2.0
 ENDLESS = {"when": "count", "text": "word " * 400, "chunk_chars": 4, "token_delay": 0.1}
 
 
@@ -65,6 +69,29 @@ async def test_users_are_served_by_every_process_at_one_address(scaled: Scaled) 
                 assert (await chat.say(f"add task number {number}")).error is None, idle
     services = scaled.services.values()
     assert not [service for service in services if "LISTEN_DATABASE_URL" in service.log_text]
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("name", abuse.ABUSES)
+@pytest.mark.parametrize("attacked", ["backend", "mcp_server"])
+async def test_users_are_served_while_the_proxy_is_attacked(scaled: Scaled, attacked: str, name: str) -> None:
+    memory = {service: memory_mb(one) for service, one in scaled.services.items()}
+    port, tls = (scaled.proxy.port, True) if attacked == "backend" else (scaled.proxy.tools_port, False)
+    process = await start_attack(port, attacked, name, ATTACK_SECONDS, tls=tls)
+    attack = asyncio.create_task(process.communicate())
+    messages = 0
+    try:
+        async with ChatKit(scaled.url) as chat:
+            while not messages or not attack.done():
+                assert (await chat.say("add milk")).error is None
+                messages += 1
+    finally:
+        if not attack.done():
+            process.kill()
+        done, _ = await attack
+    assert process.returncode == 0
+    assert json.loads(done)["opened"] >= abuse.CONNECTIONS
+    assert not [name for name, one in scaled.services.items() if memory_mb(one) > memory[name] + MEMORY_MB]
 
 
 @pytest.mark.extended

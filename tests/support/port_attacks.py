@@ -12,9 +12,11 @@ MEMORY_MB = 150
 """What an attack may cost a service at most."""
 
 
-async def start_attack(service: ServiceProcess, kind: str, name: str, seconds: float) -> asyncio.subprocess.Process:
+async def start_attack(
+    port: int, kind: str, name: str, seconds: float, *, tls: bool = False
+) -> asyncio.subprocess.Process:
     """Returns when the attack begins."""
-    command = [sys.executable, "-m", "tests.abuse", kind, name, str(service.port), str(seconds)]
+    command = [sys.executable, "-m", "tests.abuse", kind, name, str(port), str(seconds), *(["tls"] if tls else [])]
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert await process.stdout.readline() == b"started\n"
