@@ -14,19 +14,20 @@ class PendingApprovals:
     def __init__(self, screen: Screen, connection: Connection) -> None:
         self._screen = screen
         self._connection = connection
-        self._calls: list[dict[str, Any]] = []
+        self._calls: list[tuple[Reading, dict[str, Any]]] = []
         self._is_sent = False  # the decision about the first
 
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    async def add(self, call: dict[str, Any]) -> None:
-        self._calls.append(call)
+    async def add(self, reading: Reading, call: dict[str, Any]) -> None:
+        self._calls.append((reading, call))
         if len(self._calls) == 1:
             await self._ask()
 
     async def remove(self, approval_id: str) -> None:
-        first, self._calls = self._calls[:1], [one for one in self._calls if one["approval_id"] != approval_id]
+        first = self._calls[:1]
+        self._calls = [waiting for waiting in self._calls if waiting[1]["approval_id"] != approval_id]
         if not self._calls:
             self.clear()
         elif self._calls[:1] != first:
@@ -37,10 +38,9 @@ class PendingApprovals:
         self._screen.prompt = PROMPT
         self._screen.redraw()
 
-    async def decide(self, reading: Reading, text: str) -> None:
+    async def decide(self, text: str) -> None:
         """Approves by y alone; anything else rejects, and what is more than n is the reason."""
-        if reading.run_id is None:
-            return
+        reading, call = self._calls[0]
         if self._is_sent:  # the user has not seen the next question
             await self._screen.fail("You have already decided that. Read the next question first.")
             return
@@ -52,13 +52,13 @@ class PendingApprovals:
             return
         reason = rest.strip() if word.lower() in ("n", "no") else text
         decision = {"approved": approved, "reason": None if approved else reason or None}
-        approval_id = self._calls[0]["approval_id"]
-        await self._connection.runs.approve(reading.chat_id, reading.run_id, approval_id, **decision)
-        self._is_sent = bool(self._calls) and self._calls[0]["approval_id"] == approval_id
+        assert reading.run_id is not None, "it waits"
+        await self._connection.runs.approve(reading.chat_id, reading.run_id, call["approval_id"], **decision)
+        self._is_sent = bool(self._calls) and self._calls[0][1] is call
 
     async def _ask(self) -> None:
         self._is_sent = False
         self._screen.prompt = APPROVAL_PROMPT
-        await self._screen.show(render_question(self._calls[0]["text"]))
+        await self._screen.show(render_question(self._calls[0][1]["text"]))
         self._screen.redraw()
         self._screen.wait_for_input()

@@ -2,13 +2,16 @@
 
 import os
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from cli.chat.options import Options
-from cli.chat.owner import OwnerSecret
-from cli.services.environment import named_zone
+import httpx2
+
+from cli import data_dir
+from cli.services import running
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.page import Page
@@ -18,6 +21,8 @@ from todo_client.runs import Event, Runs
 _INTERACTION = "todo.interaction"
 _NOT_THERE = 404
 _LONGEST_TITLE = 1_000
+_OWNER_HEADER = "X-Owner-Secret"
+_LISTENS = "0A"  # the state of a socket, in /proc/net/tcp
 
 Begun = TypeVar("Begun")
 
@@ -27,22 +32,27 @@ def is_own(chat_id: str | None) -> bool:
     return chat_id is not None and chat_id.startswith("thr_")
 
 
-def opened(options: Options, url: str, *, patience: float) -> "Connection":
-    zone = named_zone(os.environ)
-    directory = str(options.work_in) if options.work_in else None
-    # Sent to the ./todo up of this machine's data directory, and nowhere else.
-    auth = OwnerSecret(options.directory) if options.url is None else None
-    return Connection(
-        url, options.token, zone, options.model, options.temperature, patience, directory=directory, auth=auth
-    )
+class OwnerSecret(httpx2.Auth):
+    """Adds the secret of a data directory to requests, as long as its `./todo up` runs and serves their port."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        state = running.read_state(self._directory) or {}
+        port = urlsplit(state.get("page", "")).port
+        secret = data_dir.known_owner_secret(self._directory)
+        if secret and port is not None and port == request.url.port and _is_served_by_user(port):
+            request.headers[_OWNER_HEADER] = secret
+        yield request
 
 
 @dataclass
 class Connection:
-    """One person's. `lost` is told when an answer is not heard any more, and when it is again.
+    """The connection of one user. `lost` is called with True when that of an answer breaks, with False when it is back.
 
-    An answer is not waited for beyond `patience` seconds without its server. `model` and `temperature` are asked for
-    with each message. New conversations work in the `directory`, if there is one.
+    An answer is not waited for beyond `patience` seconds without its server. `model` and `temperature` are sent with
+    each message. New conversations work in the `directory`, if there is one.
     """
 
     url: str
@@ -79,10 +89,9 @@ class Connection:
         if chat_id is None and self.directory is not None:
             chat_id = await self.begin(text[:_LONGEST_TITLE], left=left)
         if chat_id is None:
-            message = user_input(text, **self._options())
 
             async def begin(left: str | None) -> Reading:
-                return await self._begun("threads.create", None, {"left": left} if left else {}, input=message)
+                return await self._begun("threads.create", None, {"left": left}, input=user_input(text))
 
             return await _in_place_of(left, begin)
         key = str(uuid.uuid4())
@@ -167,7 +176,9 @@ class Connection:
     async def _begun(self, kind: str, chat_id: str | None, metadata: dict[str, Any], **params: Any) -> Reading:
         """Starts an answer by a request of ChatKit, and leaves its stream; the answer continues."""
         run_id: str | None = None
-        async with self.chatkit.open(kind, metadata={**self._metadata(), **metadata}, **params) as events:
+        sent = {"model": self.model, "temperature": self.temperature, **metadata}
+        metadata = {name: value for name, value in sent.items() if value is not None}
+        async with self.chatkit.open(kind, metadata=metadata, **params) as events:
             async for event in events:
                 match event:
                     case {"type": "client_effect", "name": name, "data": data} if name == _INTERACTION:
@@ -181,13 +192,6 @@ class Connection:
                 if run_id is not None and chat_id is not None:
                     return Reading(chat_id, run_id)
         raise ConnectionLost
-
-    def _options(self) -> dict[str, Any]:
-        return {"inference_options": {"model": self.model}} if self.model else {}
-
-    def _metadata(self) -> dict[str, Any]:
-        options = {"model": self.model, "temperature": self.temperature}
-        return {name: value for name, value in options.items() if value is not None}
 
     def _more(self) -> dict[str, Any]:
         """Returns the options of a message in the run API."""
@@ -203,3 +207,18 @@ async def _in_place_of(left: str | None, begin: Callable[[str | None], Awaitable
         if left is None or error.status != _NOT_THERE:
             raise
         return await begin(None)
+
+
+def _is_served_by_user(port: int) -> bool:
+    """Whether nobody but this user, or root, listens at a port: another user could while the backend starts again.
+
+    True where the system does not say whose a socket is (macOS).
+    """
+    owners = set[int]()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            rows = [line.split() for line in Path(table).read_text().splitlines()[1:]]
+        except OSError:
+            continue
+        owners |= {int(row[7]) for row in rows if row[3] == _LISTENS and int(row[1].rpartition(":")[2], 16) == port}
+    return owners <= {os.getuid(), 0}

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -19,16 +20,19 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
-from rich.console import RenderableType
 
 from cli.chat.commands.table import COMMANDS
 from cli.chat.commands.tasks import VIEWS
 from cli.chat.connection import Connection
 from cli.chat.rendering import one_line
-from cli.chat.screen import AGAIN_LEAVES, TWICE_SECONDS, KeyListener, TerminalScreen, render_lines
+from cli.chat.screen import AGAIN_LEAVES, TWICE_SECONDS, TerminalScreen
 from cli.terminal import clean
 
+if TYPE_CHECKING:
+    from cli.chat.terminal_chat import TerminalChat
+
 _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"  # draw all of it at once; other terminals ignore them
+_FRAME_SECONDS = 0.1  # between two drawings of an answer that grows
 _OTHER_ROWS = 6  # of the terminal, for what is around the live lines
 _COMPLETED = {"/open": "threads", "/model": "models", "/tasks": "views"}
 _FEWEST = 2  # letters of a title
@@ -67,11 +71,10 @@ class LiveScreen(TerminalScreen):
     def __init__(self, history: Path, *, colour: bool) -> None:
         super().__init__(colour=colour)
         self._completer = ChatCompleter()
-        self._live_lines: Sequence[str] = ()
         self._printing = asyncio.Lock()
         self._interrupted_at = -TWICE_SECONDS
         self._hint = ""
-        self._listener: KeyListener | None = None
+        self._chat: TerminalChat | None = None
         self._session: PromptSession[None] = PromptSession(
             self._message,
             multiline=True,
@@ -92,23 +95,28 @@ class LiveScreen(TerminalScreen):
         size = self._app.output.get_size()
         return size.columns, size.rows
 
-    async def run(self, listener: KeyListener) -> None:
-        self._listener = listener
-        await self._session.prompt_async()
+    async def run(self, chat: "TerminalChat") -> None:
+        self._chat = chat
+        drawing = asyncio.create_task(self._draw())
+        try:
+            await self._session.prompt_async()
+        finally:
+            drawing.cancel()
 
-    async def show_live(self, *renderables: RenderableType, live: Sequence[RenderableType]) -> None:
-        lines = render_lines(*renderables, width=self.width, colour=self.colour)
-        await self.print_lines(lines, live=render_lines(*live, width=self.width, colour=self.colour))
+    async def _draw(self) -> None:
+        while True:
+            await asyncio.sleep(_FRAME_SECONDS)
+            if self.describe_status():
+                self.redraw()
 
-    async def print_lines(self, lines: Sequence[str], live: Sequence[str] | None = None) -> None:
+    async def print_lines(self, lines: Sequence[str], *, open_text: str | None = None) -> None:
         async with self._printing:
             if lines and self._app.is_running and self._app.output.responds_to_cpr:
                 await self._app.renderer.wait_for_cpr_responses()
-            self._live_lines = self._live_lines if live is None else live  # with its lines, as it is drawn at any time
+            # Not before its lines are printed, as it is drawn at any time.
+            self._open_text = self._open_text if open_text is None else open_text
             if lines:
                 self._print("".join(f"{line}\n" for line in lines))
-            else:
-                self.redraw()
 
     def _print(self, text: str) -> None:
         """Prints above the prompt, as `in_terminal` of prompt_toolkit 3.0 does.
@@ -147,9 +155,9 @@ class LiveScreen(TerminalScreen):
             self._app.exit()
 
     def _message(self) -> StyleAndTextTuples:
-        live = self._live_lines[-max(self.size[1] - _OTHER_ROWS, 3) :]
-        below = [one_line((text, "dim")) for text in [self._hint or self.status] if text]
-        lines = [*live, *render_lines(*below, width=self.width, colour=self.colour)]
+        live = self.render_text(self._open_text)[-max(self.size[1] - _OTHER_ROWS, 3) :]
+        below = [one_line((text, "dim")) for text in [self._hint or self.describe_status()] if text]
+        lines = [*live, *self._render(*below)]
         above = to_formatted_text(ANSI("".join(f"{line}\n" for line in lines)))
         return [*above, ("bold" if self.colour else "", self.prompt)]
 
@@ -178,8 +186,8 @@ class LiveScreen(TerminalScreen):
         text = buffer.text
         buffer.reset(append_to_history=bool(text.strip()))
         self._hint = ""
-        if self._listener is not None:
-            self._listener.entered(text)
+        if self._chat is not None:
+            self._chat.entered(text)
 
     def _complete(self, event: KeyPressEvent) -> None:
         """Completes at once if there is one way, else what all ways have in common, then one after the other."""
@@ -195,7 +203,7 @@ class LiveScreen(TerminalScreen):
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         hint, self._hint = self._hint, ""
-        if self._listener is not None and self._listener.interrupted():
+        if self._chat is not None and self._chat.interrupted():
             return
         if event.current_buffer.text:
             event.current_buffer.reset()

@@ -3,8 +3,8 @@
 import asyncio
 from contextlib import suppress
 
+from cli.chat.answer import Answer
 from cli.chat.connection import Connection
-from cli.chat.live_answer import LiveAnswer
 from todo_client.connection import ApiError, ConnectionLost
 
 QueuedMessage = tuple[str, str]
@@ -21,7 +21,7 @@ class MessageQueue:
     def __bool__(self) -> bool:
         return bool(self._follow_ups)
 
-    async def add(self, answer: LiveAnswer, following: "asyncio.Task[None]", text: str) -> bool:
+    async def add(self, answer: Answer, following: "asyncio.Task[None]", text: str) -> bool:
         """Sends a follow-up; if the answer has just ended, returns False once all of it is shown."""
         await answer.has_begun.wait()
         if answer.reading.run_id is not None and not answer.status:

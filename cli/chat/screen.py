@@ -8,7 +8,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
@@ -18,8 +18,12 @@ from rich.theme import Theme
 
 from cli import terminal
 from cli.chat.connection import Connection
+from cli.chat.markdown import ChatMarkdown, split_finished
 from cli.chat.rendering import render_marked
 from cli.terminal import clean
+
+if TYPE_CHECKING:
+    from cli.chat.terminal_chat import TerminalChat
 
 PROMPT = "> "
 WIDTH = 100  # of output that is no terminal's
@@ -28,22 +32,21 @@ AGAIN_LEAVES = "Press Ctrl-C again to leave."
 _THEME = Theme({"markdown.code": "cyan"})
 
 
-class KeyListener(Protocol):
-    def entered(self, text: str) -> None: ...
-
-    def interrupted(self) -> bool:
-        """Handles Ctrl-C; returns whether there was something to stop or to discard."""
-        ...
+def describe_nothing() -> str:
+    return ""
 
 
 class Screen:
     """Writes results to standard output and everything else to standard error. Nothing is typed here."""
 
+    is_terminal = False
+
     def __init__(self) -> None:
         self.prompt = PROMPT
-        self.status = ""
-        """The line above the prompt."""
+        self.describe_status = describe_nothing
+        """Returns the line above the prompt."""
         self.has_failed = False
+        self._has_ended = self._ends_line = False  # the last message of an answer, what was printed of one
 
     @property
     def width(self) -> int:
@@ -56,6 +59,19 @@ class Screen:
     async def show_line(self, text: str) -> None:
         """Prints a line that is neither wrapped nor cut."""
         _write(f"{clean(text)}\n")
+
+    async def add_text(self, piece: str) -> None:
+        """Prints a piece of the answer's Markdown text, where possible at once."""
+        _write(f"\n{clean(piece)}" if self._has_ended else clean(piece))
+        self._has_ended, self._ends_line = False, piece.endswith("\n")
+
+    async def flush_text(self) -> None:
+        """Prints the text so far, below which something else comes."""
+
+    async def end_text(self) -> None:
+        """Ends a message of the answer."""
+        _write("" if self._ends_line else "\n")
+        self._has_ended, self._ends_line = True, False
 
     async def report(self, *renderables: RenderableType) -> None:
         """Prints what the assistant does."""
@@ -90,9 +106,14 @@ class Screen:
 
 
 class TerminalScreen(Screen, ABC):
+    is_terminal = True
+
     def __init__(self, *, colour: bool) -> None:
         super().__init__()
         self.colour = colour
+        self._open_text = ""
+        """Text of the answer that may still be drawn in another way."""
+        self._needs_gap = False  # between what was printed and the answer's text
 
     @property
     def width(self) -> int:
@@ -107,21 +128,42 @@ class TerminalScreen(Screen, ABC):
         return columns or 80, rows or 24
 
     @abstractmethod
-    async def run(self, listener: KeyListener) -> None:
+    async def run(self, chat: "TerminalChat") -> None:
         """Reads what is typed until the user leaves."""
 
-    async def show(self, *renderables: RenderableType) -> None:
-        await self.print_lines(render_lines(*renderables, width=self.width, colour=self.colour))
-
-    async def show_live(self, *renderables: RenderableType, live: Sequence[RenderableType]) -> None:
-        """Prints lines that stay, and below them others until the next call, where they can be removed again."""
-        await self.show(*renderables)
-
     @abstractmethod
-    async def print_lines(self, lines: Sequence[str]) -> None: ...
+    async def print_lines(self, lines: Sequence[str], *, open_text: str | None = None) -> None:
+        """Prints lines, and changes the text below them."""
+
+    async def show(self, *renderables: RenderableType) -> None:
+        self._needs_gap = True
+        await self.print_lines(self._render(*renderables))
 
     async def show_line(self, text: str) -> None:
         await self.print_lines([clean(text)])
+
+    async def add_text(self, piece: str) -> None:
+        self._open_text += piece
+        if "\n" in piece:
+            await self._print_text(*split_finished(self._open_text))
+
+    async def flush_text(self) -> None:
+        await self._print_text(self._open_text, "")
+
+    async def end_text(self) -> None:
+        await self.flush_text()
+
+    async def _print_text(self, finished: str, rest: str) -> None:
+        lines = self.render_text(finished)
+        self._needs_gap = self._needs_gap or bool(lines)
+        await self.print_lines(lines, open_text=rest)
+
+    def render_text(self, text: str) -> list[str]:
+        gap = [""] if self._needs_gap else []
+        return self._render(*gap, ChatMarkdown(text)) if text.strip() else []
+
+    def _render(self, *renderables: RenderableType) -> list[str]:
+        return render_lines(*renderables, width=self.width, colour=self.colour)
 
     async def report(self, *renderables: RenderableType) -> None:
         await self.show(*renderables)
@@ -134,6 +176,7 @@ class TerminalScreen(Screen, ABC):
 
     async def echo(self, text: str) -> None:
         await self.show("", render_marked(">", text, style="bold", mark_style="bold"))
+        self._needs_gap = False
 
 
 class PlainScreen(TerminalScreen):
@@ -145,17 +188,18 @@ class PlainScreen(TerminalScreen):
         self._left = asyncio.Event()
         self._input = b""
 
-    async def run(self, listener: KeyListener) -> None:
+    async def run(self, chat: "TerminalChat") -> None:
         loop = asyncio.get_running_loop()
-        loop.add_reader(sys.stdin.fileno(), self._read_input, listener)
-        loop.add_signal_handler(signal.SIGINT, self._interrupt, listener)
+        loop.add_reader(sys.stdin.fileno(), self._read_input, chat)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt, chat)
         try:
             await self._left.wait()
         finally:
             loop.remove_reader(sys.stdin.fileno())
             loop.remove_signal_handler(signal.SIGINT)
 
-    async def print_lines(self, lines: Sequence[str]) -> None:
+    async def print_lines(self, lines: Sequence[str], *, open_text: str | None = None) -> None:
+        self._open_text = self._open_text if open_text is None else open_text
         _write("".join(f"{line}\n" for line in lines))
 
     def wait_for_input(self) -> None:
@@ -168,16 +212,16 @@ class PlainScreen(TerminalScreen):
     def leave(self) -> None:
         self._left.set()
 
-    def _read_input(self, listener: KeyListener) -> None:
+    def _read_input(self, chat: "TerminalChat") -> None:
         piece = os.read(sys.stdin.fileno(), 65_536)
         *lines, self._input = (self._input + piece).split(b"\n")
         for line in lines:
-            listener.entered(line.decode(errors="replace"))
+            chat.entered(line.decode(errors="replace"))
         if not piece:
             self.leave()
 
-    def _interrupt(self, listener: KeyListener) -> None:
-        if listener.interrupted():
+    def _interrupt(self, chat: "TerminalChat") -> None:
+        if chat.interrupted():
             return
         if time.monotonic() - self._interrupted_at < TWICE_SECONDS:
             self.leave()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cli import data_dir
-from cli.chat.options import Options
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from cli.services import environment, running
@@ -24,11 +23,9 @@ START_SECONDS = 180
 LOG = "up.log"
 
 
-def find(options: Options) -> str:
-    """The address that was given, else that of the `./todo up` of the data directory, else where it would be."""
-    if options.url is not None:
-        return options.url
-    state = running.read_state(options.directory)
+def find(directory: Path) -> str:
+    """Returns the address of the `./todo up` of a data directory, or where it would be."""
+    state = running.read_state(directory)
     if state is not None and "page" in state:
         return f"http://127.0.0.1:{urlsplit(state['page']).port or PORT}"
     return f"http://127.0.0.1:{environment.port(environment.load(), 'BACKEND_PORT', PORT)}"

@@ -1,22 +1,21 @@
 """A conversation in a terminal: what is typed is sent, queued, decided or carried out, while answers come."""
 
+import argparse
 import asyncio
 from contextlib import suppress
 from typing import Any
 
-from cli.chat import server
+from cli.chat import DONE, FAILED, NEWEST, NO_SERVER, Exit, server
+from cli.chat.answer import Answer
 from cli.chat.approvals import PendingApprovals
 from cli.chat.commands import table
 from cli.chat.connection import Connection, is_own
-from cli.chat.live_answer import LiveAnswer
 from cli.chat.markdown import ChatMarkdown
 from cli.chat.message_queue import MessageQueue
-from cli.chat.options import DONE, FAILED, NEWEST, NO_SERVER, Exit, Options
-from cli.chat.screen import PROMPT, Screen, TerminalScreen
+from cli.chat.screen import PROMPT, Screen, TerminalScreen, describe_nothing
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
 
-PATIENCE = 3_600  # seconds without the server in the middle of an answer; until then the user can stop it
 _LOOK_SECONDS = 3.0  # between two looks for what is said in the conversation elsewhere
 _EDIT_PROMPT = "edit> "
 _ACTIVE = ("RUNNING", "WAITING_APPROVAL")
@@ -32,16 +31,16 @@ class TerminalChat:
     `answer` is the one that comes now, `last_run` the run of the one that came last.
     """
 
-    def __init__(self, options: Options, screen: Screen, connection: Connection) -> None:
+    def __init__(self, arguments: argparse.Namespace, screen: Screen, connection: Connection) -> None:
         self.screen = screen
         self.connection = connection
         self.chat_id: str | None = None
         self.left: str | None = None
-        self.answer: LiveAnswer | None = None
+        self.answer: Answer | None = None
         self.last_run: str | None = None
         self.threads: list[dict[str, Any]] = []
         """The conversations as `/threads` listed them."""
-        self._options = options
+        self._arguments = arguments
         self._queue = MessageQueue(connection)
         self._approvals = PendingApprovals(screen, connection)
         self._typed: asyncio.Queue[str] = asyncio.Queue()
@@ -51,11 +50,6 @@ class TerminalChat:
         self._group: asyncio.TaskGroup
         self._status: Exit = DONE
         connection.lost = self._report_connection
-
-    @property
-    def is_single(self) -> bool:
-        """Whether one command is carried out, and nothing follows it."""
-        return not isinstance(self.screen, TerminalScreen)
 
     async def run(self) -> Exit:
         """Runs until the user leaves; an answer that is not finished then continues on the server."""
@@ -77,6 +71,7 @@ class TerminalChat:
         self._typed.put_nowait(text)
 
     def interrupted(self) -> bool:
+        """Handles Ctrl-C; returns whether there was something to stop or to discard."""
         if self.answer is not None:
             self._group.create_task(self.stop())
         elif self._editing is not None:
@@ -99,10 +94,8 @@ class TerminalChat:
 
     def follow(self, reading: Reading, *, said: str | None = None) -> None:
         """Shows an answer; `said` is the message, which the user gets back if it was not sent."""
-        assert isinstance(self.screen, TerminalScreen), "answers of a single message are printed"
         self.chat_id, self.left = reading.chat_id, None
-        approvals, debug = self._approvals, self._options.debug
-        self.answer = LiveAnswer(self.screen, self.connection, reading, approvals=approvals, debug=debug)
+        self.answer = Answer(self.screen, self.connection, reading, self._approvals, debug=self._arguments.debug)
         self._following = self._group.create_task(self._follow(self.answer, said))
 
     def edit(self, run_id: str | None, text: str | None = None) -> None:
@@ -164,7 +157,9 @@ class TerminalChat:
             if self.connection.directory is not None:
                 where = self.connection.directory
                 await self.screen.note(f"Agents work in {where}. They ask before the first change.")
-            thread = await self.connection.newest() if self._options.thread == NEWEST else self._options.thread
+            thread = self._arguments.thread
+            if thread == NEWEST:
+                thread = await self.connection.newest()
             if thread is not None:
                 await self.open(thread)
         except (ApiError, ConnectionLost) as error:
@@ -193,8 +188,7 @@ class TerminalChat:
             await self.screen.echo(text)
             await table.run(self, text)
         elif self._approvals:
-            if self.answer is not None:
-                await self._approvals.decide(self.answer.reading, text.strip())
+            await self._approvals.decide(text.strip())
         elif text.strip():
             await self.say(text.removeprefix("/") if text.startswith("//") else text)
         elif self._queue and self.answer is not None and self.answer.reading.run_id is not None:
@@ -207,16 +201,15 @@ class TerminalChat:
             await self.connection.alive()
             return True
         await self.screen.show(f"No server is running at {self.connection.url}.")
-        if self._options.url is not None or not await self._confirm("Start one here in the background? [Y/n] "):
+        if self._arguments.url is not None or not await self._confirm("Start one here in the background? [Y/n] "):
             return False
-        self.screen.status = "Starting the server; ./todo down stops it …"
-        self.screen.redraw()
-        started = await server.start_and_wait(self._options.directory, self.connection)
-        self.screen.status = ""
+        self.screen.describe_status = lambda: "Starting the server; ./todo down stops it …"
+        started = await server.start_and_wait(self._arguments.data_dir, self.connection)
+        self.screen.describe_status = describe_nothing
         if started:
             await self.screen.note("The server is running. ./todo down stops it.")
         else:
-            await self.screen.show(f"The server did not start. See {server.log_of(self._options.directory)}.")
+            await self.screen.show(f"The server did not start. See {server.log_of(self._arguments.data_dir)}.")
         return started
 
     async def _confirm(self, question: str) -> bool:
@@ -229,7 +222,7 @@ class TerminalChat:
         self.edit(None)
         return answer.strip().lower() in ("", "y", "yes")
 
-    async def _follow(self, answer: LiveAnswer, said: str | None) -> None:
+    async def _follow(self, answer: Answer, said: str | None) -> None:
         rejected: ApiError | ConnectionLost | None = None
         try:
             await answer.follow()

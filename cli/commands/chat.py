@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, UsageError, add_command, conversation, existing_directory, temperature, url
-from cli.chat.options import NEWEST, Options
+from cli.chat import NEWEST
 from cli.errors import CliError
 
 if TYPE_CHECKING:
     from cli.chat.screen import TerminalScreen
+
+# Seconds without the server in the middle of an answer, which in a conversation the user can stop.
+_PATIENCE, _SHORT_PATIENCE = 3_600, 30
 
 
 def add(commands: Commands) -> None:
@@ -56,36 +59,23 @@ def run(arguments: argparse.Namespace) -> int:
             "--here and --directory begin a new conversation with ./todo up on this machine: leave out --thread, "
             "--continue and --url."
         )
-    options = Options(
-        directory=arguments.data_dir,
-        execute=arguments.execute,
-        as_json=arguments.json,
-        approve_all=arguments.yes,
-        thread=arguments.thread,
-        model=arguments.model,
-        temperature=arguments.temp,
-        debug=arguments.debug,
-        url=arguments.url,
-        token=os.environ.get("TODO_TOKEN") or None,
-        work_in=arguments.directory.resolve() if arguments.directory is not None else None,
-    )
     import asyncio
 
     from cli.chat import server
 
-    address = server.find(options)
-    server.check_token(address, options.token)
+    address = arguments.url or server.find(arguments.data_dir)
+    server.check_token(address, os.environ.get("TODO_TOKEN"))
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue] - both are text files
-    if options.execute is None and sys.stdin.isatty() and sys.stdout.isatty():
-        if options.approve_all:
+    text = arguments.execute
+    if text is None and sys.stdin.isatty() and sys.stdout.isatty():
+        if arguments.yes:
             raise CliError("--yes needs --exec TEXT, or text on stdin.")
-        return asyncio.run(_talk(options, address))
-    text = options.execute if options.execute is not None else _read_stdin()
-    text = text.encode(errors="replace").decode()  # arguments may contain bytes that are no text
+        return asyncio.run(_chat(arguments, address, None))
+    text = (_read_stdin() if text is None else text).encode(errors="replace").decode()  # it may be no text
     if not text.strip():
         raise UsageError("There is nothing to say: give --exec TEXT, or text on stdin.")
-    return asyncio.run(_answer(options, address, text))
+    return asyncio.run(_chat(arguments, address, text))
 
 
 def _read_stdin() -> str:
@@ -94,33 +84,39 @@ def _read_stdin() -> str:
     return sys.stdin.buffer.read().decode(errors="replace")
 
 
-async def _talk(options: Options, address: str) -> int:
-    from cli.chat.connection import opened
-    from cli.chat.terminal_chat import PATIENCE, TerminalChat
+async def _chat(arguments: argparse.Namespace, address: str, text: str | None) -> int:
+    """Sends one message, or without a text shows a conversation."""
+    from cli.chat.connection import Connection, OwnerSecret
+    from cli.services.environment import named_zone
 
-    connection = opened(options, address, patience=PATIENCE)
+    connection = Connection(
+        address,
+        os.environ.get("TODO_TOKEN") or None,
+        named_zone(os.environ),
+        arguments.model,
+        arguments.temp,
+        patience=_PATIENCE if text is None else _SHORT_PATIENCE,
+        directory=str(arguments.directory.resolve()) if arguments.directory is not None else None,
+        # Sent to the ./todo up of this machine's data directory, and nowhere else.
+        auth=OwnerSecret(arguments.data_dir) if arguments.url is None else None,
+    )
     try:
-        return await TerminalChat(options, _open_screen(options), connection).run()
+        if text is not None:
+            from cli.chat import single_message
+
+            return await single_message.run(text, connection, arguments)
+        from cli.chat.terminal_chat import TerminalChat
+
+        return await TerminalChat(arguments, _open_screen(arguments.data_dir), connection).run()
     finally:
         await connection.close()
 
 
-def _open_screen(options: Options) -> "TerminalScreen":
+def _open_screen(directory: Path) -> "TerminalScreen":
     if os.environ.get("TERM", "dumb") in ("", "dumb"):
         from cli.chat.screen import PlainScreen
 
         return PlainScreen()
     from cli.chat.live_screen import LiveScreen
 
-    return LiveScreen(data_dir.chat_history(options.directory), colour=terminal.has_colour(sys.stdout))
-
-
-async def _answer(options: Options, address: str, text: str) -> int:
-    from cli.chat import single_message
-    from cli.chat.connection import opened
-
-    connection = opened(options, address, patience=single_message.PATIENCE)
-    try:
-        return await single_message.run(text, connection, options)
-    finally:
-        await connection.close()
+    return LiveScreen(data_dir.chat_history(directory), colour=terminal.has_colour(sys.stdout))

@@ -35,7 +35,7 @@ async def run(chat: "TerminalChat", text: str) -> None:
         near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.4)
         hint = f" Did you mean /{near[0]}?" if near else " See /help."
         await chat.screen.fail(f"There is no /{name}.{hint} To send a message that begins with a slash, type //.")
-    elif chat.is_single and command.interactive:
+    elif command.interactive and not chat.screen.is_terminal:
         await chat.screen.fail(f"/{name} works only in a conversation: start ./todo chat.")
     elif not argument.strip() and command.argument.isupper():
         await chat.screen.fail(f"/{name} {command.argument}: {command.purpose}.")

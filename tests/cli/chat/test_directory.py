@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from cli import data_dir
-from cli.chat.owner import OwnerSecret
+from cli.chat.connection import OwnerSecret
 from cli.commands import up
 from tests.cli.chat.terminal import chat
 from tests.conftest import ROOT, find_free_port
