@@ -8,6 +8,9 @@ from cli.errors import CliError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 ROOT_HOME = Path("/var/lib/todo-assistant")
+TOKEN_SECRET, WORKSPACE_SECRET = "mcp_token_secret", "workspace_token_secret"
+OWNER_SECRET = "owner_secret"  # noqa: S105
+"""By this the backend knows the user who runs it."""
 _WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists as unused
 
 
@@ -29,49 +32,25 @@ def prepare(data_dir: Path) -> None:
         raise not_writable(data_dir, error) from error
 
 
-def token_secret(data_dir: Path) -> str:
-    """Returns the secret of the MCP server's tokens without MCP_TOKEN_SECRET; creates it the first time."""
-    return _read_or_create(_secret(data_dir), secrets.token_hex(32))
-
-
-def workspace_secret(data_dir: Path) -> str:
-    """The same for the workspace's tokens and WORKSPACE_TOKEN_SECRET."""
-    return _read_or_create(data_dir / "workspace_token_secret", secrets.token_hex(32))
-
-
-def owner_secret(data_dir: Path) -> str:
-    """Returns the secret by which the backend knows the user who runs it; creates it the first time."""
-    return _read_or_create(data_dir / "owner_secret", secrets.token_hex(32))
-
-
-def known_owner_secret(data_dir: Path) -> str | None:
-    """Returns that secret if it exists and this user may read it."""
-    try:
-        return (data_dir / "owner_secret").read_text()
-    except OSError:
-        return None
-
-
-def known_token_secret(data_dir: Path) -> str | None:
-    """Returns the secret of the MCP server's tokens if it exists."""
-    path = _secret(data_dir)
-    return path.read_text() if path.exists() else None
-
-
-def _secret(data_dir: Path) -> Path:
-    return data_dir / "mcp_token_secret"
-
-
-def _read_or_create(path: Path, text: str) -> str:
-    """Returns the content of a file; if there is none, it gets this text, which only its owner can read."""
+def secret(data_dir: Path, name: str) -> str:
+    """Returns the secret of this name, which only this user can read; creates it the first time."""
+    path = data_dir / name
     try:
         if not path.exists():
-            with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as fresh:
-                fresh.write(text)
+            with tempfile.NamedTemporaryFile("w", dir=data_dir, prefix=f".{name}.", delete=False) as fresh:
+                fresh.write(secrets.token_hex(32))
             Path(fresh.name).replace(path)
         return path.read_text()
     except OSError as error:
-        raise not_writable(path.parent, error) from error
+        raise not_writable(data_dir, error) from error
+
+
+def known_secret(data_dir: Path, name: str) -> str | None:
+    """Returns the secret if it exists and this user may read it."""
+    try:
+        return (data_dir / name).read_text()
+    except OSError:
+        return None
 
 
 def workspaces_of(data_dir: Path) -> Path:

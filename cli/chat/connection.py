@@ -41,7 +41,7 @@ class OwnerSecret(httpx2.Auth):
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         state = running.read_state(self._directory) or {}
         port = urlsplit(state.get("page", "")).port
-        secret = data_dir.known_owner_secret(self._directory)
+        secret = data_dir.known_secret(self._directory, data_dir.OWNER_SECRET)
         if secret and port is not None and port == request.url.port and _is_served_by_user(port):
             request.headers[_OWNER_HEADER] = secret
         yield request

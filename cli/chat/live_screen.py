@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"  # draw all of it at once; other terminals ignore them
 _FRAME_SECONDS = 0.1  # between two drawings of an answer that grows
 _OTHER_ROWS = 6  # of the terminal, for what is around the live lines
-_COMPLETED = {"/open": "threads", "/model": "models", "/tasks": "views"}
+_COMPLETED = {"/open": "chats", "/model": "models", "/tasks": "views"}
 _FEWEST = 2  # letters of a title
 
 
@@ -45,10 +45,10 @@ class ChatCompleter(Completer):
         self._names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
 
     async def learn(self, connection: Connection) -> None:
-        """Reads the names of tasks, threads and models from the server."""
+        """Reads the names of tasks, conversations and models from the server."""
         self._names["tasks"] = [clean(task["title"]) for task in (await connection.page.tasks("all"))["tasks"]]
-        threads = (await connection.chatkit.list_threads(limit=20)).data
-        self._names["threads"] = [clean(one["title"]) for one in threads if one.get("title")]
+        chats = (await connection.runs.get_chats(limit=20))["chats"]
+        self._names["chats"] = [clean(chat["title"]) for chat in chats if chat["title"]]
         self._names["models"] = list((await connection.page.ready()).get("model", {}).get("models", ()))
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:

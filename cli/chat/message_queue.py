@@ -7,16 +7,16 @@ from cli.chat.answer import Answer
 from cli.chat.connection import Connection
 from todo_client.connection import ApiError, ConnectionLost
 
-QueuedMessage = tuple[str, str]
-"""The id of a message, and its text."""
 _CONFLICT = 409
 
 
 class MessageQueue:
+    """Holds the texts of messages, by their ids."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._follow_ups: list[QueuedMessage] = []
-        self._steering: list[QueuedMessage] = []
+        self._follow_ups: dict[str, str] = {}
+        self._steering: dict[str, str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._follow_ups)
@@ -37,30 +37,30 @@ class MessageQueue:
 
     async def send(self, chat_id: str, run_id: str, text: str) -> None:
         sent = await self._connection.runs.send(chat_id, run_id, text, mode="follow_up")
-        self._follow_ups.append((sent["input_id"], text))
+        self._follow_ups[sent["input_id"]] = text
 
     async def steer(self, chat_id: str, run_id: str) -> None:
         """Makes the assistant read the follow-ups before its next request to the model."""
-        while self._follow_ups:
+        for message_id in [*self._follow_ups]:
             try:
-                await self._connection.runs.steer(chat_id, run_id, self._follow_ups[0][0])
+                await self._connection.runs.steer(chat_id, run_id, message_id)
             except ApiError as error:  # a message that was read already
                 if error.status != _CONFLICT:
                     raise
-            self._steering.append(self._follow_ups.pop(0))
+            self._steering[message_id] = self._follow_ups.pop(message_id, "")
 
-    def take(self) -> list[QueuedMessage]:
+    def take(self) -> dict[str, str]:
         """Empties the queue, and returns the messages that may not have been read."""
-        taken = [*self._follow_ups, *self._steering]
-        self._follow_ups, self._steering = [], []
+        taken = self._follow_ups | self._steering
+        self._follow_ups, self._steering = {}, {}
         return taken
 
-    async def find_unread(self, chat_id: str, queued: list[QueuedMessage]) -> str:
-        """Returns the texts of queued messages that the conversation does not contain, so that they get no answer."""
+    async def find_unread(self, chat_id: str, queued: dict[str, str]) -> str:
+        """Returns the texts of queued messages that no model has read, so that they get no answer."""
         if not queued:
             return ""
-        read = set[str]()
         with suppress(ApiError, ConnectionLost):
-            items = await self._connection.chatkit.list_items(await self._connection.thread(chat_id), limit=100)
-            read = {item["id"] for item in items.data}
-        return "\n".join(text for message_id, text in queued if message_id not in read)
+            chat = await self._connection.runs.get_chat(chat_id, limit=0)
+            unread = {message["input_id"] for message in chat["unread"]}
+            return "\n".join(text for message_id, text in queued.items() if message_id in unread)
+        return "\n".join(queued.values())

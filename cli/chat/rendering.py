@@ -148,7 +148,7 @@ def render_question(text: str) -> RenderableType:
     return Group(Text("The assistant asks:", "bold"), Padding(Text(shown), (0, 0, 0, 2)))
 
 
-def render_threads(threads: Sequence[Json], current: str | None) -> RenderableType:
+def render_chats(chats: Sequence[Json], current: str | None) -> RenderableType:
     grid = Table.grid(
         Column(style="cyan"),
         Column(justify="right", style="dim"),
@@ -157,9 +157,10 @@ def render_threads(threads: Sequence[Json], current: str | None) -> RenderableTy
         padding=(0, 1, 0, 0),
         expand=True,
     )
-    for number, thread in enumerate(threads, 1):
-        title, day = one_line(thread.get("title") or "Untitled"), str(thread.get("created_at", ""))[:10]
-        grid.add_row("●" if thread["id"] == current else " ", f"{number:2}", title, day)
+    for number, chat in enumerate(chats, 1):
+        is_current = current is not None and current in (chat["id"], chat["name"])
+        title, day = one_line(chat["title"] or "Untitled"), str(chat["created_at"])[:10]
+        grid.add_row("●" if is_current else " ", f"{number:2}", title, day)
     return grid
 
 

@@ -38,7 +38,7 @@ class TerminalChat:
         self.left: str | None = None
         self.answer: Answer | None = None
         self.last_run: str | None = None
-        self.threads: list[dict[str, Any]] = []
+        self.chats: list[dict[str, Any]] = []
         """The conversations as `/threads` listed them."""
         self._arguments = arguments
         self._queue = MessageQueue(connection)
@@ -229,7 +229,7 @@ class TerminalChat:
         except (ApiError, ConnectionLost) as error:
             rejected = error
         except asyncio.CancelledError:
-            self.screen.fill("\n".join(text for _, text in self._queue.take()))
+            self.screen.fill("\n".join(self._queue.take().values()))
             raise
         finally:
             queued = self._queue.take()

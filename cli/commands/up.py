@@ -2,35 +2,24 @@ import argparse
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, port
 from cli.data_dir import CHECKOUT
-from cli.errors import CliError
 from cli.services import environment, running
 from cli.services.parts import Service
-from cli.services.workspace import describe_missing_commands
+from cli.services.ports import HOST, Ports, choose_ports, find_free_port
 from common import child_environment
 
 if TYPE_CHECKING:
     from cli.services.ollama import LocalOllama
     from cli.services.supervisor import Supervisor
-
-HOST = "127.0.0.1"
-WORKSPACE_PORT = 8003
-
-
-class Ports(NamedTuple):
-    page: int
-    mcp: int
-    workspace: int | None
 
 
 def add(commands: Commands) -> None:
@@ -72,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     has_workspace = _has_workspace(variables, directory)
     variables, found = ollama.choose_model(variables)
     variables.setdefault("TIME_ZONE", environment.time_zone(variables))
-    variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
-    variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.workspace_secret(directory))
+    variables.setdefault("MCP_TOKEN_SECRET", data_dir.secret(directory, data_dir.TOKEN_SECRET))
+    variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.secret(directory, data_dir.WORKSPACE_SECRET))
     variables |= directory_settings(variables, directory)
     with (
         running.claimed(directory) as owned,
@@ -81,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         Signals() as signals,
         contextlib.ExitStack() as stack,
     ):
-        ports = _choose_ports(wanted, has_workspace=has_workspace)
+        ports = choose_ports(wanted, has_workspace=has_workspace)
         supervisor = Supervisor(
             data_dir.logs(directory),
             signals,
@@ -140,7 +129,7 @@ def directory_settings(variables: Mapping[str, str], directory: Path) -> dict[st
     """What lets conversations work in directories of the user who runs this, except root; with sign-in, nothing."""
     if os.geteuid() == 0 or variables.get("AUTH_MODE", "none") != "none":
         return {"OWNER_SECRET": "", "WORKSPACE_DATA_DIR": ""}
-    return {"OWNER_SECRET": data_dir.owner_secret(directory), "WORKSPACE_DATA_DIR": str(directory)}
+    return {"OWNER_SECRET": data_dir.secret(directory, data_dir.OWNER_SECRET), "WORKSPACE_DATA_DIR": str(directory)}
 
 
 def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
@@ -161,7 +150,7 @@ def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[
     }
     offline = []
     if environment.needs_offline_model(variables):
-        offline_port = _free_port()
+        offline_port = find_free_port()
         model = {"LLM_PROVIDER": environment.OFFLINE, "LLM_BASE_URL": f"http://{HOST}:{offline_port}/v1"}
         shared |= {**model, "OFFLINE_PORT": str(offline_port)}
         offline = [
@@ -216,47 +205,6 @@ def _service(
     return Service(name, command, {**selected, **(extra or {})}, port, **options)
 
 
-def _choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
-    """Raises `CliError` if a port that somebody chose is taken. The workspace's is free to change: nobody types it."""
-    if not has_workspace:
-        wanted = wanted._replace(workspace=None)
-    _check_different(wanted)
-    for option, number in zip(("--port", "--mcp-port", "--workspace-port"), wanted, strict=True):
-        if number is not None and (problem := _port_problem(number)):
-            raise CliError(f"Port {number} of {HOST} cannot be used ({problem}): choose another port with {option}.")
-    if not has_workspace or wanted.workspace is not None:
-        return wanted
-    is_usable = WORKSPACE_PORT not in wanted and not _port_problem(WORKSPACE_PORT)
-    return wanted._replace(workspace=WORKSPACE_PORT if is_usable else _free_port())
-
-
-def _check_different(ports: Ports) -> None:
-    given = [port for port in ports if port is not None]
-    if len({*given}) < len(given):
-        shared = next(port for port in given if given.count(port) > 1)
-        raise CliError(
-            f"Page, MCP server and workspace cannot share port {shared}: choose another --port, --mcp-port or "
-            "--workspace-port."
-        )
-
-
-def _port_problem(number: int) -> str | None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
-        try:
-            probe.bind((HOST, number))
-            probe.listen()
-        except OSError as error:
-            return error.strerror
-    return None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
-
-
 def _addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
     """What `./todo status`, `calendar` and `token` must know of this run."""
     return {
@@ -268,8 +216,19 @@ def _addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
 
 
 def _warn_of_missing_commands(readiness: str) -> None:
-    if missing := describe_missing_commands(readiness, by_root=os.geteuid() == 0):
-        terminal.warn(missing)
+    """Says why agents have no commands, where they have none, as the workspace's /ready says."""
+    if json.loads(readiness).get("confinement"):
+        return
+    if os.geteuid() == 0 and not data_dir.traversable(CHECKOUT):  # the workspace runs as an account of its own
+        terminal.warn(
+            f"Agents cannot run commands: their account may not enter {CHECKOUT}. Move the checkout to a folder that "
+            "everybody may enter, such as /opt, and start again."
+        )
+    else:
+        terminal.warn(
+            "Agents cannot run commands: nothing on this machine can confine them. Install bubblewrap and start again; "
+            "./todo logs says what was tried."
+        )
 
 
 def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> None:

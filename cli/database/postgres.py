@@ -8,7 +8,8 @@ import signal
 import stat
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from cli.database.postgres_binaries import Binaries
 from cli.errors import CliError
 from cli.processes import ownership
 from cli.processes.children import die_with_parent, fresh_log, last_lines
-from cli.processes.ownership import Ownership
+from cli.processes.ownership import InUseError, Ownership
 
 ADMIN, OWNER, SERVICE = "app", "todo_owner", "todo_service"
 DATABASE = "todo"
@@ -246,6 +247,23 @@ def exists(directory: Path) -> bool:
 def url(directory: str | Path, login: str = SERVICE) -> str:
     """Where a cluster of this data directory answers while it runs."""
     return f"postgresql://{login}@/{DATABASE}?host={_socket_dir(Path(directory).resolve())}"
+
+
+@contextmanager
+def reached(environment: Mapping[str, str], directory: Path, *, create: bool = False) -> Iterator[dict[str, str]]:
+    """The environment with the owner's address: its own, else of the cluster in `directory`, started unless it runs."""
+    with ExitStack() as stack:
+        variables = dict(environment)
+        if not variables.keys() & {"DATABASE_URL", "MIGRATION_DATABASE_URL"}:
+            if not create and not exists(directory):
+                raise CliError(
+                    f"There is no database in {directory} yet. Create one with ./todo up, or set DATABASE_URL."
+                )
+            with suppress(InUseError):  # `up` runs there: work on what it runs
+                stack.enter_context(Cluster.start(directory))
+            variables |= dump_settings(directory)
+            variables["MIGRATION_DATABASE_URL"] = url(directory, OWNER)
+        yield variables
 
 
 def dump_settings(directory: Path) -> dict[str, str]:

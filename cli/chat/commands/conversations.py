@@ -27,17 +27,16 @@ def between_answers(handler: Handler) -> Handler:
 
 
 async def list_threads(chat: "TerminalChat", _: str) -> None:
-    threads = await _load_threads(chat)
-    if not threads:
+    chats = await _load_chats(chat)
+    if not chats:
         await chat.screen.note("There are no conversations yet.")
         return
-    current = await chat.connection.thread(chat.chat_id) if chat.chat_id and chat.last_run else chat.chat_id
-    await chat.screen.show(rendering.render_threads(threads, current))
+    await chat.screen.show(rendering.render_chats(chats, chat.chat_id))
 
 
 @between_answers
 async def open_thread(chat: "TerminalChat", which: str) -> None:
-    chat_id = _find(chat.threads or await _load_threads(chat), which)
+    chat_id = _find(chat.chats or await _load_chats(chat), which)
     if chat_id is None:
         await chat.screen.fail(f"There is no conversation {which}. See /threads.")
     else:
@@ -123,19 +122,19 @@ async def show_agents(chat: "TerminalChat", _: str) -> None:
         await chat.screen.note("No agent worked on the last message.")
 
 
-async def _load_threads(chat: "TerminalChat") -> list[dict[str, Any]]:
-    chat.threads = (await chat.connection.chatkit.list_threads(limit=20)).data
-    return chat.threads
+async def _load_chats(chat: "TerminalChat") -> list[dict[str, Any]]:
+    chat.chats = (await chat.connection.runs.get_chats(limit=20))["chats"]
+    return chat.chats
 
 
-def _find(threads: list[dict[str, Any]], which: str) -> str | None:
+def _find(chats: list[dict[str, Any]], which: str) -> str | None:
     """Returns the conversation of a listed number, title or id, or an id or name that is not listed. A number that is
     not listed is none.
     """
     is_number = which.isascii() and which.isdigit()
-    if is_number and 0 < int(which) <= len(threads):
-        return threads[int(which) - 1]["id"]
-    named = [one["id"] for one in threads if which in (one["id"], clean(one.get("title") or ""))]
+    if is_number and 0 < int(which) <= len(chats):
+        return chats[int(which) - 1]["id"]
+    named = [one["id"] for one in chats if which in (one["id"], one["name"], clean(one["title"] or ""))]
     if named or is_number:
         return named[0] if named else None
     return which if which and all(one.isascii() and (one.isalnum() or one in "._-") for one in which) else None

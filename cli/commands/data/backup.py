@@ -154,9 +154,9 @@ def _reached(directory: Path, *, compose: bool, create: bool = False) -> Iterato
         workspace = (*within, "workspace", "python", "-m", "workspace")
         yield Installation((*within, "postgres"), address, workspace, os.environ)
         return
-    from cli.database import local_database, postgres_binaries
+    from cli.database import postgres, postgres_binaries
 
-    with local_database.reached(environment.load(), directory, create=create) as variables:
+    with postgres.reached(environment.load(), directory, create=create) as variables:
         url = variables.get("MIGRATION_DATABASE_URL") or variables["DATABASE_URL"]
         address, secret = postgres_programs.connection(url)
         folders = Path(variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory))

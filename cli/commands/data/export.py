@@ -44,7 +44,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Puts each document together on disk first, and writes it as a whole or not at all."""
-    from cli.database import local_database
+    from cli.database import postgres
 
     if arguments.format == "json" and arguments.thread:
         raise UsageError("export --thread needs --format jsonl")
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CliError("--output and --files must be two different files.")
     for file in (output, files):
         check_new(file)
-    with local_database.reached(environment.load(), arguments.data_dir) as variables:
+    with postgres.reached(environment.load(), arguments.data_dir) as variables:
         if arguments.format == "jsonl":
             _export_log(arguments.user, arguments.thread, output, variables)
         else:

@@ -23,12 +23,12 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Deletes everything. The backend goes first: a run that continued would add tasks."""
-    from cli.database import local_database
+    from cli.database import postgres
 
     user, directory = arguments.user, arguments.data_dir
     if not arguments.yes:
         _confirm(user)
-    with local_database.reached(environment.load(), directory) as variables:
+    with postgres.reached(environment.load(), directory) as variables:
         with_files = service_command.with_workspace(variables, directory)
         modules = ["backend", "mcp_server", *(["workspace"] if with_files else [])]
         processes = (service_command.start(module, "forget", user, with_files or variables) for module in modules)

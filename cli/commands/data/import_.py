@@ -37,19 +37,19 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints what `python -m mcp_server import` did; 1 when it could not read or add everything."""
-    from cli.database import local_database
+    from cli.database import postgres
 
     if (arguments.file is None) is not arguments.undo:
         raise UsageError("import needs either a FILE or --undo")
     if arguments.undo:
-        with local_database.reached(environment.load(), arguments.data_dir) as variables:
+        with postgres.reached(environment.load(), arguments.data_dir) as variables:
             options = [f"--user={arguments.user}", "--undo"]
             return service_command.run("mcp_server", "import", *options, variables=variables)
     file: Path = arguments.file
     command = [sys.executable, "-m", "mcp_server", "import", f"--user={arguments.user}", f"--name={file.name}"]
     if arguments.format is not None:
         command.append(f"--format={arguments.format}")
-    with _open(file) as document, local_database.reached(environment.load(), arguments.data_dir) as variables:
+    with _open(file) as document, postgres.reached(environment.load(), arguments.data_dir) as variables:
         variables.setdefault("TIME_ZONE", environment.time_zone(variables))
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(

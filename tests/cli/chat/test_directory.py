@@ -74,7 +74,10 @@ async def served(services: Services, place: Path) -> AsyncIterator[tuple[LocalBa
     workspace.start()
     workspace.wait_until_ready()
     settings = {"AUTH_MODE": "none", "AUTH_JWT_SECRET": "", "AUTH_ISSUER": "", "AUTH_AUDIENCE": "", "APPROVALS": "bulk"}
-    settings |= {"OWNER_SECRET": data_dir.owner_secret(place / "data"), "WORKSPACE_URL": f"{workspace.url}/mcp"}
+    settings |= {
+        "OWNER_SECRET": data_dir.secret(place / "data", data_dir.OWNER_SECRET),
+        "WORKSPACE_URL": f"{workspace.url}/mcp",
+    }
     try:
         async with local_backend(services, **settings) as backend:
             yield backend, project
@@ -129,7 +132,7 @@ async def test_the_secret_is_sent_to_nobody_else(place: Path) -> None:
         writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
         writer.close()
 
-    secret = data_dir.owner_secret(place / "data").encode()
+    secret = data_dir.secret(place / "data", data_dir.OWNER_SECRET).encode()
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     options = ("--data-dir", str(place / "data"), "--exec", "hello")
@@ -180,7 +183,7 @@ def listening(account: int, port: int) -> Iterator[None]:
 
 def test_the_secret_is_not_sent_to_another_account(place: Path) -> None:
     """It can listen while the backend starts again."""
-    data_dir.owner_secret(place / "data")
+    data_dir.secret(place / "data", data_dir.OWNER_SECRET)
     for account in {os.getuid(), *accounts().values()}:
         port = find_free_port()
         with running_up(place / "data", f"http://127.0.0.1:{port}"), listening(account, port):
@@ -189,7 +192,7 @@ def test_the_secret_is_not_sent_to_another_account(place: Path) -> None:
 
 
 def test_the_secret_is_readable_by_its_owner_only(place: Path) -> None:
-    data_dir.owner_secret(place / "data")
+    data_dir.secret(place / "data", data_dir.OWNER_SECRET)
     assert stat.S_IMODE((place / "data/owner_secret").stat().st_mode) == 0o600
 
 
@@ -212,7 +215,7 @@ def test_what_is_set_for_whom(place: Path, mode: str) -> None:
 
 
 def test_the_status_has_no_secret(place: Path) -> None:
-    data_dir.owner_secret(place / "data")
+    data_dir.secret(place / "data", data_dir.OWNER_SECRET)
     with running_up(place / "data", "http://localhost:1/"):
         status = json.loads((place / "data/up.json").read_text())
     assert set(status) == {"page", "parts"}

@@ -1,0 +1,172 @@
+"""Commands that a service carries out: `python -m backend usage` and the like, with the settings of `./todo up`."""
+
+import argparse
+
+from cli import data_dir, terminal
+from cli.arguments import Commands, add_command, add_data_dir, add_user, port, user
+from cli.services import environment, running, service_command
+from common.commands import parse_days
+
+
+def add(commands: Commands) -> None:
+    add_command(
+        commands,
+        "migrate",
+        run_migrate,
+        "update the database schema",
+        "Updates the schema of the database at MIGRATION_DATABASE_URL, else DATABASE_URL, else of the one in the data "
+        "directory.",
+    )
+    _add_token(commands)
+    models = add_command(
+        commands,
+        "models",
+        run_models,
+        "show the models of your providers",
+        "Shows the models of each provider that has a key or runs on this machine, and the model that would answer. "
+        "Each provider receives only its own key.",
+        has_data_dir=False,
+    )
+    checks = "instead, test whether the model of each provider can call a tool"
+    models.add_argument("--check", action="store_true", help=checks)
+    _add_mcp(commands)
+    _add_calendar(commands)
+    usage = add_command(
+        commands,
+        "usage",
+        run_usage,
+        "show what the model was used for, by day, user and model",
+        "Prints answers, requests to the model and tokens by day (UTC), user and model.",
+    )
+    usage.add_argument("--days", type=parse_days, default=30, help="how many days, including today (%(default)s)")
+    usage.add_argument("--user", type=user, metavar="NAME", help="only this user")
+    usage.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
+
+
+def _add_token(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "token",
+        run_token,
+        "make a token for the MCP server",
+        "Prints a token with which an MCP client on this machine can work on a user's tasks.",
+    )
+    parser.add_argument("--user", type=user, required=True, metavar="NAME", help="whose tasks")
+    parser.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
+    default = "port of the MCP server (that of the running ./todo up, else MCP_PORT, else 8001)"
+    parser.add_argument("--mcp-port", type=port, help=default)
+
+
+def _add_mcp(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "mcp",
+        run_mcp,
+        "show other MCP servers, and approve their tools for the agents",
+        "Shows the MCP servers of mcp.json and the descriptions of their tools, approves tools, or tests whether a "
+        "server answers. Agents can use an approved tool until its description changes.",
+    )
+    parser.set_defaults(server=None, tools=[])
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, does in (
+        ("list", "show the servers and their tools"),
+        ("approve", "approve tools of a server"),
+        ("test", "test whether a server answers"),
+    ):
+        action = actions.add_parser(name, help=does, description=f"{does.capitalize()}.", allow_abbrev=False)
+        add_data_dir(action)
+        if name != "list":
+            action.add_argument(
+                "server", metavar="SERVER", help="its name in mcp.json; ./todo mcp list shows the names"
+            )
+        if name == "approve":
+            action.add_argument("tools", nargs="*", metavar="TOOL", help="default: all tools of the server")
+
+
+def _add_calendar(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "calendar",
+        run_calendar,
+        "make a calendar address for a user's tasks that have a date",
+        "Prints a new address at which calendar programs can read a user's tasks that have a date. Older addresses "
+        "stop working. It is not shown again.",
+    )
+    add_user(parser)
+    parser.add_argument("--revoke", action="store_true", help="make the current address stop working")
+    default = "port of the page, if no BACKEND_URL is set (that of the running ./todo up, else BACKEND_PORT, else 8000)"
+    parser.add_argument("--port", type=port, help=default)
+
+
+def run_migrate(arguments: argparse.Namespace) -> int:
+    from cli.database import postgres
+
+    with postgres.reached(environment.load(), arguments.data_dir, create=True) as variables:
+        return service_command.run("migrations", variables=variables)
+
+
+def run_token(arguments: argparse.Namespace) -> int:
+    """Prints a token for the MCP server of the `./todo up` that runs there, else of the one that would be started."""
+    variables = environment.load()
+    state = running.read_state(arguments.data_dir) or {}
+    if arguments.mcp_port is None and "mcp_url" in state:
+        variables["MCP_URL"] = state["mcp_url"]
+    else:
+        mcp_port = arguments.mcp_port or environment.port(variables, "MCP_PORT", 8001)
+        variables["MCP_URL"] = environment.mcp_url(variables, mcp_port)
+    if secret := data_dir.known_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
+        variables.setdefault("MCP_TOKEN_SECRET", secret)
+    options = [f"--user={arguments.user}", f"--days={arguments.days}"]
+    return service_command.run("backend", "token", *options, variables=variables)
+
+
+def run_models(arguments: argparse.Namespace) -> int:
+    """Prints what `python -m backend models` finds, with the Ollama that `./todo up` would take."""
+    from cli.services import ollama
+
+    given = environment.load()
+    variables, found = ollama.choose_model(given)
+    options = ["--check"] if arguments.check else []
+    if not ollama.is_wanted(given):
+        # LLM_MODEL is another provider's then.
+        found = ollama.find({name: value for name, value in given.items() if name != "LLM_MODEL"})
+        options += ["--ollama", f"{found.url}/v1", found.model] if found and found.model else []
+    if found and found.note:
+        terminal.notice(found.note + ".")
+    return service_command.run("backend", "models", *options, variables=variables)
+
+
+def run_mcp(arguments: argparse.Namespace) -> int:
+    from cli.database import postgres
+
+    action = [arguments.action, *filter(None, [arguments.server]), *arguments.tools]
+    variables = environment.load()
+    if arguments.action == "test":  # which takes no database
+        return service_command.run("backend", "mcp", *action, variables=variables)
+    with postgres.reached(variables, arguments.data_dir) as reaching:
+        return service_command.run("backend", "mcp", *action, variables=reaching)
+
+
+def run_calendar(arguments: argparse.Namespace) -> int:
+    """Prints a calendar's address at the `./todo up` that runs there, else at the one that would be started."""
+    from cli.database import postgres
+
+    variables = environment.load()
+    state = running.read_state(arguments.data_dir) or {}
+    variables.setdefault("AUTH_MODE", state.get("auth_mode", "none"))
+    variables["BACKEND_PORT"] = str(arguments.port or environment.port(variables, "BACKEND_PORT", 8000))
+    if arguments.port is None and "backend_url" in state:
+        variables["BACKEND_URL"] = state["backend_url"]
+    options = [f"--user={arguments.user}", *(["--revoke"] if arguments.revoke else [])]
+    with postgres.reached(variables, arguments.data_dir) as reaching:
+        return service_command.run("backend", "calendar", *options, variables=reaching)
+
+
+def run_usage(arguments: argparse.Namespace) -> int:
+    from cli.database import postgres
+
+    options = [f"--days={arguments.days}"]
+    options += [f"--user={arguments.user}"] if arguments.user is not None else []
+    options += ["--json"] if arguments.json else []
+    with postgres.reached(environment.load(), arguments.data_dir) as variables:
+        return service_command.run("backend", "usage", *options, variables=variables)

@@ -1,0 +1,56 @@
+"""The ports of `./todo up`, checked before anything is started."""
+
+import socket
+from typing import NamedTuple
+
+from cli.errors import CliError
+
+HOST = "127.0.0.1"
+WORKSPACE_PORT = 8003
+
+
+class Ports(NamedTuple):
+    page: int
+    mcp: int
+    workspace: int | None
+
+
+def choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
+    """Raises `CliError` if a port that somebody chose is taken. The workspace's is free to change: nobody types it."""
+    if not has_workspace:
+        wanted = wanted._replace(workspace=None)
+    _check_different(wanted)
+    for option, number in zip(("--port", "--mcp-port", "--workspace-port"), wanted, strict=True):
+        if number is not None and (problem := _port_problem(number)):
+            raise CliError(f"Port {number} of {HOST} cannot be used ({problem}): choose another port with {option}.")
+    if not has_workspace or wanted.workspace is not None:
+        return wanted
+    is_usable = WORKSPACE_PORT not in wanted and not _port_problem(WORKSPACE_PORT)
+    return wanted._replace(workspace=WORKSPACE_PORT if is_usable else find_free_port())
+
+
+def _check_different(ports: Ports) -> None:
+    given = [port for port in ports if port is not None]
+    if len({*given}) < len(given):
+        shared = next(port for port in given if given.count(port) > 1)
+        raise CliError(
+            f"Page, MCP server and workspace cannot share port {shared}: choose another --port, --mcp-port or "
+            "--workspace-port."
+        )
+
+
+def _port_problem(number: int) -> str | None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
+        try:
+            probe.bind((HOST, number))
+            probe.listen()
+        except OSError as error:
+            return error.strerror
+    return None
+
+
+def find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
