@@ -17,8 +17,6 @@ USAGE_STATUS = 2
 
 
 class UsageError(CliError):
-    """The arguments contradict each other."""
-
     status = USAGE_STATUS
 
 

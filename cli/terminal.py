@@ -39,7 +39,6 @@ def heading(text: str) -> None:
 
 
 def ask(question: str) -> str:
-    """What is typed; empty at the end of the input."""
     _write(sys.stdout, question, end="")
     return sys.stdin.readline().strip()
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 from chatkit.types import ThreadStreamEvent
@@ -12,9 +12,20 @@ from pydantic import TypeAdapter
 from todo_client import chatkit
 from todo_client.chatkit import request, user_input
 
+Json = dict[str, Any]
+Order = Literal["asc", "desc"]
 EVENT = TypeAdapter[ThreadStreamEvent](ThreadStreamEvent)
 JSON = {"Content-Type": "application/json"}
 HIDDEN = ("hidden_context_item", "sdk_hidden_context")
+
+
+@dataclass(frozen=True)
+class Page:
+    """Threads or items; `after` is where the next page begins."""
+
+    data: list[Json]
+    has_more: bool
+    after: str | None
 
 
 @dataclass
@@ -92,8 +103,46 @@ class ChatKit(chatkit.ChatKit):
         async with super().open(kind, metadata, **params) as events:
             yield (check_event(event) async for event in events)
 
-    async def items(self, thread_id: str, *, order: chatkit.Order = "asc") -> list[dict[str, Any]]:
+    def create_thread(self, text: str) -> chatkit.Events:
+        return self.open("threads.create", input=user_input(text))
+
+    def add_user_message(self, thread_id: str, text: str) -> chatkit.Events:
+        return self.open("threads.add_user_message", thread_id=thread_id, input=user_input(text))
+
+    def retry_after_item(self, thread_id: str, item_id: str) -> chatkit.Events:
+        return self.open("threads.retry_after_item", thread_id=thread_id, item_id=item_id)
+
+    async def sync_custom_action(self, thread_id: str, item_id: str, action: Json) -> Json | None:
+        """The item, if it has changed."""
+        done = await self.ask("threads.sync_custom_action", thread_id=thread_id, item_id=item_id, action=action)
+        return done.get("updated_item")
+
+    async def get_thread(self, thread_id: str) -> Json:
+        return await self.ask("threads.get_by_id", thread_id=thread_id)
+
+    async def list_threads(self, *, limit: int = 20, order: Order = "desc", after: str | None = None) -> Page:
+        return _page(await self.ask("threads.list", limit=limit, order=order, after=after))
+
+    async def list_items(
+        self, thread_id: str, *, limit: int = 20, order: Order = "desc", after: str | None = None
+    ) -> Page:
+        return _page(await self.ask("items.list", thread_id=thread_id, limit=limit, order=order, after=after))
+
+    async def update_thread(self, thread_id: str, title: str) -> Json:
+        return await self.ask("threads.update", thread_id=thread_id, title=title)
+
+    async def delete_thread(self, thread_id: str) -> None:
+        await self.ask("threads.delete", thread_id=thread_id)
+
+    async def feedback(self, thread_id: str, item_ids: list[str], kind: Literal["positive", "negative"]) -> None:
+        await self.ask("items.feedback", thread_id=thread_id, item_ids=item_ids, kind=kind)
+
+    async def items(self, thread_id: str, *, order: Order = "asc") -> list[Json]:
         return (await self.list_items(thread_id, limit=100, order=order)).data
+
+
+def _page(answer: Json) -> Page:
+    return Page(answer["data"], answer["has_more"], answer.get("after"))
 
 
 def check_event(event: dict[str, Any]) -> dict[str, Any]:

@@ -157,7 +157,6 @@ class Agent:
         return Reading(self.chat, start=lambda runs: runs.interact(self.chat, message, key=key, more=self._options))
 
     async def _read_with_follow_ups(self, first: Reading) -> Result:
-        """Reads an interaction and those that follow it."""
         async with self._connect() as runs:
             with self._guard:
                 if self._prompt is not None:
@@ -256,7 +255,6 @@ class _Prompt:
             self._is_known.set()
 
     def submit(self, request: Coroutine[Any, Any, None]) -> "Future[None]":
-        """Runs a request on the event loop of the prompt, also from another thread."""
         future = asyncio.run_coroutine_threadsafe(request, self._loop)
         self.requests.add(future)
         future.add_done_callback(self.requests.discard)

@@ -26,7 +26,7 @@ class ConnectionLost(Exception):
 
 class Client:
     """The base of the clients of each API. `timeout` is in seconds, of each silence; `auth` adds something to each
-    request; `over` shares its connections.
+    request; `over` shares its connections. A request with the same `key` acts once.
 
     `http` is for requests that have no method, such as `/ready`.
     """
@@ -42,7 +42,19 @@ class Client:
         over: "Client | None" = None,
     ) -> None:
         self.base_url = base_url
-        self.http = over.http if over else open_http(base_url, token=token, headers=headers, timeout=timeout, auth=auth)
+        encrypted = httpx2.URL(base_url).scheme == "https"  # else, loading certificates and proxies only costs time
+        self.http = (
+            over.http
+            if over
+            else httpx2.AsyncClient(
+                base_url=base_url,
+                headers={**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})},
+                auth=auth,
+                timeout=httpx2.Timeout(timeout, connect=5),
+                trust_env=encrypted,
+                verify=encrypted,
+            )
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,16 +68,24 @@ class Client:
         path: str,
         body: Mapping[str, Any] | None = None,
         *,
+        key: str | None = None,
         content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx2.Response:
         """Returns the response of a request that was accepted."""
+        sent = _add_key(headers, key)
         with connected():
-            response = await self.http.request(method, path, json=body, content=content, params=params, headers=headers)
+            response = await self.http.request(method, path, json=body, content=content, params=params, headers=sent)
         if not response.is_success:
             raise ApiError(response.status_code, sentence(response))
         return response
+
+    async def request_json(self, method: str, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> Any:
+        """Returns the JSON of a response; `options` are those of `request`."""
+        response = await self.request(method, path, body, **options)
+        with connected():
+            return response.json()
 
     @asynccontextmanager
     async def open_response(
@@ -74,11 +94,11 @@ class Client:
         path: str,
         body: Mapping[str, Any] | None = None,
         *,
+        key: str | None = None,
         headers: Mapping[str, str] | None = None,
         media_type: str = "",
     ) -> AsyncIterator[httpx2.Response]:
-        """Opens a response, which is read in the block."""
-        request = self.http.build_request(method, path, json=body, headers=headers)
+        request = self.http.build_request(method, path, json=body, headers=_add_key(headers, key))
         with connected():
             response = await self.http.send(request, stream=True)
         try:
@@ -91,25 +111,8 @@ class Client:
             await response.aclose()
 
 
-def open_http(
-    base_url: str,
-    *,
-    token: str | None,
-    headers: Mapping[str, str] | None,
-    timeout: float,
-    auth: httpx2.Auth | None = None,
-) -> httpx2.AsyncClient:
-    """Opens the connections of one client. `timeout` is in seconds, of each silence."""
-    sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-    encrypted = httpx2.URL(base_url).scheme == "https"  # without it, loading certificates and proxies only costs time
-    return httpx2.AsyncClient(
-        base_url=base_url,
-        headers=sent,
-        auth=auth,
-        timeout=httpx2.Timeout(timeout, connect=5),
-        trust_env=encrypted,
-        verify=encrypted,
-    )
+def _add_key(headers: Mapping[str, str] | None, key: str | None) -> dict[str, str]:
+    return {**(headers or {}), **({"Idempotency-Key": key} if key else {})}
 
 
 async def read_events(response: httpx2.Response) -> AsyncIterator[ServerSentEvent]:
@@ -133,7 +136,6 @@ def connected() -> Iterator[None]:
 
 
 def sentence(response: httpx2.Response) -> str:
-    """Returns why a request was rejected."""
     try:
         return str(response.json()["error"])
     except (ValueError, KeyError, TypeError):

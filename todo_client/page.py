@@ -22,10 +22,10 @@ class Page(Client):
     """Each method raises `ApiError` or `ConnectionLost`."""
 
     async def ready(self) -> Json:
-        return await self._json("GET", "/ready")
+        return await self.request_json("GET", "/ready")
 
     async def tasks(self, view: str, *, query: str = "", limit: int = 100) -> Json:
-        return await self._json(
+        return await self.request_json(
             "GET", "/tasks", params={"view": view, "limit": limit, **({"query": query} if query else {})}
         )
 
@@ -33,7 +33,6 @@ class Page(Client):
         return _memory(await self.request("GET", "/memory"))
 
     async def remember(self, text: str, version: str) -> Memory:
-        """Replaces the memory that was read in this version."""
         return _memory(await self.request("PUT", "/memory", {"text": text}, headers={"If-Match": version}))
 
     async def begin(self, title: str, *, left: str | None = None, directory: str | None = None) -> Json:
@@ -41,26 +40,19 @@ class Page(Client):
         the user may have `left` another for it.
         """
         body = {"title": title, "left": left, "directory": directory}
-        return await self._json("POST", "/conversations", {name: value for name, value in body.items() if value})
+        return await self.request_json("POST", "/conversations", {name: value for name, value in body.items() if value})
 
     async def files(self, chat_id: str) -> Json:
-        return await self._json("GET", f"/chats/{chat_id}/files")
+        return await self.request_json("GET", f"/chats/{chat_id}/files")
 
     async def put_file(self, chat_id: str, path: str, content: bytes) -> Json:
-        response = await self.request("PUT", f"/chats/{chat_id}/files/{quote(path)}", content=content)
-        with connected():
-            return response.json()
+        return await self.request_json("PUT", f"/chats/{chat_id}/files/{quote(path)}", content=content)
 
     async def get_file(self, chat_id: str, path: str) -> bytes:
         return (await self.request("GET", f"/chats/{chat_id}/files/{quote(path)}")).content
 
     async def commit(self, chat_id: str, message: str) -> Json:
-        return await self._json("POST", f"/chats/{chat_id}/commit", {"message": message})
-
-    async def _json(self, method: str, path: str, body: Json | None = None, *, params: Json | None = None) -> Json:
-        response = await self.request(method, path, body, params=params)
-        with connected():
-            return response.json()
+        return await self.request_json("POST", f"/chats/{chat_id}/commit", {"message": message})
 
 
 def _memory(response: httpx2.Response) -> Memory:

@@ -121,7 +121,6 @@ class _RepeatedEvents:
         self._resumes, self._held = True, None
 
     def remove_from(self, event: Event) -> Iterator[Event]:
-        """Yields what is new in an event."""
         if event.name == "turn_start" and self._resumes:  # the next event shows whether it is a new one
             self._held = event
             return

@@ -29,7 +29,7 @@ Events = AbstractAsyncContextManager[AsyncIterator[Event]]
 class Runs(Client):
     """Each method raises `ApiError` or `ConnectionLost`.
 
-    A request with the same `key` acts once. `more` is sent with a message: `model`, `metadata`.
+    `more` is sent with a message: `model`, `metadata`.
     """
 
     def interact(
@@ -48,7 +48,6 @@ class Runs(Client):
         key: str | None = None,
         more: Mapping[str, Any] | None = None,
     ) -> Events:
-        """Sends a message in place of an interaction's message."""
         body = {"new_user_message": new_user_message, **(more or {})}
         return self._stream("POST", f"{_path(chat_id, interaction_id)}/edit", body, key=key)
 
@@ -60,7 +59,7 @@ class Runs(Client):
     async def get_chats(self, *, limit: int = 20, after: str | None = None, titled: str = "") -> Json:
         """Returns a page of chats, the newest first; `titled` finds chats by letters of their title."""
         params = {"limit": limit, "titled": titled, **({"after": after} if after is not None else {})}
-        return await self._ask("GET", "/chats", params=params)
+        return await self.request_json("GET", "/chats", params=params)
 
     async def find_last_used_chat(self) -> Json | None:
         """Returns the chat with the newest interaction. Their ids are in the order of time."""
@@ -74,21 +73,19 @@ class Runs(Client):
     async def get_chat(self, chat_id: str, *, limit: int = 20, before: str | None = None) -> Json:
         """Returns a chat with its newest interactions, or the newest before one."""
         params = {"limit": limit, **({"before": before} if before is not None else {})}
-        return await self._ask("GET", f"/chats/{chat_id}", params=params)
+        return await self.request_json("GET", f"/chats/{chat_id}", params=params)
 
     async def get_interaction(self, chat_id: str, interaction_id: str, *, brief: bool = False) -> Json:
         """Returns an interaction; a `brief` one without its events and the final state."""
         params = {"brief": True} if brief else None
-        return await self._ask("GET", _path(chat_id, interaction_id), params=params)
+        return await self.request_json("GET", _path(chat_id, interaction_id), params=params)
 
     async def get_steps(self, chat_id: str, interaction_id: str, *, limit: int = 20, after: int = 0) -> Json:
-        """Returns what its agents did, and where the next page begins."""
         params = {"limit": limit, "after": after}
-        return await self._ask("GET", f"{_path(chat_id, interaction_id)}/steps", params=params)
+        return await self.request_json("GET", f"{_path(chat_id, interaction_id)}/steps", params=params)
 
     @asynccontextmanager
     async def log(self, chat_id: str) -> AsyncIterator[AsyncIterator[str]]:
-        """Opens the log of a chat, one line of JSON for each event."""
         async with self.open_response("GET", f"/chats/{chat_id}/log") as response:
             yield _lines(response)
 
@@ -107,7 +104,7 @@ class Runs(Client):
         body: Json = {"approval_id": approval_id, "approved": approved}
         body |= {} if reason is None else {"reason": reason}
         body |= {"always": True} if always else {}
-        return await self._ask("POST", f"{_path(chat_id, interaction_id)}/approve", body, key=key)
+        return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/approve", body, key=key)
 
     async def send(
         self,
@@ -118,41 +115,25 @@ class Runs(Client):
         mode: Literal["steer", "follow_up"],
         key: str | None = None,
     ) -> Json:
-        """Sends a message to a running interaction."""
         body = {"text": text, "mode": mode}
-        return await self._ask("POST", f"{_path(chat_id, interaction_id)}/messages", body, key=key)
+        return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/messages", body, key=key)
 
     async def steer(self, chat_id: str, interaction_id: str, input_id: str, *, key: str | None = None) -> Json:
-        """Turns a waiting follow-up into a steering message."""
-        return await self._ask("POST", f"{_path(chat_id, interaction_id)}/messages/{input_id}/steer", key=key)
+        return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/messages/{input_id}/steer", key=key)
 
     async def drop(self, chat_id: str, interaction_id: str, input_id: str) -> Json:
-        """Deletes a message that no model has read."""
-        return await self._ask("DELETE", f"{_path(chat_id, interaction_id)}/messages/{input_id}")
+        return await self.request_json("DELETE", f"{_path(chat_id, interaction_id)}/messages/{input_id}")
 
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
-        return await self._ask("POST", f"{_path(chat_id, interaction_id)}/cancel", key=key)
+        return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/cancel", key=key)
 
     async def branch(self, chat_id: str, interaction_id: str | None, *, key: str | None = None) -> Json:
         """Shows the branch that ends with an interaction; None shows the empty beginning."""
-        return await self._ask("POST", f"/chats/{chat_id}/branch", {"interaction_id": interaction_id}, key=key)
+        return await self.request_json("POST", f"/chats/{chat_id}/branch", {"interaction_id": interaction_id}, key=key)
 
     async def compact(self, chat_id: str, *, key: str | None = None) -> Json:
         """Has all but the newest messages summarised for the model."""
-        return await self._ask("POST", f"/chats/{chat_id}/compact", key=key)
-
-    async def _ask(
-        self,
-        method: Literal["DELETE", "GET", "POST"],
-        path: str,
-        body: Json | None = None,
-        *,
-        key: str | None = None,
-        params: Mapping[str, Any] | None = None,
-    ) -> Json:
-        response = await self.request(method, path, body, params=params, headers=_key_header(key))
-        with connected():
-            return response.json()
+        return await self.request_json("POST", f"/chats/{chat_id}/compact", key=key)
 
     @asynccontextmanager
     async def _stream(
@@ -164,7 +145,7 @@ class Runs(Client):
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        async with self.open_response(method, path, body, headers={**_key_header(key), **(headers or {})}) as response:
+        async with self.open_response(method, path, body, key=key, headers=headers) as response:
             yield _events(response)
 
 
@@ -182,7 +163,3 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
 
 def _path(chat_id: str, interaction_id: str) -> str:
     return f"/chats/{chat_id}/interactions/{interaction_id}"
-
-
-def _key_header(key: str | None) -> dict[str, str]:
-    return {} if key is None else {"Idempotency-Key": key}

@@ -35,7 +35,6 @@ class Session:
 
     @classmethod
     async def open(cls, url: str, chat: str, token: str | None = None) -> Self:
-        """Opens a chat that exists. Raises `ApiError` if there is none."""
         async with Runs(url, token=token) as runs:
             await runs.get_chat(chat, limit=0)
         return cls(url, token, chat)

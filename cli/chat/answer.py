@@ -20,15 +20,11 @@ _MOST_TASKS = 50  # as in the text of other clients without cards
 
 
 class Approvals(Protocol):
-    """Decides the calls that wait for approval, or lets the user decide."""
-
     async def add(self, reading: Reading, call: dict[str, Any]) -> None: ...
     async def remove(self, approval_id: str) -> None: ...
 
 
 class Answer:
-    """Shows an answer to its end."""
-
     def __init__(
         self, screen: Screen, connection: Connection, reading: Reading, approvals: Approvals, *, debug: bool = False
     ) -> None:

@@ -98,21 +98,18 @@ class Connection:
         return Reading(chat_id, start=lambda runs: runs.interact(chat_id, text, key=key, more=self._more()))
 
     def edit(self, chat_id: str, run_id: str, text: str) -> Reading:
-        """Sends another message in place of that of a run."""
         key = str(uuid.uuid4())
         return Reading(chat_id, start=lambda runs: runs.edit(chat_id, run_id, text, key=key, more=self._more()))
 
     async def retry(self, chat_id: str) -> Reading:
         """Requests another answer to the last message; raises `ApiError` if there is none."""
         thread = await self.thread(chat_id)
-        items = (await self.chatkit.list_items(thread, limit=100)).data
-        message = next((item for item in items if item["type"] == "user_message"), None)
+        message = next((item for item in await self.items(thread) if item["type"] == "user_message"), None)
         if message is None:
             raise ApiError(_NOT_THERE, "There is no message to answer again.")
         return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=message["id"])
 
     async def begin(self, title: str, *, left: str | None) -> str:
-        """Creates a conversation without messages, in place of `left`, and returns its id."""
 
         async def begin(left: str | None) -> str:
             return (await self.page.begin(title, left=left, directory=self.directory))["id"]
@@ -135,7 +132,6 @@ class Connection:
             await self.runs.cancel(reading.chat_id, reading.run_id)
 
     async def newest(self) -> str | None:
-        """The id of the conversation that was used last."""
         chat = await self.runs.find_last_used_chat()
         return chat["chat_id"] if chat else None
 
@@ -150,7 +146,6 @@ class Connection:
         return await self.runs.get_interaction(chat_id, leaf) if leaf else None
 
     async def leaf(self, chat_id: str) -> str | None:
-        """Returns the id of the interaction that a conversation shows last."""
         return (await self.runs.get_chat(chat_id, limit=0))["leaf"]
 
     async def thread(self, chat_id: str) -> str:
@@ -163,6 +158,10 @@ class Connection:
             if (after := page["after"]) is None:
                 raise ApiError(_NOT_THERE, f"There is no conversation {chat_id}.")
         return chat_id
+
+    async def items(self, thread: str) -> list[dict[str, Any]]:
+        """Returns what ChatKit shows of a conversation, the newest first."""
+        return (await self.chatkit.ask("items.list", thread_id=thread, limit=100, order="desc", after=None))["data"]
 
     async def steps(self, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """Yields what the agents of an answer have done after a step."""
@@ -194,7 +193,6 @@ class Connection:
         raise ConnectionLost
 
     def _more(self) -> dict[str, Any]:
-        """Returns the options of a message in the run API."""
         temperature = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
         return {**({"model": self.model} if self.model else {}), **temperature}
 

@@ -45,7 +45,6 @@ class ChatCompleter(Completer):
         self._names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
 
     async def learn(self, connection: Connection) -> None:
-        """Reads the names of tasks, conversations and models from the server."""
         self._names["tasks"] = [clean(task["title"]) for task in (await connection.page.tasks("all"))["tasks"]]
         chats = (await connection.runs.get_chats(limit=20))["chats"]
         self._names["chats"] = [clean(chat["title"]) for chat in chats if chat["title"]]

@@ -11,8 +11,6 @@ _CONFLICT = 409
 
 
 class MessageQueue:
-    """Holds the texts of messages, by their ids."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._follow_ups: dict[str, str] = {}

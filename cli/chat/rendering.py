@@ -42,7 +42,6 @@ def one_line(*parts: str | tuple[str, str]) -> Text:
 
 
 def render_call(tool: str, arguments: str, output: str) -> RenderableType:
-    """A call that has returned: its tool, its arguments, and its result."""
     result = _object(output)
     name = tool.replace("_", " ")
     if result is not None:
@@ -62,7 +61,6 @@ def describe_call(tool: str, arguments: str) -> str:
 
 
 def agent_of(tool: str) -> str | None:
-    """Returns the agent that a tool starts."""
     return tool.removeprefix("do_with_") if tool.startswith("do_with_") else None
 
 
@@ -88,7 +86,6 @@ def render_agent_output(output: str, details: Json | None, *, is_error: bool) ->
 
 
 def render_step(step: Json) -> RenderableType:
-    """A step of an agent's work, as the run API lists it."""
     agent, content, details = step["agent"], step["content"], step.get("details") or {}
     match step["kind"]:
         case "task":
@@ -137,13 +134,11 @@ def render_tasks(tasks: Sequence[Json], width: int) -> RenderableType:
 
 
 def render_copied_task(line: str) -> RenderableType:
-    """A task as it is copied from a list of the page's."""
     box, _, title = line.partition("] ")
     return one_line(_MARKS["completed" if box.endswith("x") else "pending"], f" {title}")
 
 
 def render_question(text: str) -> RenderableType:
-    """What the user is asked to approve, in full."""
     shown = "\n".join(line for line in clean(text).splitlines() if line.strip())
     return Group(Text("The assistant asks:", "bold"), Padding(Text(shown), (0, 0, 0, 2)))
 
@@ -165,7 +160,6 @@ def render_chats(chats: Sequence[Json], current: str | None) -> RenderableType:
 
 
 def describe_usage(usage: Json | None, seconds: float) -> str:
-    """Tokens in and out, those of thinking, all of them, and how long it took."""
     used = usage or {}
     tokens = used.get("input_tokens", 0), used.get("output_tokens", 0)
     counts = (*zip(tokens, ("in", "out"), strict=True), (used.get("reasoning_tokens", 0), "thinking"))

@@ -69,12 +69,10 @@ class Screen:
         """Prints the text so far, below which something else comes."""
 
     async def end_text(self) -> None:
-        """Ends a message of the answer."""
         _write("" if self._ends_line else "\n")
         self._has_ended, self._ends_line = True, False
 
     async def report(self, *renderables: RenderableType) -> None:
-        """Prints what the assistant does."""
         for line in render_lines(*renderables, width=self.width, colour=terminal.has_colour(sys.stderr)):
             terminal.notice_rendered(line)
 
@@ -82,7 +80,6 @@ class Screen:
         terminal.notice(text)
 
     async def fail(self, text: str) -> None:
-        """Says why something was not done."""
         self.has_failed = True
         terminal.error(text)
 
@@ -159,8 +156,10 @@ class TerminalScreen(Screen, ABC):
         await self.print_lines(lines, open_text=rest)
 
     def render_text(self, text: str) -> list[str]:
-        gap = [""] if self._needs_gap else []
-        return self._render(*gap, ChatMarkdown(text)) if text.strip() else []
+        lines = self._render(ChatMarkdown(text)) if text.strip() else []
+        while lines and not lines[0]:  # above a list or a table that begins the text
+            lines.pop(0)
+        return ["", *lines] if lines and self._needs_gap else lines
 
     def _render(self, *renderables: RenderableType) -> list[str]:
         return render_lines(*renderables, width=self.width, colour=self.colour)
@@ -231,7 +230,6 @@ class PlainScreen(TerminalScreen):
 
 
 def render_lines(*renderables: RenderableType, width: int, colour: bool) -> list[str]:
-    """Returns lines for a terminal, which contain nothing that it would obey but colours."""
     console = Console(file=io.StringIO(), width=width, highlight=False, emoji=False, markup=False, theme=_THEME)
     rendered = (line for one in renderables for line in console.render_lines(one, pad=False))
     return [_render_line(segments, colour=colour) for segments in rendered]

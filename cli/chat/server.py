@@ -32,7 +32,6 @@ def find(directory: Path) -> str:
 
 
 def check_token(url: str, token: str | None) -> None:
-    """A token is not sent where others could read it."""
     parts = urlsplit(url)
     if token is not None and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
         raise CliError(f"TODO_TOKEN is not sent to {url}, because others could read it on the way. Use https.")

@@ -101,7 +101,6 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace)
 
 
 async def _print_events(screen: Screen, connection: Connection, reading: Reading, approvals: _Approvals) -> Exit:
-    """Prints events as lines of JSON."""
     began, status = time.monotonic(), ""
     async for event in connection.events(reading):
         sys.stdout.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")

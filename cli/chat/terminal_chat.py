@@ -81,7 +81,6 @@ class TerminalChat:
         return True
 
     async def say(self, text: str) -> None:
-        """Sends a message, or queues it behind the answer that runs."""
         await self.screen.echo(text)
         if self.answer is not None and await self._queue.add(self.answer, self._following, text):
             await self.screen.note("Your message comes after this answer. Press Enter to send it now.")
@@ -124,7 +123,6 @@ class TerminalChat:
                 await self.connection.cancel(self.answer.reading)
 
     async def select(self, chat_id: str) -> dict[str, Any] | None:
-        """Makes a conversation the current one and returns its last interaction."""
         last = await self.connection.last(chat_id)
         self.chat_id, self.left = chat_id, None
         self.edit(None)
@@ -132,7 +130,6 @@ class TerminalChat:
         return last
 
     async def open(self, chat_id: str) -> None:
-        """Shows the last message of a conversation, and follows the answer that runs in it."""
         last = await self.select(chat_id)
         if last is None:
             return
@@ -148,7 +145,6 @@ class TerminalChat:
             await self.screen.note(f"Version {number} of {len(versions)}. Switch with /version N.")
 
     async def _work(self) -> None:
-        """Connects, opens the conversation that was asked for, and handles what is typed."""
         try:
             if not await self._connect():
                 self._status = NO_SERVER
@@ -266,7 +262,6 @@ class TerminalChat:
             self.screen.fill(said)
 
     async def _watch(self) -> None:
-        """Follows what is said in this conversation elsewhere, such as on the page."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             if self.chat_id is not None:

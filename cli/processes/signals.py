@@ -30,7 +30,6 @@ class Signals:
         os.close(self._writer)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Until a signal arrives, at most for so long."""
         select.select([self._reader], [], [], seconds)
         with contextlib.suppress(BlockingIOError):
             os.read(self._reader, 4096)

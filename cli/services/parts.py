@@ -51,8 +51,6 @@ class Restarts:
 
 @dataclass
 class Child:
-    """A part that runs, or that died and waits for its next start."""
-
     name: str
     process: subprocess.Popen[bytes]
     log: Path
@@ -82,5 +80,4 @@ def describe(child: Child) -> str:
 
 
 def describe_end(code: int) -> str:
-    """How a process ended, by its exit code as `subprocess` has it."""
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

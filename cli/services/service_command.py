@@ -26,7 +26,6 @@ def run(module: str, *arguments: str, variables: Mapping[str, str]) -> int:
 def start(
     module: str, command: str, user: str, variables: Mapping[str, str], *options: str, output: BinaryIO | None = None
 ) -> subprocess.Popen[str]:
-    """Starts a command about the data of one user, which `finish` waits for."""
     arguments = [sys.executable, "-m", module, command, f"--user={user}", *options]
     return subprocess.Popen(arguments, cwd=CHECKOUT, env=variables, stdout=output, stderr=subprocess.PIPE, text=True)
 

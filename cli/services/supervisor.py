@@ -89,7 +89,6 @@ class Supervisor:
         return {child.name: child.answer for child in self._children if child.ready}
 
     def watch(self) -> None:
-        """Until a stop is wanted, which ends it by an exception."""
         while True:
             self._look()
             self._signals.wait(self._pause())
@@ -102,7 +101,6 @@ class Supervisor:
                 self._drop(child)
 
     def _pause(self) -> float:
-        """Until something has to be looked at again."""
         pauses = [FOLLOW_EVERY if self._verbose else LOOK_SECONDS]
         for child in self._children:
             if child.next_start is not None:
@@ -219,7 +217,6 @@ class Supervisor:
         return status == http.client.OK
 
     def _follow(self) -> None:
-        """Shows what was logged since the last time."""
         if not self._verbose:
             return
         for child in self._children:

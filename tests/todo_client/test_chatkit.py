@@ -2,18 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from chatkit.types import ChatKitReq
-from pydantic import TypeAdapter
 
 from tests.todo_client.server import END, EVENTS, answering, chunk, whole
-from todo_client.chatkit import ChatKit, Events, Page
+from todo_client.chatkit import ChatKit, Events, user_input
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.sse import EventParser
 
+HELLO = user_input("hello")
 TOLD: list[dict[str, Any]] = [{"type": "a", "text": "Zażółć \u2028 🥛"}, {"type": "b"}, {"type": "c", "n": [1, 2]}]
 JSON = [json.dumps(event, ensure_ascii=False).encode() for event in TOLD]
 FORMS = {
@@ -47,12 +45,12 @@ async def test_events_arrive_in_chunks_of_any_size(form: str, size: int) -> None
     stream = FORMS[form]
     chunks = [chunk(stream[at : at + size]) for at in range(0, len(stream), size)]
     async with answering(EVENTS, *chunks, END, closes=False) as server, ChatKit(server.url) as chat:
-        assert await read(chat.create_thread("hello")) == TOLD
+        assert await read(chat.open("threads.create", input=HELLO)) == TOLD
 
 
 async def test_an_event_is_there_as_soon_as_it_was_sent_and_leaving_closes_the_connection() -> None:
     async with answering(EVENTS, chunk(FORMS["CRLF"]), closes=False) as server, ChatKit(server.url) as chat:
-        async with chat.create_thread("hello") as events:
+        async with chat.open("threads.create", input=HELLO) as events:
             assert await anext(events) == TOLD[0]
             assert not server.left.is_set()
         async with asyncio.timeout(5):
@@ -76,7 +74,7 @@ async def test_a_stream_that_ends_without_its_end_is_told_after_what_came(rest: 
     told: list[dict[str, Any]] = []
     async with answering(*sent) as server, ChatKit(server.url) as chat:
         with pytest.raises(ConnectionLost, match="connection to the server is lost"):
-            async with chat.create_thread("hello") as events:
+            async with chat.open("threads.create", input=HELLO) as events:
                 async for event in events:
                     told.append(event)  # noqa: PERF401 - what came before the end
     assert told == TOLD
@@ -85,23 +83,26 @@ async def test_a_stream_that_ends_without_its_end_is_told_after_what_came(rest: 
 async def test_an_answer_that_does_not_come_is_a_lost_connection() -> None:
     async with answering(EVENTS, closes=False) as silent, ChatKit(silent.url, timeout=0.1) as chat:
         with pytest.raises(ConnectionLost):
-            await read(chat.create_thread("hello"))
+            await read(chat.open("threads.create", input=HELLO))
     async with ChatKit(silent.url) as chat:
-        for operation in (chat.get_thread("thr_1"), read(chat.create_thread("hello"))):
+        for operation in (
+            chat.ask("threads.get_by_id", thread_id="thr_1"),
+            read(chat.open("threads.create", input=HELLO)),
+        ):
             with pytest.raises(ConnectionLost):
                 await operation
     async with answering(whole(200, b'{"id": "thr')[:-2]) as server, ChatKit(server.url) as chat:
         with pytest.raises(ConnectionLost):
-            await chat.get_thread("thr_1")
+            await chat.ask("threads.get_by_id", thread_id="thr_1")
     async with answering(whole(200, b'{"id": "thr')) as server, ChatKit(server.url) as chat:
         with pytest.raises(ConnectionLost):
-            await chat.get_thread("thr_1")
+            await chat.ask("threads.get_by_id", thread_id="thr_1")
 
 
 async def test_what_the_reader_does_wrong_is_its_own() -> None:
     async with answering(EVENTS, chunk(FORMS["CRLF"]), END) as server, ChatKit(server.url) as chat:
         with pytest.raises(ValueError, match="mine"):
-            async with chat.create_thread("hello") as events:
+            async with chat.open("threads.create", input=HELLO) as events:
                 await anext(events)
                 raise ValueError("mine")
 
@@ -109,7 +110,10 @@ async def test_what_the_reader_does_wrong_is_its_own() -> None:
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 429, 503])
 async def test_a_refusal_is_the_servers_sentence(status: int) -> None:
     async with answering(whole(status, b'{"error": "It is caf\xc3\xa9 time."}')) as server, ChatKit(server.url) as chat:
-        for operation in (chat.get_thread("thr_1"), read(chat.retry_after_item("thr_1", "msg_1"))):
+        for operation in (
+            chat.ask("threads.get_by_id", thread_id="thr_1"),
+            read(chat.open("threads.retry_after_item", thread_id="thr_1", item_id="msg_1")),
+        ):
             with pytest.raises(ApiError, match="café") as refused:
                 await operation
             assert (refused.value.status, str(refused.value)) == (status, "It is café time.")
@@ -133,44 +137,13 @@ NO_SENTENCE = "The server answered with status {}. Is this the assistant's addre
 )
 async def test_an_answer_that_is_not_chatkits_is_named_by_its_status(status: int, body: bytes, kind: str) -> None:
     async with answering(whole(status, body, kind)) as server, ChatKit(server.url) as chat:
-        for operation in (chat.get_thread("thr_1"), read(chat.create_thread("hello"))):
+        for operation in (
+            chat.ask("threads.get_by_id", thread_id="thr_1"),
+            read(chat.open("threads.create", input=HELLO)),
+        ):
             with pytest.raises(ApiError) as refused:
                 await operation
             assert str(refused.value) == NO_SENTENCE.format(status)
-
-
-ACTION = {"type": "tick", "payload": {"id": 1}}
-STREAMING: dict[str, Callable[[ChatKit], Events]] = {
-    "threads.create": lambda chat: chat.create_thread("hello"),
-    "threads.add_user_message": lambda chat: chat.add_user_message("thr_1", "hello"),
-    "threads.retry_after_item": lambda chat: chat.retry_after_item("thr_1", "msg_1"),
-    "threads.custom_action": lambda chat: chat.custom_action("thr_1", "wid_1", ACTION),
-}
-OTHERS: dict[str, Callable[[ChatKit], Coroutine[Any, Any, Any]]] = {
-    "threads.sync_custom_action": lambda chat: chat.sync_custom_action("thr_1", "wid_1", ACTION),
-    "threads.get_by_id": lambda chat: chat.get_thread("thr_1"),
-    "threads.list": lambda chat: chat.list_threads(limit=2, order="asc", after="thr_0"),
-    "items.list": lambda chat: chat.list_items("thr_1"),
-    "threads.update": lambda chat: chat.update_thread("thr_1", "Milk"),
-    "threads.delete": lambda chat: chat.delete_thread("thr_1"),
-    "items.feedback": lambda chat: chat.feedback("thr_1", ["msg_1"], "positive"),
-}
-
-
-@pytest.mark.parametrize("kind", [*STREAMING, *OTHERS])
-async def test_each_operation_asks_what_chatkit_knows(kind: str) -> None:
-    page = b'{"data": [{"id": "msg_1"}], "has_more": false}'
-    answer = [EVENTS, END] if kind in STREAMING else [whole(200, page)]
-    async with answering(*answer) as server, ChatKit(server.url) as chat:
-        if kind in STREAMING:
-            assert await read(STREAMING[kind](chat)) == []
-        else:
-            found = await OTHERS[kind](chat)
-            assert kind not in ("threads.list", "items.list") or found == Page([{"id": "msg_1"}], False, None)
-    (body,) = server.bodies
-    parsed = TypeAdapter[Any](ChatKitReq).validate_python(body)
-    assert body["type"] == parsed.type == kind
-    assert parsed.model_dump(mode="json", exclude_unset=True)["params"] == body["params"]
 
 
 async def test_a_token_and_headers_go_with_every_request() -> None:
@@ -179,8 +152,8 @@ async def test_a_token_and_headers_go_with_every_request() -> None:
         answering(EVENTS, END) as server,
         ChatKit(server.url, token="abc", headers=headers) as chat,
     ):
-        await read(chat.create_thread("hello"))
-        await read(chat.add_user_message("thr_1", "hello"))
+        await read(chat.open("threads.create", input=HELLO))
+        await read(chat.open("threads.add_user_message", thread_id="thr_1", input=HELLO))
     for head in server.heads:
         assert head.startswith("POST /chatkit HTTP/1.1\r\n")
         for line in ("Authorization: Bearer abc", "X-Time-Zone: Europe/Prague", "Content-Type: application/json"):
@@ -193,6 +166,6 @@ async def test_a_token_goes_nowhere_that_an_answer_names() -> None:
         moved = b"HTTP/1.1 307 X\r\nLocation: %b/chatkit\r\nContent-Length: 0\r\n\r\n" % other.url.encode()
         async with answering(moved) as server, ChatKit(server.url, token="secret") as chat:
             with pytest.raises(ApiError) as refused:
-                await chat.list_threads()
+                await chat.ask("threads.list")
         assert refused.value.status == 307
         assert other.heads == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.todo_client.server import END, EVENTS, answering, chunk, whole
-from todo_client.connection import ApiError, ConnectionLost, open_http
+from todo_client.connection import ApiError, ConnectionLost
 from todo_client.runs import Event, Runs
 from todo_client.sse import EventParser
 
@@ -76,5 +76,5 @@ async def test_a_certificate_is_looked_at_however_its_address_is_written(url: st
     made: list[dict[str, Any]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("httpx2.AsyncClient", lambda **options: made.append(options))
-        open_http(url, token="secret", headers=None, timeout=1)
+        Runs(url, token="secret")
     assert [(one["verify"], one["trust_env"]) for one in made] == [(True, True)]

@@ -14,7 +14,6 @@ Handler = Callable[["TerminalChat", str], Awaitable[None]]
 
 
 def between_answers(handler: Handler) -> Handler:
-    """Rejects a command while an answer runs."""
 
     @wraps(handler)
     async def checked(chat: "TerminalChat", argument: str) -> None:

@@ -28,7 +28,6 @@ class Command(NamedTuple):
 
 
 async def run(chat: "TerminalChat", text: str) -> None:
-    """Carries out what was typed, with its slash."""
     name, _, argument = text[1:].partition(" ")
     command = COMMANDS.get(name)
     if command is None:

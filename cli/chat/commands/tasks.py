@@ -31,7 +31,7 @@ async def undo(chat: "TerminalChat", _: str) -> None:
     """Presses the newest Undo button, as on the page: all cards then say so, and the assistant learns of it."""
     connection, chat_id = chat.connection, chat.chat_id
     thread = await connection.thread(chat_id) if chat_id and chat.last_run else None
-    items = (await connection.chatkit.list_items(thread, limit=100)).data if thread else []
+    items = await connection.items(thread) if thread else []
     buttons = [(item, action) for item in items for action in _undo_actions(item.get("widget"))]
     if thread is None or not buttons:
         await chat.screen.fail("There is nothing to undo in this conversation.")
@@ -52,7 +52,6 @@ async def undo(chat: "TerminalChat", _: str) -> None:
 
 
 def _undo_actions(component: Any) -> Iterator[dict[str, Any]]:
-    """Yields the actions of the Undo buttons below a component."""
     match component:
         case {"type": "Button", "onClickAction": {"type": "undo"} as action}:
             yield action

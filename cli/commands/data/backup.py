@@ -74,8 +74,6 @@ class Installation:
 
 @dataclass(frozen=True)
 class State:
-    """What an installation's database is, and holds."""
-
     postgres: int
     connections: int
     revision: str | None = None

@@ -43,7 +43,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Puts each document together on disk first, and writes it as a whole or not at all."""
     from cli.database import postgres
 
     if arguments.format == "json" and arguments.thread:
@@ -85,7 +84,6 @@ def _export(user: str, output: Path | None, files: Path | None, variables: Mappi
 
 
 def _export_log(user: str, thread: str | None, output: Path | None, variables: Mapping[str, str]) -> None:
-    """Writes the conversations, or one, as lines of JSON."""
     with tempfile.TemporaryFile() as lines:
         options = [] if thread is None else [f"--thread={thread}"]
         if not service_command.finish(service_command.start("backend", "log", user, variables, *options, output=lines)):
@@ -96,7 +94,6 @@ def _export_log(user: str, thread: str | None, output: Path | None, variables: M
 
 
 def _pack(archive: BinaryIO, user: str, variables: Mapping[str, str], directory: Path) -> bool:
-    """Returns False if the user has no files."""
     with_files = service_command.with_workspace(variables, directory)
     return with_files is not None and service_command.finish(
         service_command.start("workspace", "export", user, with_files, output=archive)
@@ -121,7 +118,6 @@ def _open_unnamed(target: Path) -> BinaryIO:
 
 
 def _write(document: BinaryIO, output: Path | None, sentence: str) -> None:
-    """Writes to stdout, or to a new file."""
     document.seek(0)
     if output is None:
         terminal.copy(document)

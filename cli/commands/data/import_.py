@@ -36,7 +36,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints what `python -m mcp_server import` did; 1 when it could not read or add everything."""
     from cli.database import postgres
 
     if (arguments.file is None) is not arguments.undo:

@@ -51,7 +51,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 0 if all checks and tests passed, else 1."""
     checks = {"quick": CHECKS, "all": CHECKS | TYPES, "extended": {}}[arguments.scope]
     failed = [name for name, command in checks.items() if not _passes(name, command)]
     if failed:
