@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,8 @@ class LiveScreen(TerminalScreen):
         self._chat = chat
         drawing = asyncio.create_task(self._draw())
         try:
-            await self._session.prompt_async()
+            with suppress(EOFError):  # Ctrl-D
+                await self._session.prompt_async()
         finally:
             drawing.cancel()
 
@@ -168,7 +170,6 @@ class LiveScreen(TerminalScreen):
             (("c-j",), _insert_line),
             (("tab",), self._complete),
             (("c-c",), self._interrupt),
-            (("c-d",), _delete_or_leave),
         ):
             keys.add(*key, filter=~is_searching)(handler)
         return keys
@@ -214,13 +215,6 @@ class LiveScreen(TerminalScreen):
 
 def _insert_line(event: KeyPressEvent) -> None:
     event.current_buffer.insert_text("\n")
-
-
-def _delete_or_leave(event: KeyPressEvent) -> None:
-    if event.current_buffer.text:
-        event.current_buffer.delete()
-    else:
-        event.app.exit()
 
 
 def _open_history(path: Path) -> History:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any
 
 from cli.chat import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, rendering
@@ -102,12 +102,13 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace)
 
 async def _print_events(screen: Screen, connection: Connection, reading: Reading, approvals: _Approvals) -> Exit:
     began, status = time.monotonic(), ""
-    async for event in connection.events(reading):
-        sys.stdout.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")
-        sys.stdout.flush()
-        if event.name == "approval_required":
-            await approvals.add(reading, event.data)
-        elif event.name == "interaction_complete":
-            status = event.data["status"]
+    async with aclosing(connection.events(reading)) as events:
+        async for event in events:
+            sys.stdout.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")
+            sys.stdout.flush()
+            if event.name == "approval_required":
+                await approvals.add(reading, event.data)
+            elif event.name == "interaction_complete":
+                status = event.data["status"]
     await show_usage(screen, connection, reading, began)
     return _ENDED.get(status, FAILED)

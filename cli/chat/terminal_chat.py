@@ -219,11 +219,12 @@ class TerminalChat:
         return answer.strip().lower() in ("", "y", "yes")
 
     async def _follow(self, answer: Answer, said: str | None) -> None:
-        rejected: ApiError | ConnectionLost | None = None
         try:
             await answer.follow()
         except (ApiError, ConnectionLost) as error:
-            rejected = error
+            await self.screen.fail(str(error))
+            if said is not None:
+                self.screen.fill(said)
         except asyncio.CancelledError:
             self.screen.fill("\n".join(self._queue.take().values()))
             raise
@@ -238,28 +239,10 @@ class TerminalChat:
         chat_id = answer.reading.chat_id
         if answer.status != "COMPLETED" and (unread := await self._queue.find_unread(chat_id, queued)):
             self.screen.fill(unread)
-        if rejected is not None:
-            await self._queue_rejected(rejected, said)
         await self._look(chat_id)
         if self.answer is None:
             self.screen.wait_for_input()
         self._group.create_task(self._learn_names())
-
-    async def _queue_rejected(self, error: ApiError | ConnectionLost, said: str | None) -> None:
-        """Queues a message that was rejected because another answer runs; else returns it with the reason."""
-        try:
-            if isinstance(error, ApiError) and error.status == 409 and said is not None and self.chat_id is not None:
-                last = await self.connection.last(self.chat_id)
-                if last is not None and last["status"] in _ACTIVE:
-                    await self.screen.note("The assistant still answers here. Your message comes after that answer.")
-                    self.follow(Reading(self.chat_id, last["id"]))
-                    await self._queue.send(self.chat_id, last["id"], said)
-                    return
-        except (ApiError, ConnectionLost) as other:  # such as: it has ended just now
-            error = other
-        await self.screen.fail(str(error))
-        if said is not None:
-            self.screen.fill(said)
 
     async def _watch(self) -> None:
         while True:

@@ -87,12 +87,12 @@ def _read_stdin() -> str:
 async def _chat(arguments: argparse.Namespace, address: str, text: str | None) -> int:
     """Sends one message, or without a text shows a conversation."""
     from cli.chat.connection import Connection, OwnerSecret
-    from cli.services.environment import named_zone
+    from cli.services.environment import time_zone
 
     connection = Connection(
         address,
         os.environ.get("TODO_TOKEN") or None,
-        named_zone(os.environ),
+        time_zone(os.environ),
         arguments.model,
         arguments.temp,
         patience=_PATIENCE if text is None else _SHORT_PATIENCE,

@@ -36,7 +36,6 @@ def add(commands: Commands) -> None:
     parser.add_argument("--mcp-port", type=port, help="port of the MCP server (MCP_PORT, else 8001)")
     workspace = "port of the workspace (WORKSPACE_PORT, else 8003, or a free one if that is taken)"
     parser.add_argument("--workspace-port", type=port, help=workspace)
-    parser.add_argument("--verbose", action="store_true", help="show the logs of all services")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     data_dir.prepare(directory)
     has_workspace = _has_workspace(variables, directory)
     variables, found = ollama.choose_model(variables)
-    variables.setdefault("TIME_ZONE", environment.time_zone(variables))
+    variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.secret(directory, data_dir.TOKEN_SECRET))
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.secret(directory, data_dir.WORKSPACE_SECRET))
     variables |= directory_settings(variables, directory)
@@ -76,7 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
             signals,
             reaper,
             cwd=CHECKOUT,
-            verbose=arguments.verbose,
             lock=owned.lock,
             changed=running.StatusFile(directory, _addresses(variables, ports)).update,
         )

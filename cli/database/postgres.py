@@ -16,7 +16,6 @@ from typing import Any, Self
 from cli import data_dir
 from cli.data_dir import CHECKOUT
 from cli.database import postgres_binaries
-from cli.database.postgres_binaries import Binaries
 from cli.errors import CliError
 from cli.processes import ownership
 from cli.processes.children import die_with_parent, fresh_log, last_lines
@@ -66,17 +65,16 @@ class Cluster:
     def _run_server(self) -> None:
         try:
             if exists(self.data_dir):
-                self._check_version(self._binaries)
+                self._check_version()
             else:
-                self._create(self._binaries)
-            self._launch(self._binaries)
+                self._create()
+            self._launch()
         except BaseException:
             self._release()
             raise
 
     @property
     def url(self) -> str:
-        """What the services are given."""
         return url(self.data_dir, SERVICE)
 
     @property
@@ -87,18 +85,14 @@ class Cluster:
     def admin_url(self) -> str:
         return url(self.data_dir, ADMIN)
 
-    @property
-    def process(self) -> subprocess.Popen[bytes]:
-        return self._process
-
     def stop(self) -> None:
         """Ends all sessions and shuts down cleanly; does nothing the second time."""
         if self._ownership is None:
             return
         for request in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):  # fast, immediate, gone
-            self._process.send_signal(request)
+            self.process.send_signal(request)
             try:
-                self._process.wait(STOP_SECONDS)
+                self.process.wait(STOP_SECONDS)
                 break
             except subprocess.TimeoutExpired:
                 continue
@@ -130,29 +124,29 @@ class Cluster:
         except OSError as error:
             raise data_dir.not_writable(self.data_dir, error) from error
 
-    def _check_version(self, binaries: Binaries) -> None:
+    def _check_version(self) -> None:
         found = (self._files / "PG_VERSION").read_text().strip()
-        if found != str(binaries.major):
+        if found != str(major := self._binaries.major):
             raise CliError(
-                f"{self._files} was made by PostgreSQL {found} and cannot be opened by PostgreSQL {binaries.major}: "
+                f"{self._files} was made by PostgreSQL {found} and cannot be opened by PostgreSQL {major}: "
                 f"set PG_BIN to the binaries of {found}, or move its data with pg_dump or pg_upgrade."
             )
 
-    def _create(self, binaries: Binaries) -> None:
+    def _create(self) -> None:
         """Built beside its place and renamed, so that a first start cut short leaves nothing half made."""
         fresh = self._files.with_name("postgres.new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
         if self._account:
             os.chown(fresh, self._account.pw_uid, self._account.pw_gid)
-        builtin = binaries.major >= BUILTIN_LOCALES_SINCE
+        builtin = self._binaries.major >= BUILTIN_LOCALES_SINCE
         collation = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if builtin else ["--no-locale"]
         options = ["--username", ADMIN, "--auth=trust", "--encoding=UTF8", "--no-instructions", *collation]
         if not self._durable:
             options.append("--no-sync")
-        self._run([binaries.initdb, "-D", str(fresh), *options])
+        self._run([self._binaries.initdb, "-D", str(fresh), *options])
         create_database = f"CREATE DATABASE {DATABASE}\n".encode()
-        self._run([binaries.postgres, "--single", "-D", str(fresh), "postgres"], input=create_database)
+        self._run([self._binaries.postgres, "--single", "-D", str(fresh), "postgres"], input=create_database)
         fresh.rename(self._files)
 
     def _run(self, command: list[str], *, input: bytes = b"") -> None:
@@ -162,7 +156,7 @@ class Cluster:
         if done.returncode:
             raise self._failure(f"{Path(command[0]).name} failed")
 
-    def _launch(self, binaries: Binaries) -> None:
+    def _launch(self) -> None:
         self._prepare_sockets()
         # We hold the lock, which every process of a server holds too: whatever these files say is over, even if the
         # process ids in them are a zombie's or somebody else's by now.
@@ -172,11 +166,11 @@ class Cluster:
         options = {"listen_addresses": "", "unix_socket_directories": str(self._sockets)}
         if not self._durable:
             options |= NOT_DURABLE
-        command = [binaries.postgres, "-D", str(self._files)]
+        command = [self._binaries.postgres, "-D", str(self._files)]
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen[bytes](
+            self.process = subprocess.Popen[bytes](
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -202,8 +196,8 @@ class Cluster:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while _ready_pid(self._files) != self._process.pid:
-            if self._process.poll() is not None:
+        while _ready_pid(self._files) != self.process.pid:
+            if self.process.poll() is not None:
                 raise self._failure("PostgreSQL did not start")
             if time.monotonic() > deadline:
                 raise self._failure(f"PostgreSQL did not answer within {START_SECONDS} seconds")

@@ -69,13 +69,8 @@ def needs_offline_model(environment: Mapping[str, str]) -> bool:
     return environment.get("LLM_PROVIDER", "cerebras" if has_key else OFFLINE) == OFFLINE
 
 
-def time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str:
-    """The name of this machine's time zone, as `TZ` or its own settings have it; UTC where they name none."""
-    return named_zone(environment, localtime=localtime) or "UTC"
-
-
-def named_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
-    """The same; None where they name none."""
+def time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
+    """Returns the name of this machine's time zone, as `TZ` or its own settings have it; None if they name none."""
     from common.clock import find_zone
 
     link = os.readlink(localtime) if localtime.is_symlink() else ""

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
 
 from cli.processes.children import last_lines
 
@@ -63,7 +62,6 @@ class Child:
     was_ready: bool = False
     next_start: float | None = None  # by the monotonic clock, once it died
     answer: str = ""
-    follower: TextIO | None = field(default=None, repr=False)
 
     @property
     def ends_by_itself(self) -> bool:

@@ -19,7 +19,6 @@ READY_SECONDS = 90
 LOOK_SECONDS = 5.0
 STOP_SECONDS = 30
 PROBE_EVERY = 0.05
-FOLLOW_EVERY = 0.2
 
 
 class StopWanted(Exception):
@@ -41,7 +40,6 @@ class Supervisor:
         reaper: Reaper,
         *,
         cwd: Path,
-        verbose: bool = False,
         lock: int | None = None,
         restarts: Callable[[], Restarts] = Restarts,
         changed: Callable[[Sequence[Child]], None] = lambda _: None,
@@ -50,7 +48,6 @@ class Supervisor:
         self._signals = signals
         self._reaper = reaper
         self._cwd = cwd
-        self._verbose = verbose
         self._inherited = () if lock is None else (lock,)
         self._restarts = restarts
         self._changed = changed
@@ -101,7 +98,7 @@ class Supervisor:
                 self._drop(child)
 
     def _pause(self) -> float:
-        pauses = [FOLLOW_EVERY if self._verbose else LOOK_SECONDS]
+        pauses = [LOOK_SECONDS]
         for child in self._children:
             if child.next_start is not None:
                 pauses.append(max(0.0, child.next_start - time.monotonic()))
@@ -110,7 +107,6 @@ class Supervisor:
         return min(pauses)
 
     def _look(self) -> None:
-        self._follow()
         if self._signals.stops_wanted:
             raise StopWanted
         for child in self._children.copy():
@@ -197,9 +193,6 @@ class Supervisor:
 
     def _drop(self, child: Child) -> None:
         self._clear_away(child)
-        self._follow()
-        if child.follower:
-            child.follower.close()
         self._children.remove(child)
 
     def _clear_away(self, child: Child) -> None:
@@ -215,12 +208,3 @@ class Supervisor:
             return child.process.poll() == 0
         status, child.answer = running.probe(child.service.port, child.service.ready_path)
         return status == http.client.OK
-
-    def _follow(self) -> None:
-        if not self._verbose:
-            return
-        for child in self._children:
-            with contextlib.suppress(OSError):  # somebody removed the log
-                child.follower = child.follower or child.log.open(errors="replace")
-                for line in child.follower:
-                    terminal.log_line(child.name, line.rstrip("\n"))

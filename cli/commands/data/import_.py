@@ -1,4 +1,5 @@
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -9,7 +10,7 @@ from cli import terminal
 from cli.arguments import Commands, UsageError, add_command, add_user
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from cli.services import environment, service_command
+from cli.services import environment
 from common.commands import EXIT_INCOMPLETE
 
 FORMATS = ("todoist", "todo.txt", "export")
@@ -40,27 +41,33 @@ def run(arguments: argparse.Namespace) -> int:
 
     if (arguments.file is None) is not arguments.undo:
         raise UsageError("import needs either a FILE or --undo")
+    options = [f"--user={arguments.user}"]
     if arguments.undo:
-        with postgres.reached(environment.load(), arguments.data_dir) as variables:
-            options = [f"--user={arguments.user}", "--undo"]
-            return service_command.run("mcp_server", "import", *options, variables=variables)
-    file: Path = arguments.file
-    command = [sys.executable, "-m", "mcp_server", "import", f"--user={arguments.user}", f"--name={file.name}"]
-    if arguments.format is not None:
-        command.append(f"--format={arguments.format}")
-    with _open(file) as document, postgres.reached(environment.load(), arguments.data_dir) as variables:
-        variables.setdefault("TIME_ZONE", environment.time_zone(variables))
-        with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
-                command, cwd=CHECKOUT, env=variables, stdin=document, stdout=output, stderr=subprocess.PIPE, text=True
-            )
-            errors = _follow(process)
-            if process.returncode not in (0, EXIT_INCOMPLETE):
-                raise CliError(errors or f"The import failed with exit code {process.returncode}.")
-            if errors:
-                terminal.notice(errors)
-            output.seek(0)
-            terminal.copy(output)
+        options.append("--undo")
+    else:
+        options += [f"--name={arguments.file.name}", *([f"--format={arguments.format}"] if arguments.format else [])]
+    with (
+        _open(arguments.file or Path(os.devnull)) as document,
+        postgres.reached(environment.load(), arguments.data_dir) as variables,
+        tempfile.TemporaryFile() as output,
+    ):
+        variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mcp_server", "import", *options],
+            cwd=CHECKOUT,
+            env=variables,
+            stdin=document,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        errors = _follow(process)
+        if process.returncode not in (0, EXIT_INCOMPLETE):
+            raise CliError(errors or f"The import failed with exit code {process.returncode}.")
+        if errors:
+            terminal.notice(errors)
+        output.seek(0)
+        terminal.copy(output)
     return 0 if process.returncode == 0 else 1
 
 
