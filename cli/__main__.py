@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from cli import data_dir, terminal
 from cli.arguments import USAGE_STATUS, Parser, run_command
-from cli.commands import chat, down, logs, services, status, up
+from cli.commands import chat, development, down, logs, services, status, up
 from cli.commands.data import backup, export, forget, import_
-from cli.commands.development import audit, measure, test
 
 # Imports that take long are in the functions of a command, so that none waits for another's.
-COMMANDS = (up, status, logs, down, chat, services, export, import_, forget, backup, measure, audit, test)
+COMMANDS = (up, status, logs, down, chat, services, export, import_, forget, backup, development)
 
 
 class _ShowVersion(argparse.Action):

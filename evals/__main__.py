@@ -22,7 +22,7 @@ from cli.arguments import Parser, amount, count, run_command
 from cli.errors import CliError
 from evals import case, figures, table, trial
 from evals.case import Case
-from evals.compared import compared
+from evals.comparison import compare
 from evals.request_limit import MINUTE, RequestLimit
 from evals.rows import Connection
 from evals.stage import Stage, offline_model, set_up
@@ -155,7 +155,7 @@ def main() -> int:
     arguments, began = _parse(), time.monotonic()
     if arguments.compare:
         first, second = map(_read_results, arguments.compare)
-        lines = table.format_comparison(compared(first, second))
+        lines = table.format_comparison(compare(first, second))
         status = 0
     else:
         with terminal.Progress() as progress:

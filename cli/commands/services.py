@@ -101,7 +101,7 @@ def _add_calendar(commands: Commands) -> None:
 def run_migrate(arguments: argparse.Namespace) -> int:
     from cli.database import postgres
 
-    with postgres.reached(environment.load(), arguments.data_dir, create=True) as variables:
+    with postgres.owner_environment(environment.load(), arguments.data_dir, create=True) as variables:
         return service_command.run("migrations", variables=variables)
 
 
@@ -143,8 +143,8 @@ def run_mcp(arguments: argparse.Namespace) -> int:
     variables = environment.load()
     if arguments.action == "test":  # which takes no database
         return service_command.run("backend", "mcp", *action, variables=variables)
-    with postgres.reached(variables, arguments.data_dir) as reaching:
-        return service_command.run("backend", "mcp", *action, variables=reaching)
+    with postgres.owner_environment(variables, arguments.data_dir) as variables:
+        return service_command.run("backend", "mcp", *action, variables=variables)
 
 
 def run_calendar(arguments: argparse.Namespace) -> int:
@@ -158,8 +158,8 @@ def run_calendar(arguments: argparse.Namespace) -> int:
     if arguments.port is None and "backend_url" in state:
         variables["BACKEND_URL"] = state["backend_url"]
     options = [f"--user={arguments.user}", *(["--revoke"] if arguments.revoke else [])]
-    with postgres.reached(variables, arguments.data_dir) as reaching:
-        return service_command.run("backend", "calendar", *options, variables=reaching)
+    with postgres.owner_environment(variables, arguments.data_dir) as variables:
+        return service_command.run("backend", "calendar", *options, variables=variables)
 
 
 def run_usage(arguments: argparse.Namespace) -> int:
@@ -168,5 +168,5 @@ def run_usage(arguments: argparse.Namespace) -> int:
     options = [f"--days={arguments.days}"]
     options += [f"--user={arguments.user}"] if arguments.user is not None else []
     options += ["--json"] if arguments.json else []
-    with postgres.reached(environment.load(), arguments.data_dir) as variables:
+    with postgres.owner_environment(environment.load(), arguments.data_dir) as variables:
         return service_command.run("backend", "usage", *options, variables=variables)

@@ -244,7 +244,9 @@ def url(directory: str | Path, login: str = SERVICE) -> str:
 
 
 @contextmanager
-def reached(environment: Mapping[str, str], directory: Path, *, create: bool = False) -> Iterator[dict[str, str]]:
+def owner_environment(
+    environment: Mapping[str, str], directory: Path, *, create: bool = False
+) -> Iterator[dict[str, str]]:
     """The environment with the owner's address: its own, else of the cluster in `directory`, started unless it runs."""
     with ExitStack() as stack:
         variables = dict(environment)

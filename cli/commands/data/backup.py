@@ -154,7 +154,7 @@ def _reached(directory: Path, *, compose: bool, create: bool = False) -> Iterato
         return
     from cli.database import postgres, postgres_binaries
 
-    with postgres.reached(environment.load(), directory, create=create) as variables:
+    with postgres.owner_environment(environment.load(), directory, create=create) as variables:
         url = variables.get("MIGRATION_DATABASE_URL") or variables["DATABASE_URL"]
         address, secret = postgres_programs.connection(url)
         folders = Path(variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory))

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CliError("--output and --files must be two different files.")
     for file in (output, files):
         check_new(file)
-    with postgres.reached(environment.load(), arguments.data_dir) as variables:
+    with postgres.owner_environment(environment.load(), arguments.data_dir) as variables:
         if arguments.format == "jsonl":
             _export_log(arguments.user, arguments.thread, output, variables)
         else:

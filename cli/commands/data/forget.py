@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     user, directory = arguments.user, arguments.data_dir
     if not arguments.yes:
         _confirm(user)
-    with postgres.reached(environment.load(), directory) as variables:
+    with postgres.owner_environment(environment.load(), directory) as variables:
         with_files = service_command.with_workspace(variables, directory)
         modules = ["backend", "mcp_server", *(["workspace"] if with_files else [])]
         processes = (service_command.start(module, "forget", user, with_files or variables) for module in modules)

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         options += [f"--name={arguments.file.name}", *([f"--format={arguments.format}"] if arguments.format else [])]
     with (
         _open(arguments.file or Path(os.devnull)) as document,
-        postgres.reached(environment.load(), arguments.data_dir) as variables,
+        postgres.owner_environment(environment.load(), arguments.data_dir) as variables,
         tempfile.TemporaryFile() as output,
     ):
         variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")

@@ -9,7 +9,7 @@ from typing import Any
 from evals.figures import ALL
 
 
-def compared(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """The cases that both have; a difference is of the second to the first, with half its interval of 95 %."""
     before, after = _right(first["trials"]), _right(second["trials"])
     both = [case for case in before if case in after]
