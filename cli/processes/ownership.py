@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli import terminal
 from cli.errors import CliError
 
 LEFTOVER_SECONDS = 10
@@ -51,13 +52,12 @@ def take(
     prefix: str = "",
     leftover: Callable[[], int | None] = lambda: None,
     seconds: float = LEFTOVER_SECONDS,
-    waiting: Callable[[], None] = lambda: None,
 ) -> Ownership:
     """Makes this process the owner of `data_dir`, or of what `prefix` names in it.
 
     A server inherits `lock` from the process that starts it. With both locks no earlier owner or server is alive. A
-    server that outlived its owner is waited for, after a call of `waiting`; `leftover` returns its process id. Raises
-    `InUseError` or `LeftoverError`.
+    server that outlived its owner is waited for; `leftover` returns its process id. Raises `InUseError` or
+    `LeftoverError`.
     """
     owner = _take_owner(data_dir, data_dir / f"{prefix}owner")
     lock = os.open(data_dir / f"{prefix}lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -73,7 +73,7 @@ def take(
                 Ownership(owner, lock).release()
                 raise LeftoverError(data_dir, seconds) from None
             if waited > TELL_AFTER_SECONDS and not has_reported:
-                waiting()
+                terminal.notice("An earlier ./todo up was killed. Waiting for its services to stop …")
                 has_reported = True
             # After its owner was killed, a server ends by itself on Linux; elsewhere it is stopped here.
             if sys.platform != "linux" and (server := leftover()):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli import terminal
 from cli.errors import CliError
 from cli.processes import ownership
 from cli.processes.ownership import InUseError, Ownership
@@ -27,7 +26,7 @@ class RunsAlreadyError(CliError):
 def claimed(data_dir: Path) -> Iterator[Ownership]:
     """Makes this process the only `up` of the directory; services of an `up` that was killed are waited for."""
     try:
-        owned = ownership.take(data_dir, prefix=PREFIX, seconds=LEFTOVER_SECONDS, waiting=_say_so)
+        owned = ownership.take(data_dir, prefix=PREFIX, seconds=LEFTOVER_SECONDS)
     except InUseError as error:
         page = (read_state(data_dir) or {}).get("page", "")
         raise RunsAlreadyError(
@@ -102,10 +101,6 @@ def _describe(child: "Child") -> dict[str, Any]:
         "path": child.service.ready_path if child.service else "",
         "keeps_dying": child.restarts.is_slow,
     }
-
-
-def _say_so() -> None:
-    terminal.notice("An earlier ./todo up was killed. Waiting for its services to stop …")
 
 
 def _file(data_dir: Path) -> Path:
