@@ -118,6 +118,8 @@ class LiveScreen(TerminalScreen):
             self._open_text = self._open_text if open_text is None else open_text
             if lines:
                 self._print("".join(f"{line}\n" for line in lines))
+            else:
+                self.redraw()
 
     def _print(self, text: str) -> None:
         """Prints above the prompt, as `in_terminal` of prompt_toolkit 3.0 does.
