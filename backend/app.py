@@ -18,7 +18,7 @@ from backend.api.openapi import create_openapi_router
 from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.api.tasks import routes as tasks
 from backend.composition import open_services
-from backend.conversations.ids import OPENAPI
+from backend.conversations.conversations import OPENAPI
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
 from backend.tools.connectors.connector import Connector

@@ -23,7 +23,8 @@ from backend.cards.service import CardService
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
 from backend.conversations.errors import from_database
-from backend.conversations.runs import ASSISTANT, SIGNAL
+from backend.conversations.records import ASSISTANT
+from backend.conversations.runs import SIGNAL
 from backend.model.chat_model import ChatModel
 from backend.model.providers import ModelEndpoint
 from backend.runs.admission import AdmissionControl

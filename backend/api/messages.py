@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from backend.cards.current_tasks import load_titles
 from backend.context import tags
-from backend.conversations.runs import MessageTime, UserMessage
+from backend.conversations.run_requests import MessageTime, UserMessage
 from backend.errors import BackendError, InvalidRequest
 from backend.tools.task_tools import TaskTools
 from common.text import is_visible

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, StrictStr, ValidationError
 
 from backend.cards.widget import Card, Json
+from backend.conversations.approvals import Decision
 from backend.conversations.records import ToolCall
-from backend.conversations.tool_calls import Decision
 from backend.errors import InvalidRequest
 from backend.tools.approval_policy import arguments_of, deleted_by, named_in
 from backend.tools.connectors.names import for_people

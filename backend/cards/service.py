@@ -10,7 +10,7 @@ from backend.cards.current_tasks import CurrentTasks, load_current_tasks, tasks_
 from backend.cards.render import call_of_card, render_cards
 from backend.cards.task import ChangedTask, Task
 from backend.cards.widget import Card
-from backend.conversations import changes, timeline
+from backend.conversations import entries, timeline
 from backend.conversations.records import Record, ToolCall
 from backend.errors import InvalidRequest, NotFound
 from backend.tools.task_tools import CallRefused, TaskTools
@@ -85,7 +85,9 @@ class CardService:
             act_id = key_of_act(user_id, click.key) if click.key else new_id("act")
             changed = await self._change(user_id, wanted, act_id, time_zone)
             named = [(task.id, task.title) for task in changed]
-            await changes.add(self.database, user_id, conversation_id, change_id=act_id, kind=wanted.kind, tasks=named)
+            await entries.add_change(
+                self.database, user_id, conversation_id, change_id=act_id, kind=wanted.kind, tasks=named
+            )
         others = (
             await self.redraw(user_id, conversation_id, {task.id for task in changed}, time_zone=time_zone)
             if changed

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from backend.conversations import conversations
-from backend.conversations.conversations import Conversation
-from backend.conversations.ids import is_valid
+from backend.conversations.conversations import Conversation, is_valid
 from backend.errors import NotFound
 from backend.transcript.event_log import read_conversations, read_log
 from backend.transcript.lines import format_line

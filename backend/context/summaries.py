@@ -7,10 +7,9 @@ tells of it.
 import logging
 
 from backend.context.window import covered_by_next_summary, request_summary
-from backend.conversations import runs, summaries
-from backend.conversations.history import load_uncovered
+from backend.conversations import runs
+from backend.conversations.history import Summary, add_summary, count_summary, load_newest, load_uncovered
 from backend.conversations.records import Run
-from backend.conversations.summaries import Summary
 from backend.errors import BackendError, Busy
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
@@ -57,11 +56,11 @@ class Summaries:
         """
         if conversation_id in self._in_progress:
             raise Busy("This conversation is being summarised already. Try again in a moment.")
-        run, history = await summaries.load_newest(self._database, user_id, conversation_id)
+        run, history = await load_newest(self._database, user_id, conversation_id)
         up_to = covered_by_next_summary(history, tokens=self._tokens)
         if run is None or up_to is None:
             return 0
-        await summaries.count_request(self._database, user_id, self._limits)
+        await count_summary(self._database, user_id, self._limits)
         try:
             return await self._make(run, up_to)
         except ModelError as error:
@@ -84,7 +83,7 @@ class Summaries:
                 if not text.strip():
                     raise NoSummary
                 summary = Summary(entry_id, text, request.covers, messages + request.messages)
-                if not await summaries.add(self._database, run, summary):
+                if not await add_summary(self._database, run, summary):
                     break
                 messages = summary.messages
         finally:

@@ -1,11 +1,12 @@
-"""The tree of a conversation's runs: which of several alternatives is shown."""
+"""The tree of a conversation's runs: which of several alternatives is shown, and pages of the shown path."""
 
-from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import LiteralString
 
-from backend.conversations import runs
-from backend.conversations.records import Run
-from backend.conversations.timeline import ALTERNATIVES, FOREVER, RUN_COLUMNS
+from backend.conversations.records import Entry, Record, Run, ToolCall
+from backend.conversations.runs import read_cancelled, send_cancellations
+from backend.conversations.timeline import FOREVER, RUN_COLUMNS, RecordStatements, all_records
 from backend.errors import Busy, NotFound
 from common.database import Database
 
@@ -50,9 +51,6 @@ SELECT id FROM below ORDER BY seq DESC LIMIT 1"""
 _PATH = f"""
 {_PATH_UP}
 SELECT {RUN_COLUMNS} FROM runs r JOIN path p ON r.id = p.id WHERE r.user_id = %(user)s ORDER BY r.seq"""
-_ALTERNATIVES = f"""
-SELECT r.id AS run_id, a.id FROM runs r {ALTERNATIVES}
-WHERE r.user_id = %(user)s AND r.id = ANY(%(runs)s) ORDER BY a.seq"""
 _RUN_OF_TEXT = f"""
 SELECT {RUN_COLUMNS} FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
@@ -60,23 +58,102 @@ WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active
   AND NOT EXISTS (SELECT FROM entries b WHERE b.user_id = e.user_id AND b.run_id = e.run_id AND b.seq < e.seq)
 ORDER BY r.seq DESC LIMIT 1"""
 
+# The run of the record from which a page begins; of a message that was answered again, the one that is shown, and of a
+# sub-agent's tool call, the one that the sub-agent works for.
+_SHOWN = "r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL"
+_START = f"""
+SELECT r.seq FROM runs r WHERE {_SHOWN} AND (
+    EXISTS (SELECT FROM entries e WHERE e.user_id = r.user_id AND e.run_id = r.id AND e.id = %(record)s)
+    OR EXISTS (SELECT FROM runs s JOIN tool_calls c ON c.user_id = s.user_id AND c.run_id = s.id
+        WHERE s.user_id = r.user_id AND s.top_run_id = r.id AND c.id = %(record)s))"""
+_OLDEST = f"""
+SELECT r.id FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq >= ({_START}))
+ORDER BY r.seq LIMIT %(runs)s"""
+_NEWEST = f"""
+SELECT r.id FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq <= ({_START}))
+ORDER BY r.seq DESC LIMIT %(runs)s"""
+_FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
+
+
+def _alternatives(runs: LiteralString) -> LiteralString:
+    """Returns the statement that reads of each run those that continue the same run, itself among them."""
+    # Two selects, as no index serves an OR with NULL.
+    return f"""
+SELECT r.id AS run_id, array_agg(a.id ORDER BY a.seq) AS ids FROM runs r CROSS JOIN LATERAL (
+    SELECT a.id, a.seq FROM runs a
+    WHERE a.user_id = r.user_id AND a.conversation_id = r.conversation_id AND a.previous_run_id = r.previous_run_id
+      AND a.parent_call_id IS NULL
+    UNION ALL
+    SELECT a.id, a.seq FROM runs a
+    WHERE r.previous_run_id IS NULL AND a.user_id = r.user_id AND a.conversation_id = r.conversation_id
+      AND a.previous_run_id IS NULL AND a.parent_call_id IS NULL
+) a
+WHERE r.user_id = %(user)s AND r.id = ANY({runs}) GROUP BY r.id"""
+
+
+_ALTERNATIVES = _alternatives("%(runs)s")
+
+
+@dataclass(frozen=True, slots=True)
+class _PageStatements:
+    runs: LiteralString
+    records: RecordStatements
+    alternatives: LiteralString
+
+
+def _page_of(runs: LiteralString) -> _PageStatements:
+    """Returns the statements that read the runs that a subquery selects, and what they hold."""
+    return _PageStatements(
+        f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id IN ({runs}) ORDER BY r.seq",
+        all_records(runs),
+        _alternatives(runs),
+    )
+
+
+_FROM_OLDEST, _FROM_NEWEST = _page_of(_OLDEST), _page_of(_NEWEST)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """The runs of a page and their records, in order.
+
+    `alternatives` are, of each run, the ids of all runs that continue the same run as it, in order.
+    """
+
+    runs: list[Run]
+    records: list[Record]
+    alternatives: dict[str, list[str]]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [record for record in self.records if isinstance(record, Entry)]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [record for record in self.records if isinstance(record, ToolCall)]
+
+    def first_message(self, run_id: str) -> Entry | None:
+        """Returns the message that has started a run."""
+        messages = (entry for entry in self.entries if entry.run_id == run_id and entry.kind == "user_message")
+        return next(messages, None)
+
 
 async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> list[str]:
     """Shows the branch that ends with a run, or for None nothing, and hides the others.
 
     A waiting run that is left is cancelled; its id is returned. Raises `NotFound`, and `Busy` while a run is running.
     """
-    where = {"user": user_id, "conversation": conversation_id, "run": run_id}
+    where = {"conversation": conversation_id, "run": run_id}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_LOCK_CONVERSATION, **where)
         running = await tx.execute(_RUNNING, **where)
         await tx.execute(_SHOW, **where)
-        cancelled = await runs.send_cancellations(tx, user_id, conversation_id, reason="left_path", unless=run_id)
+        cancelled = await send_cancellations(tx, conversation_id, reason="left_path", unless=run_id)
     if await found.fetchone() is None:
         raise NotFound
     if await running.fetchone() is not None:
         raise Busy
-    return await runs.read_cancelled(cancelled)
+    return await read_cancelled(cancelled)
 
 
 async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:
@@ -84,9 +161,8 @@ async def find_newest_descendant(database: Database, user_id: str, conversation_
 
     Raises `NotFound`.
     """
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_NEWEST_DESCENDANT, user=user_id, conversation=conversation_id, run=run_id)
-    if (row := await found.fetchone()) is None:
+    row = await database.fetch_one(user_id, _NEWEST_DESCENDANT, conversation=conversation_id, run=run_id)
+    if row is None:
         raise NotFound
     return row["id"]
 
@@ -95,41 +171,59 @@ async def load_shown(
     database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, limit: int
 ) -> tuple[list[Run], bool]:
     """Loads the newest shown runs before a number, in order, and whether there are older ones."""
-    where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": limit + 1}
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_SHOWN_RUNS, Run, **where)
-    newest = await found.fetchall()
+    where = {"conversation": conversation_id, "before": before, "limit": limit + 1}
+    newest = await database.fetch_all(user_id, _SHOWN_RUNS, Run, **where)
     return newest[:limit][::-1], len(newest) > limit
 
 
 async def find_next_shown(database: Database, run: Run) -> int:
     """Returns the number of the shown run that continues this one; `FOREVER` if there is none."""
-    where = {"user": run.user_id, "conversation": run.conversation_id, "run": run.id}
-    async with database.transaction(run.user_id) as tx:
-        found = await tx.execute(_NEXT_SHOWN, **where)
-    row = await found.fetchone()
+    row = await database.fetch_one(run.user_id, _NEXT_SHOWN, conversation=run.conversation_id, run=run.id)
     return row["seq"] if row else FOREVER
 
 
 async def path_to(database: Database, user_id: str, conversation_id: str, run_id: str) -> list[Run]:
     """Loads the runs from the first to this one, whether they are shown or not."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_PATH, Run, user=user_id, conversation=conversation_id, run=run_id)
-    return await found.fetchall()
+    return await database.fetch_all(user_id, _PATH, Run, conversation=conversation_id, run=run_id)
 
 
 async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[str]) -> dict[str, list[str]]:
     """Loads the ids of the runs that continue the same run as each of these runs, itself included, the oldest first."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_ALTERNATIVES, user=user_id, runs=list(run_ids))
-    alternatives = defaultdict[str, list[str]](list)
-    for row in await found.fetchall():
-        alternatives[row["run_id"]].append(row["id"])
-    return alternatives
+    rows = await database.fetch_all(user_id, _ALTERNATIVES, runs=list(run_ids))
+    return {row["run_id"]: row["ids"] for row in rows}
 
 
 async def find_run_by_first_message(database: Database, user_id: str, conversation_id: str, text: str) -> Run | None:
-    """Finds the newest shown run whose first message has this text; None if there is none."""
+    """Finds the newest shown run whose first message has this text."""
+    return await database.fetch_one(user_id, _RUN_OF_TEXT, Run, conversation=conversation_id, text=text)
+
+
+async def load_page(
+    database: Database,
+    user_id: str,
+    conversation_id: str,
+    *,
+    runs: int,
+    newest_first: bool = False,
+    from_record: str | None = None,
+) -> RunPage:
+    """Loads a page of shown runs: the oldest first, or the newest.
+
+    With `from_record` it begins with that record's run. Raises `NotFound` if the conversation, or that record in it,
+    does not exist. One round trip.
+    """
+    statements = _FROM_NEWEST if newest_first else _FROM_OLDEST
+    where = {"conversation": conversation_id, "record": from_record, "runs": runs}
     async with database.transaction(user_id) as tx:
-        found = await tx.execute(_RUN_OF_TEXT, Run, user=user_id, conversation=conversation_id, text=text)
-    return await found.fetchone()
+        found = await tx.execute(_FIND_CONVERSATION, **where)
+        page = await tx.execute(statements.runs, Run, **where)
+        sent = await statements.records.send(tx, **where)
+        alternatives = await tx.execute(statements.alternatives, **where)
+    if await found.fetchone() is None:
+        raise NotFound
+    shown = await page.fetchall()
+    if from_record is not None and not shown:
+        raise NotFound
+    records = [one for one in (await sent.fetch()).records if isinstance(one, ToolCall) or one.complete]
+    others = {row["run_id"]: row["ids"] for row in await alternatives.fetchall() if len(row["ids"]) > 1}
+    return RunPage(shown, records, others)

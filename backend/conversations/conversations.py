@@ -1,5 +1,6 @@
-"""Conversations in SQL: finding, listing, renaming and deleting them."""
+"""Conversations in SQL: their ids and names; finding, listing, renaming and deleting them."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,13 +9,19 @@ from psycopg import AsyncCursor
 from psycopg.types.json import Jsonb
 
 from backend.conversations.errors import OwnerOnly
-from backend.conversations.ids import is_valid
 from backend.conversations.records import ConversationHead
-from backend.errors import NotFound
+from backend.errors import InvalidRequest, NotFound
 from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
 from common.ids import new_id
 from common.text import remove_invisible
+
+NAME_PATTERN = r"[A-Za-z0-9._-]{1,100}"
+OPENAPI = "openapi.json"
+"""Names no chat: the schema of the run API has this path."""
+_NAME = re.compile(NAME_PATTERN)
+_GENERATED = re.compile(r"thr_.*|[a-z]+_[0-9a-f]{32}")
+_TITLE_CHARS = 60
 
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
     (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active
@@ -57,8 +64,6 @@ WHERE user_id = %(user)s AND conversation_id = %(id)s AND status IN ('running', 
 RETURNING id, pg_notify(%(signal)s, id), pg_notify(%(wake)s, id)"""
 _DELETE = "DELETE FROM conversations WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
 
-_TITLE_CHARS = 60
-
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -78,18 +83,35 @@ class Conversation:
         return self.details.get("directory")
 
 
+def is_generated(chat_id: str) -> bool:
+    """Whether a chat's id has the form of one that the server makes: such a chat is looked up, and never created."""
+    return _GENERATED.fullmatch(chat_id) is not None
+
+
+def is_valid(name_or_id: str) -> bool:
+    """Whether a text has the form of an id or a name: nothing else can be looked up."""
+    return _NAME.fullmatch(name_or_id) is not None
+
+
+def check_chat_id(chat_id: str) -> None:
+    """Raises `InvalidRequest` for what can name no chat."""
+    if not is_valid(chat_id) or chat_id == OPENAPI or not chat_id.strip("."):
+        raise InvalidRequest(
+            "Name a chat by its id, or by 1 to 100 letters, digits, dots, dashes and underscores. "
+            f"Dots alone and {OPENAPI} are not allowed."
+        )
+
+
 async def send_conversation(
     tx: Transaction,
-    user_id: str,
     conversation_id: str,
     *,
     title: str | None,
     name: str | None = None,
     details: dict[str, Any] | None = None,
 ) -> AsyncCursor[ConversationHead]:
-    """Stores a new conversation; its row has the title and the time."""
     values = {"name": name, "title": title, "details": Jsonb(details or {})}
-    return await tx.execute(_ADD, ConversationHead, user=user_id, id=conversation_id, **values)
+    return await tx.execute(_ADD, ConversationHead, id=conversation_id, **values)
 
 
 async def create(
@@ -98,7 +120,7 @@ async def create(
     """Creates a conversation without messages and returns its id and head. Raises `LimitReached`."""
     conversation_id = new_id("thr")
     async with database.transaction(user_id) as tx:
-        added = await send_conversation(tx, user_id, conversation_id, title=first_words(title), details=details)
+        added = await send_conversation(tx, conversation_id, title=first_words(title), details=details)
         await send_request(tx, limits, is_new=True)
     head = await added.fetchone()
     assert head is not None
@@ -107,9 +129,7 @@ async def create(
 
 async def find(database: Database, user_id: str, id_or_name: str) -> Conversation:
     """Loads a conversation by its id or the name that its user's program gave it. Raises `NotFound`."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_FIND, Conversation, user=user_id, id=id_or_name)
-    if (conversation := await found.fetchone()) is None:
+    if (conversation := await database.fetch_one(user_id, _FIND, Conversation, id=id_or_name)) is None:
         raise NotFound
     return conversation
 
@@ -119,9 +139,7 @@ async def find_directory(database: Database, user_id: str, id_or_name: str) -> s
 
     That never changes.
     """
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_FIND_DIRECTORY, user=user_id, id=id_or_name)
-    row = await found.fetchone()
+    row = await database.fetch_one(user_id, _FIND_DIRECTORY, id=id_or_name)
     return row["directory"] if row else None
 
 
@@ -146,31 +164,25 @@ async def load_page(
     either case.
     """
     statement = _OLDEST if oldest_first else _NEWEST
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(statement, Conversation, user=user_id, after=after, titled=titled, limit=limit + 1)
-    conversations = await found.fetchall()
-    return conversations[:limit], len(conversations) > limit
+    where = {"after": after, "titled": titled, "limit": limit + 1}
+    found = await database.fetch_all(user_id, statement, Conversation, **where)
+    return found[:limit], len(found) > limit
 
 
 async def rename(database: Database, user_id: str, conversation_id: str, title: str) -> None:
     """Changes the title of a conversation. Raises `NotFound`."""
-    async with database.transaction(user_id) as tx:
-        renamed = await tx.execute(_RENAME, user=user_id, id=conversation_id, title=title)
-    if await renamed.fetchone() is None:
+    if await database.fetch_one(user_id, _RENAME, id=conversation_id, title=title) is None:
         raise NotFound
 
 
 async def has_title(database: Database, user_id: str, conversation_id: str, title: str) -> bool:
     """Whether a conversation without a name still has this title."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_IS_TITLED, user=user_id, id=conversation_id, before=title)
-    return await found.fetchone() is not None
+    return await database.fetch_one(user_id, _IS_TITLED, id=conversation_id, before=title) is not None
 
 
 async def improve_title(database: Database, user_id: str, conversation_id: str, *, before: str, title: str) -> None:
     """Replaces a title by a better one, unless the user has changed it or given the conversation a name."""
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_IMPROVE_TITLE, user=user_id, id=conversation_id, before=before, title=title)
+    await database.execute(user_id, _IMPROVE_TITLE, id=conversation_id, before=before, title=title)
 
 
 def first_words(text: str) -> str:
@@ -188,7 +200,7 @@ async def delete(database: Database, user_id: str, conversation_id: str, *, sign
     them.
     """
     async with database.transaction(user_id) as tx:
-        await tx.execute(_END_RUNS, user=user_id, id=conversation_id, signal=signal, wake=wake)
-        deleted = await tx.execute(_DELETE, user=user_id, id=conversation_id)
+        await tx.execute(_END_RUNS, id=conversation_id, signal=signal, wake=wake)
+        deleted = await tx.execute(_DELETE, id=conversation_id)
     if await deleted.fetchone() is None:
         raise NotFound

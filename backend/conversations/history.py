@@ -1,16 +1,25 @@
-"""Reads what the model reads of a conversation: what no summary covers, and the notes that belong to it."""
+"""What the model reads of a conversation: what no summary covers, the notes that belong to it, and summaries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
-from backend.conversations.records import Entry, Record, Timeline, ToolCall
-from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, FOREVER, MOST_RUNS, SHOWN_RUNS
+from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
+from backend.conversations.timeline import (
+    CALL_COLUMNS,
+    ENTRY_COLUMNS,
+    FOREVER,
+    MOST_RECORDS,
+    MOST_RUNS,
+    RUN_COLUMNS,
+    SHOWN_RUNS,
+)
+from backend.errors import Busy, NotFound
+from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
-
-_MOST_RECORDS = 600  # entries, and as many calls
 
 _SUMMARY = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id AND r.active
@@ -56,18 +65,41 @@ WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > 
   AND c.run_id IN ({_UNCOVERED_RUNS})
 ORDER BY c.seq LIMIT %(limit)s)
 UNION ALL ({_NOTED_CALLS.format(which="r.active")})"""
+_FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
+_NEWEST_RUN = f"""
+SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
+ORDER BY r.seq DESC LIMIT 1"""
+_LOCK_CONVERSATION = """
+SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
+# It belongs to the newest run, and is made only if the path to the run after which it was asked for is still shown.
+_ADD_SUMMARY = """
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
+SELECT h.user_id, h.id, %(id)s, h.conversation_id, 'summary', %(text)s, %(details)s
+FROM (
+    SELECT user_id, id, conversation_id FROM runs
+    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND parent_call_id IS NULL
+    ORDER BY seq DESC LIMIT 1
+) h
+WHERE EXISTS (SELECT FROM runs WHERE user_id = %(user)s AND id = %(run)s AND active)
+  AND NOT EXISTS (
+    SELECT FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id AND r.active
+    WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.kind = 'summary'
+      AND (e.details->>'covers')::bigint >= %(covers)s
+  )
+ON CONFLICT (user_id, run_id, id) DO UPDATE SET text = excluded.text, details = excluded.details
+RETURNING id"""
 
 
 @dataclass(slots=True)
 class SentHistory:
-    """Statements that were sent: at most `limit` entries and as many calls, the user's memory, and the directory in
-    which the conversation works.
+    """Statements that were sent: at most `MOST_RECORDS` entries and as many calls, the user's memory, and the directory
+    in which the conversation works.
     """
 
     entries: AsyncCursor[Entry]
     calls: AsyncCursor[ToolCall]
     memory_and_directory: AsyncCursor[DictRow]
-    limit: int
 
     async def fetch(self) -> Timeline:
         """Reads the rows of the sent statements, after the transaction, as a timeline."""
@@ -79,7 +111,7 @@ class SentHistory:
                 [one for one in found.records if isinstance(one, Entry) and one.kind != "summary"],
                 [one for one in found.records if isinstance(one, ToolCall)],
             )
-            if len(records) >= self.limit
+            if len(records) >= MOST_RECORDS
         ]
         if starts:
             kept = [one for one in found.records if (one.seq or 0) >= max(starts) or _is_summary(one)]
@@ -90,6 +122,16 @@ class SentHistory:
         assert row is not None
         found.memory, found.directory = row["memory"] or "", row["directory"]
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Covers all up to the number `covers`, with so many messages that none covered before."""
+
+    id: str
+    text: str
+    covers: int
+    messages: int
 
 
 def _timeline_of(entries: Sequence[Entry], calls: Sequence[ToolCall]) -> Timeline:
@@ -110,29 +152,27 @@ def _is_summary(record: Record) -> bool:
     return isinstance(record, Entry) and record.kind == "summary"
 
 
-async def send_history(tx: Transaction, user_id: str, conversation_id: str) -> SentHistory:
+async def send_history(tx: Transaction, conversation_id: str) -> SentHistory:
     """Sends the statements that read what the model reads of a conversation: the newest part of what no summary covers,
     and the memory.
     """
-    where = {"user": user_id, "conversation": conversation_id, "before": FOREVER, "runs": MOST_RUNS}
+    where = {"conversation": conversation_id, "before": FOREVER, "runs": MOST_RUNS, "limit": MOST_RECORDS}
     return SentHistory(
-        await tx.execute(_HISTORY_ENTRIES, Entry, limit=_MOST_RECORDS, **where),
-        await tx.execute(_HISTORY_CALLS, ToolCall, limit=_MOST_RECORDS, **where),
-        await tx.execute(_MEMORY_AND_DIRECTORY, user=user_id, conversation=conversation_id),
-        _MOST_RECORDS,
+        await tx.execute(_HISTORY_ENTRIES, Entry, **where),
+        await tx.execute(_HISTORY_CALLS, ToolCall, **where),
+        await tx.execute(_MEMORY_AND_DIRECTORY, **where),
     )
 
 
 async def load_history(database: Database, user_id: str, conversation_id: str) -> Timeline:
-    """Loads what the model reads of a conversation."""
     async with database.transaction(user_id) as tx:
-        sent = await send_history(tx, user_id, conversation_id)
+        sent = await send_history(tx, conversation_id)
     return await sent.fetch()
 
 
 async def load_uncovered(database: Database, user_id: str, conversation_id: str, *, up_to: int) -> Timeline:
     """Loads the oldest part of what no summary covers, up to a number, and the summary of what comes before."""
-    where = {"user": user_id, "conversation": conversation_id, "up_to": up_to, "limit": _MOST_RECORDS}
+    where = {"conversation": conversation_id, "up_to": up_to, "limit": MOST_RECORDS}
     async with database.transaction(user_id) as tx:
         entries = await tx.execute(_UNCOVERED_ENTRIES, Entry, **where)
         calls = await tx.execute(_UNCOVERED_CALLS, ToolCall, **where)
@@ -141,6 +181,41 @@ async def load_uncovered(database: Database, user_id: str, conversation_id: str,
 
 async def load_noted_calls(database: Database, user_id: str, conversation_id: str) -> dict[tuple[str, str], ToolCall]:
     """Loads the calls that branch notes of a conversation name, on any of its paths, by run and id."""
+    found = await database.fetch_all(user_id, _ALL_NOTED_CALLS, ToolCall, conversation=conversation_id)
+    return {(call.run_id, call.id): call for call in found}
+
+
+async def load_newest(database: Database, user_id: str, conversation_id: str) -> tuple[Run | None, Timeline]:
+    """Loads the last run of the shown path, and what the model reads.
+
+    Raises `NotFound`, and `Busy` if the run runs or waits.
+    """
     async with database.transaction(user_id) as tx:
-        found = await tx.execute(_ALL_NOTED_CALLS, ToolCall, user=user_id, conversation=conversation_id)
-    return {(call.run_id, call.id): call for call in await found.fetchall()}
+        found = await tx.execute(_FIND_CONVERSATION, conversation=conversation_id)
+        newest = await tx.execute(_NEWEST_RUN, Run, conversation=conversation_id)
+        sent = await send_history(tx, conversation_id)
+    if await found.fetchone() is None:
+        raise NotFound
+    run = await newest.fetchone()
+    if run is not None and run.status in ("running", "waiting"):
+        raise Busy
+    return run, await sent.fetch()
+
+
+async def count_summary(database: Database, user_id: str, limits: UserLimits) -> None:
+    """Counts a summary that its user has asked for as one of their messages. Raises `LimitReached`."""
+    async with database.transaction(user_id) as tx:
+        await send_request(tx, limits, is_new=False)
+
+
+async def add_summary(database: Database, run: Run, summary: Summary) -> bool:
+    """Stores a summary that was asked for after a run.
+
+    Stores nothing and returns false if the run is not shown any more, or there is a summary that covers as much.
+    """
+    where = {"conversation": run.conversation_id, "run": run.id, "id": summary.id}
+    details = Jsonb({"covers": summary.covers, "messages": summary.messages})
+    async with database.transaction(run.user_id) as tx:
+        await tx.execute(_LOCK_CONVERSATION, **where)
+        added = await tx.execute(_ADD_SUMMARY, text=summary.text, covers=summary.covers, details=details, **where)
+    return await added.fetchone() is not None

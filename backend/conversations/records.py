@@ -12,6 +12,8 @@ CallState = Literal[
 CallReason = Literal[
     "user", "other_message", "stopped", "left_path", "reach_changed", "not_shown", "too_many", "over_limit", "ended"
 ]
+ASSISTANT = "assistant"
+"""The agent of runs that are no sub-agent's."""
 ENDED: tuple[Outcome, ...] = ("completed", "failed", "cancelled", "interrupted")
 UNKNOWN_OUTCOME = (
     "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
@@ -102,7 +104,7 @@ class ToolCall:
     created_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModelTurn:
     """One request to the model; `seconds` from the request to the response's end."""
 

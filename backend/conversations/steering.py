@@ -6,12 +6,14 @@ from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
-from backend.conversations import runs, timeline, tool_calls
+from backend.conversations import runs
+from backend.conversations.approvals import send_rejections
 from backend.conversations.errors import MessageRead, RunEnded
 from backend.conversations.history import send_history
 from backend.conversations.records import Entry, Run
-from backend.conversations.runs import SIGNAL, StartedRun, UserMessage
-from backend.conversations.timeline import ENTRY_COLUMNS
+from backend.conversations.run_requests import MOMENT, StartedRun, UserMessage, send_moment
+from backend.conversations.runs import SIGNAL
+from backend.conversations.timeline import ENTRY_COLUMNS, RUN_COLUMNS
 from backend.errors import LimitReached, NotFound
 from backend.users.limits import UserLimits, send_request
 from common.database import Database
@@ -24,7 +26,7 @@ MOST_QUEUED = 20
 # A run that waited, and goes on in this transaction, reads the message at once.
 _ADD = f"""
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, seq)
-SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s || {runs.MOMENT} ||
+SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s || {MOMENT} ||
     jsonb_build_object('mode', CASE WHEN r.running_since = now() THEN 'steer' ELSE %(mode)s END), NULL
 FROM runs r LEFT JOIN profiles p ON p.user_id = r.user_id
 WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status IN ('running', 'waiting')
@@ -51,7 +53,7 @@ _STEER = """
 UPDATE entries e SET details = e.details || '{"mode": "steer"}' FROM runs r
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.id = %(id)s AND e.seq IS NULL
   AND r.user_id = e.user_id AND r.id = e.run_id AND r.status IN ('running', 'waiting')
-RETURNING e.run_id"""
+RETURNING pg_notify(%(signal)s, e.run_id)"""
 _FIND = """
 SELECT seq FROM entries
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(id)s AND kind = 'user_message'"""
@@ -70,7 +72,7 @@ _CONTINUE = f"""
 INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
 SELECT p.user_id, %(next)s, p.conversation_id, %(next)s, p.agent, 'running', %(process)s, p.options, p.id
 FROM runs p WHERE p.user_id = %(user)s AND p.id = %(run)s
-RETURNING {timeline.RUN_COLUMNS}"""
+RETURNING {RUN_COLUMNS}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +103,13 @@ async def add(
     own afterwards. A steering message drops the follow-ups that are queued. A run that waits for approval is resumed in
     this process, and its calls are rejected. Raises `RunEnded` and `LimitReached`; nothing is stored then.
     """
-    details = Jsonb(message.details or {})
-    where = {"user": run.user_id, "run": run.id}
+    values = {"id": message.id, "text": message.text, "details": Jsonb(message.details or {}), "mode": mode}
     async with database.transaction(run.user_id) as tx:
-        resumed = await tool_calls.send_rejections(tx, run, process_id=process_id)
-        dropped = await tx.execute(_DROP_FOLLOW_UPS, **where) if mode == "steer" else None
-        queued = await tx.execute(_COUNT, **where)
-        values = {
-            "text": message.text,
-            "details": details,
-            "mode": mode,
-            **await runs.send_moment(tx, run.user_id, message.moment),
-        }
-        added = await tx.execute(_ADD, id=message.id, most=MOST_QUEUED, **values, **where)
+        resumed = await send_rejections(tx, run, process_id=process_id)
+        dropped = await tx.execute(_DROP_FOLLOW_UPS, run=run.id) if mode == "steer" else None
+        queued = await tx.execute(_COUNT, run=run.id)
+        moment = await send_moment(tx, message.moment)
+        added = await tx.execute(_ADD, run=run.id, most=MOST_QUEUED, **values, **moment)
         await send_request(tx, limits, is_new=False)
         await tx.notify(SIGNAL, run.id)
         if await added.fetchone() is None:  # read here, so that nothing is stored
@@ -121,21 +117,18 @@ async def add(
             if count is not None and count["queued"] >= MOST_QUEUED:
                 raise LimitReached(f"Up to {MOST_QUEUED} messages can wait for an answer. Wait until some were read.")
             raise RunEnded
-    return QueuedMessage(
-        await resumed.fetchall(), [row["id"] for row in await dropped.fetchall()] if dropped is not None else []
-    )
+    dropped_ids = [row["id"] for row in await dropped.fetchall()] if dropped is not None else []
+    return QueuedMessage(await resumed.fetchall(), dropped_ids)
 
 
 async def load_unread(database: Database, user_id: str, conversation_id: str) -> list[UnreadMessage]:
     """Loads the messages of the shown path that no model has read, in the order in which they were sent."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_UNREAD, UnreadMessage, user=user_id, conversation=conversation_id)
-    return await found.fetchall()
+    return await database.fetch_all(user_id, _UNREAD, UnreadMessage, conversation=conversation_id)
 
 
 async def drop(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
     """Deletes a message that no model has read. Raises `NotFound`, and `MessageRead` for one that was read."""
-    where = {"user": user_id, "conversation": conversation_id, "id": message_id}
+    where = {"conversation": conversation_id, "id": message_id}
     async with database.transaction(user_id) as tx:
         dropped = await tx.execute(_DROP, **where)
         found = await tx.execute(_FIND, **where)
@@ -148,17 +141,15 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
 
     Raises `NotFound`, `MessageRead` for one that was read, and `RunEnded` for one whose run has ended.
     """
-    where = {"user": user_id, "conversation": conversation_id, "id": message_id}
+    where = {"conversation": conversation_id, "id": message_id}
     async with database.transaction(user_id) as tx:
-        steered = await tx.execute(_STEER, **where)
+        steered = await tx.execute(_STEER, signal=SIGNAL, **where)
         found = await tx.execute(_FIND, **where)
-    if (row := await steered.fetchone()) is None:
+    if await steered.fetchone() is None:
         message = await found.fetchone()
         if message is None:
             raise NotFound
         raise RunEnded if message["seq"] is None else MessageRead
-    async with database.transaction(user_id) as tx:
-        await tx.notify(SIGNAL, row["run_id"])
 
 
 async def take_messages(database: Database, run: Run) -> list[Entry]:
@@ -168,15 +159,13 @@ async def take_messages(database: Database, run: Run) -> list[Entry]:
     """
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
-        taken = await tx.execute(_READ, Entry, user=run.user_id, run=run.id)
+        taken = await tx.execute(_READ, Entry, run=run.id)
     return sorted(await taken.fetchall(), key=lambda entry: entry.seq or 0)
 
 
 async def load_queue(database: Database, user_id: str, run_id: str) -> list[Entry]:
     """Loads the messages of a run that no model has read. If the run has ended, they count as unsent."""
-    async with database.transaction(user_id) as tx:
-        queued = await tx.execute(_QUEUED, Entry, user=user_id, run=run_id)
-    return await queued.fetchall()
+    return await database.fetch_all(user_id, _QUEUED, Entry, run=run_id)
 
 
 async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
@@ -187,14 +176,14 @@ async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
     queue = await load_queue(database, run.user_id, run.id)
     if not queue or any((entry.details or {}).get("mode") == "steer" for entry in queue):
         return None
-    where = {"user": run.user_id, "run": run.id, "next": new_id("run")}
+    where = {"run": run.id, "next": new_id("run")}
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
         await tx.execute(_MOVE_FIRST, id=queue[0].id, **where)
         await tx.execute(_MOVE_REST, **where)
         await runs.send_finish(tx, run, "completed")
         started = await tx.execute(_CONTINUE, Run, process=run.process_id, **where)
-        sent = await send_history(tx, run.user_id, run.conversation_id)
+        sent = await send_history(tx, run.conversation_id)
     following = await started.fetchone()
     assert following is not None
     return StartedRun(following, await sent.fetch())

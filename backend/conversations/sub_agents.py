@@ -7,9 +7,9 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from backend.conversations.records import Entry, Run, Timeline, ToolCall
+from backend.conversations.records import Entry, Run, Timeline
 from backend.conversations.runs import hold
-from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS, RUN_OF_CALL, SentTimeline
+from backend.conversations.timeline import ENTRY_COLUMNS, RUN_COLUMNS, RUN_OF_CALL, RecordStatements, all_records
 from backend.errors import NotFound
 from backend.users.limits import lock_user
 from common.database import Database, Transaction
@@ -20,7 +20,7 @@ SELECT {RUN_COLUMNS} FROM runs r
 WHERE r.user_id = %(user)s AND r.parent_run_id = %(parent)s AND r.parent_call_id = %(call)s"""
 _OF_CALL = f"""
 SELECT {RUN_COLUMNS} FROM runs r
-WHERE r.user_id = %(user)s AND r.parent_call_id = %(call)s AND r.parent_run_id = {RUN_OF_CALL}"""
+WHERE r.user_id = %(user)s AND r.parent_call_id = %(call)s AND r.parent_run_id = ({RUN_OF_CALL})"""
 # Their assignments name the task; of the details only what tells which files were written.
 _CALLS_FOR_TASK = """
 SELECT c.conversation_id, c.tool, jsonb_strip_nulls(jsonb_build_object(
@@ -47,11 +47,12 @@ INSERT INTO entries AS e (user_id, run_id, id, conversation_id, kind, text, deta
 SELECT r.user_id, r.id, %(message)s, r.conversation_id, 'user_message', %(text)s, %(details)s
 FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s
 RETURNING {ENTRY_COLUMNS}"""
-_ENTRIES = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.seq IS NOT NULL
-  AND (e.run_id = %(run)s OR (e.run_id = %(top)s AND e.kind = 'user_message'))"""
-_CALLS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = %(run)s"
+_OF_RUN = all_records("ARRAY[%(run)s, %(top)s]")
+# All of the run, and the user's messages to its top run.
+_RECORDS = RecordStatements(
+    f"{_OF_RUN.entries} AND (e.run_id = %(run)s OR e.kind = 'user_message')",
+    f"{_OF_RUN.calls} AND c.run_id = %(run)s",
+)
 _COUNT_MODEL_TURNS = """
 SELECT count(*) AS model_turns FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
 WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL"""
@@ -68,26 +69,20 @@ class CallForTask:
 
 async def find(database: Database, parent: Run, call_id: str) -> Run | None:
     """Loads the run that a tool call has started; None if it has started none."""
-    async with database.transaction(parent.user_id) as tx:
-        found = await tx.execute(_LOAD, Run, user=parent.user_id, parent=parent.id, call=call_id)
-    return await found.fetchone()
+    return await database.fetch_one(parent.user_id, _LOAD, Run, parent=parent.id, call=call_id)
 
 
 async def find_in_conversation(database: Database, user_id: str, conversation_id: str, call_id: str) -> Run:
     """Loads the run that a tool call of a conversation has started. Raises `NotFound`."""
-    where = {"user": user_id, "conversation": conversation_id, "call": call_id}
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_OF_CALL, Run, **where)
-    if (run := await found.fetchone()) is None:
+    run = await database.fetch_one(user_id, _OF_CALL, Run, conversation=conversation_id, call=call_id)
+    if run is None:
         raise NotFound
     return run
 
 
 async def load_calls_for_task(database: Database, user_id: str, task_id: int) -> list[CallForTask]:
     """Loads the calls by which sub-agents have written files for a task, the newest first."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_CALLS_FOR_TASK, CallForTask, user=user_id, task=str(task_id))
-    return await found.fetchall()
+    return await database.fetch_all(user_id, _CALLS_FOR_TASK, CallForTask, task=str(task_id))
 
 
 async def start(
@@ -104,10 +99,10 @@ async def start(
 
     Raises `LeaseLost`.
     """
-    where = {"user": parent.user_id, "parent": parent.id, "call": call_id, "run": new_id("run")}
+    where = {"parent": parent.id, "call": call_id, "run": new_id("run")}
     async with database.transaction(parent.user_id) as tx:
         await hold(tx, parent)
-        await lock_user(tx, parent.user_id)
+        await lock_user(tx)
         started = await tx.execute(_START, Run, agent=agent, per_day=per_day, **where)
         added = await tx.execute(
             _ADD_ASSIGNMENT, Entry, message=new_id("msg"), text=assignment, details=Jsonb(details), **where
@@ -116,19 +111,11 @@ async def start(
     return (run, entry) if run is not None and entry is not None else None
 
 
-async def send_run(tx: Transaction, run: Run) -> SentTimeline:
-    """Sends the statements that read all of a sub-agent's run, and the user's messages to its top run."""
-    where = {"user": run.user_id, "run": run.id, "top": run.top_run_id}
-    return SentTimeline(await tx.execute(_ENTRIES, Entry, **where), await tx.execute(_CALLS, ToolCall, **where))
-
-
 async def load_run(database: Database, run: Run) -> Timeline:
     """Loads all of a sub-agent's run, and the user's messages to its top run."""
-    async with database.transaction(run.user_id) as tx:
-        sent = await send_run(tx, run)
-    return await sent.fetch()
+    return await _RECORDS.load(database, run.user_id, run=run.id, top=run.top_run_id)
 
 
 async def send_model_turns(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
     """Sends the query how many model turns the sub-agents of a run have had, as `model_turns`."""
-    return await tx.execute(_COUNT_MODEL_TURNS, user=top.user_id, top=top.id)
+    return await tx.execute(_COUNT_MODEL_TURNS, top=top.id)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
@@ -24,24 +26,13 @@ ENTRY_COLUMNS = """e.run_id, e.id, e.kind, e.text, e.details, e.complete, e.mode
 CALL_COLUMNS = """c.run_id, c.id, c.model_turn, c.tool, c.arguments, c.state, c.idempotency_key, c.output, c.details,
     c.seconds, c.approval_text, c.reach, c.reason, c.decision_text, c.feedback, c.seq, c.approval_seq, c.decision_seq,
     c.result_seq, c.created_at"""
-# Of each run r those that continue the same run, itself among them. Two selects, as no index serves an OR with NULL.
-ALTERNATIVES = """
-CROSS JOIN LATERAL (
-    SELECT a.id, a.seq FROM runs a
-    WHERE a.user_id = r.user_id AND a.conversation_id = r.conversation_id AND a.previous_run_id = r.previous_run_id
-      AND a.parent_call_id IS NULL
-    UNION ALL
-    SELECT a.id, a.seq FROM runs a
-    WHERE r.previous_run_id IS NULL AND a.user_id = r.user_id AND a.conversation_id = r.conversation_id
-      AND a.previous_run_id IS NULL AND a.parent_call_id IS NULL
-) a"""
 RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r.parent_run_id, r.parent_call_id,
     r.top_run_id, r.agent, r.active, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code,
     r.created_at, r.running_since, r.ended_at, r.end_seq"""
-RUNS_OF_TREE = "(SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s)"
+RUNS_OF_TREE = "SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s"
 FOREVER = 2**62  # a number that no event reaches
 MOST_RUNS = 200  # whose records are read at once
-_MOST_RECORDS = 600  # entries, and as many calls
+MOST_RECORDS = 600  # entries, and as many calls
 
 # The newest runs of the shown path first: what other paths hold costs nothing. A change by hand is on every path.
 SHOWN_RUNS = """
@@ -49,72 +40,9 @@ SELECT id FROM runs
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND parent_call_id IS NULL
   AND seq < %(before)s
 ORDER BY seq DESC LIMIT %(runs)s"""
-_SHOWN_ENTRIES = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
-  AND (e.run_id IN ({SHOWN_RUNS}) OR e.kind = 'change')
-ORDER BY e.seq DESC LIMIT %(limit)s"""
-_SHOWN_CALLS = f"""
-SELECT {CALL_COLUMNS} FROM tool_calls c
-WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s
-  AND c.run_id IN ({SHOWN_RUNS})
-ORDER BY c.seq DESC LIMIT %(limit)s"""
-RUN_OF_CALL = """(
-    SELECT run_id FROM tool_calls
-    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(call)s ORDER BY seq DESC LIMIT 1)"""
-_ENTRIES_BESIDE_CALL = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = {RUN_OF_CALL} AND e.seq IS NOT NULL"""
-_CALLS_BESIDE_CALL = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = {RUN_OF_CALL}"
-_SUB_AGENTS = f"""
-SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.parent_run_id = ANY(%(runs)s) ORDER BY r.seq"""
-_RUNS_OF_SUB_AGENTS = "(SELECT id FROM runs WHERE user_id = %(user)s AND parent_run_id = ANY(%(runs)s))"
-_ENTRIES_OF_SUB_AGENTS = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.run_id IN {_RUNS_OF_SUB_AGENTS} AND e.seq IS NOT NULL"""
-_CALLS_OF_SUB_AGENTS = f"""
-SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id IN {_RUNS_OF_SUB_AGENTS}"""
-_NEW_ENTRIES = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id IN {RUNS_OF_TREE}
-  AND e.seq IS NOT NULL AND (e.last_seq > %(after)s OR NOT e.complete)"""
-_NEW_CALLS = f"""
-SELECT {CALL_COLUMNS} FROM tool_calls c
-WHERE c.user_id = %(user)s AND c.run_id IN {RUNS_OF_TREE} AND c.last_seq > %(after)s"""
-_NEW_MODEL_TURNS = f"""
-SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
-WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE} AND seq > %(after)s"""
-# The summary that a run reads first: it was made after the run that this one continues.
-_NEW_SUMMARY = f"""
-SELECT {ENTRY_COLUMNS}
-FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.previous_run_id
-WHERE r.user_id = %(user)s AND r.id = %(top)s AND e.kind = 'summary' AND e.seq < r.seq
-ORDER BY e.seq DESC LIMIT 1"""
-_LAST_NUMBER = f"""
-SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE}),
-    (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE})) AS number"""
-# Only the message of a follow-up that has started a run has this mode and a number; a retry of it comes later.
-_TREE = f"""
-SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
-        SELECT n.id FROM runs n JOIN entries e ON e.user_id = n.user_id AND e.run_id = n.id
-        WHERE n.user_id = r.user_id AND n.conversation_id = r.conversation_id AND n.previous_run_id = r.id
-          AND e.details->>'mode' = 'follow_up' AND e.seq IS NOT NULL
-        ORDER BY n.seq LIMIT 1) END AS next_run_id
-FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s ORDER BY r.seq"""
-_RUNS_OF_TREES = f"""
-SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = ANY(%(tops)s) ORDER BY r.seq"""
-_TREES = "(SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = ANY(%(tops)s))"
-_ENTRIES_OF_TREES = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id IN {_TREES} AND e.seq IS NOT NULL"""
-_CALLS_OF_TREES = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id IN {_TREES}"
-# The newest part of a path that need not be shown; a change by hand is on every path.
-_PATH_ENTRIES = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
-  AND (e.run_id = ANY(%(runs)s) OR e.kind = 'change') AND e.kind <> 'command'
-ORDER BY e.seq DESC LIMIT %(limit)s"""
-_PATH_CALLS = f"""
-SELECT {CALL_COLUMNS} FROM tool_calls c
-WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s AND c.run_id = ANY(%(runs)s)
-ORDER BY c.seq DESC LIMIT %(limit)s"""
+RUN_OF_CALL = """
+SELECT run_id FROM tool_calls
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(call)s ORDER BY seq DESC LIMIT 1"""
 
 
 @dataclass(slots=True)
@@ -125,9 +53,94 @@ class SentTimeline:
     calls: AsyncCursor[ToolCall]
 
     async def fetch(self) -> Timeline:
-        """Reads the rows of the sent statements as a timeline."""
         records: list[Record] = [*await self.entries.fetchall(), *await self.calls.fetchall()]
         return Timeline(sorted(records, key=lambda record: record.seq or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStatements:
+    """The statements that read entries and tool calls; `limit` is one of their values."""
+
+    entries: LiteralString
+    calls: LiteralString
+
+    async def send(self, tx: Transaction, **values: Any) -> SentTimeline:
+        values["limit"] = MOST_RECORDS
+        return SentTimeline(
+            await tx.execute(self.entries, Entry, **values), await tx.execute(self.calls, ToolCall, **values)
+        )
+
+    async def load(self, database: Database, user_id: str, **values: Any) -> Timeline:
+        async with database.transaction(user_id) as tx:
+            sent = await self.send(tx, **values)
+        return await sent.fetch()
+
+
+def all_records(runs: LiteralString) -> RecordStatements:
+    """Returns the statements that read all of the runs that an array or a subquery holds."""
+    return RecordStatements(
+        f"""
+SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.run_id = ANY({runs}) AND e.seq IS NOT NULL""",
+        f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = ANY({runs})",
+    )
+
+
+def _newest_records(runs: LiteralString) -> RecordStatements:
+    """Returns the statements that read the newest part, before a number, of what runs hold for the model and cards."""
+    return RecordStatements(
+        f"""
+SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
+  AND (e.run_id = ANY({runs}) OR e.kind = 'change') AND e.kind <> 'command'
+ORDER BY e.seq DESC LIMIT %(limit)s""",
+        f"""
+SELECT {CALL_COLUMNS} FROM tool_calls c
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s AND c.run_id = ANY({runs})
+ORDER BY c.seq DESC LIMIT %(limit)s""",
+    )
+
+
+_SHOWN = _newest_records(SHOWN_RUNS)
+_PATH = _newest_records("%(runs)s")
+_OF_CALL = all_records(RUN_OF_CALL)
+_OF_RUNS = all_records("%(runs)s")
+_TREES = "user_id = %(user)s AND top_run_id = ANY(%(tops)s) AND (parent_run_id IS NOT NULL OR NOT %(only_sub_agents)s)"
+_RUNS_OF_TREES = f"SELECT {RUN_COLUMNS} FROM runs r WHERE {_TREES} ORDER BY r.seq"
+_OF_TREES = all_records(f"SELECT id FROM runs WHERE {_TREES}")
+_OF_TREE = all_records(RUNS_OF_TREE)
+_NEW = RecordStatements(
+    f"{_OF_TREE.entries} AND (e.last_seq > %(after)s OR NOT e.complete)", f"{_OF_TREE.calls} AND c.last_seq > %(after)s"
+)
+_MODEL_TURNS = """
+SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
+WHERE user_id = %(user)s AND run_id = ANY(%(runs)s)"""
+_NEW_MODEL_TURNS = f"""
+SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
+WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}) AND seq > %(after)s"""
+# The summary that a run reads first: it was made after the run that this one continues.
+_NEW_SUMMARY = f"""
+SELECT {ENTRY_COLUMNS}
+FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.previous_run_id
+WHERE r.user_id = %(user)s AND r.id = %(top)s AND e.kind = 'summary' AND e.seq < r.seq
+ORDER BY e.seq DESC LIMIT 1"""
+_LAST_NUMBER = f"""
+SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE})),
+    (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}))) AS number"""
+# Only the message of a follow-up that has started a run has this mode and a number; a retry of it comes later.
+_TREE = f"""
+SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
+        SELECT n.id FROM runs n JOIN entries e ON e.user_id = n.user_id AND e.run_id = n.id
+        WHERE n.user_id = r.user_id AND n.conversation_id = r.conversation_id AND n.previous_run_id = r.id
+          AND e.details->>'mode' = 'follow_up' AND e.seq IS NOT NULL
+        ORDER BY n.seq LIMIT 1) END AS next_run_id
+FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s ORDER BY r.seq"""
+_RUNS_OF_CONVERSATION = f"""
+SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s ORDER BY r.seq"""
+_SUCCESSORS = """
+SELECT id, created_at FROM conversations
+WHERE user_id = %(user)s AND details->>'left' = %(conversation)s ORDER BY id"""
 
 
 @dataclass(slots=True)
@@ -158,59 +171,30 @@ async def load_shown(
     database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, runs: int = MOST_RUNS
 ) -> Timeline:
     """Loads the newest part of what a conversation shows: the entries and calls of its last `runs` runs."""
-    where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": _MOST_RECORDS, "runs": runs}
-    async with database.transaction(user_id) as tx:
-        sent = SentTimeline(
-            await tx.execute(_SHOWN_ENTRIES, Entry, **where), await tx.execute(_SHOWN_CALLS, ToolCall, **where)
-        )
-    return await sent.fetch()
-
-
-async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str]) -> Trees:
-    """Loads several runs and their sub-agents' runs with all their entries and calls, from one snapshot."""
-    where = {"user": user_id, "tops": list(top_run_ids)}
-    async with database.transaction(user_id, snapshot=True) as tx:
-        runs = await tx.execute(_RUNS_OF_TREES, Run, **where)
-        sent = SentTimeline(
-            await tx.execute(_ENTRIES_OF_TREES, Entry, **where), await tx.execute(_CALLS_OF_TREES, ToolCall, **where)
-        )
-    return Trees(await runs.fetchall(), await sent.fetch())
+    return await _SHOWN.load(database, user_id, conversation=conversation_id, before=before, runs=runs)
 
 
 async def load_path(
     database: Database, user_id: str, conversation_id: str, run_ids: Sequence[str], *, before: int
 ) -> Timeline:
     """Loads the newest part of what these runs of a path hold, whether they are shown or not."""
-    where = {"user": user_id, "conversation": conversation_id, "runs": list(run_ids), "before": before}
-    async with database.transaction(user_id) as tx:
-        sent = SentTimeline(
-            await tx.execute(_PATH_ENTRIES, Entry, limit=_MOST_RECORDS, **where),
-            await tx.execute(_PATH_CALLS, ToolCall, limit=_MOST_RECORDS, **where),
-        )
-    return await sent.fetch()
+    return await _PATH.load(database, user_id, conversation=conversation_id, before=before, runs=list(run_ids))
 
 
 async def load_run_of_call(database: Database, user_id: str, conversation_id: str, call_id: str) -> Timeline:
     """Loads all of the run that has made a call; empty if there is no such call in the conversation."""
-    where = {"user": user_id, "conversation": conversation_id, "call": call_id}
-    async with database.transaction(user_id) as tx:
-        sent = SentTimeline(
-            await tx.execute(_ENTRIES_BESIDE_CALL, Entry, **where),
-            await tx.execute(_CALLS_BESIDE_CALL, ToolCall, **where),
-        )
-    return await sent.fetch()
+    return await _OF_CALL.load(database, user_id, conversation=conversation_id, call=call_id)
 
 
-async def load_sub_agents(database: Database, user_id: str, run_ids: Sequence[str]) -> tuple[list[Run], Timeline]:
-    """Loads the runs of the sub-agents that these runs have started, and what is in them."""
-    where = {"user": user_id, "runs": list(run_ids)}
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_SUB_AGENTS, Run, **where)
-        sent = SentTimeline(
-            await tx.execute(_ENTRIES_OF_SUB_AGENTS, Entry, **where),
-            await tx.execute(_CALLS_OF_SUB_AGENTS, ToolCall, **where),
-        )
-    return await found.fetchall(), await sent.fetch()
+async def load_trees(
+    database: Database, user_id: str, top_run_ids: Sequence[str], *, only_sub_agents: bool = False
+) -> Trees:
+    """Loads several runs and their sub-agents' runs, or these only, with all their entries and calls."""
+    where = {"tops": list(top_run_ids), "only_sub_agents": only_sub_agents}
+    async with database.transaction(user_id, snapshot=True) as tx:
+        runs = await tx.execute(_RUNS_OF_TREES, Run, **where)
+        sent = await _OF_TREES.send(tx, **where)
+    return Trees(await runs.fetchall(), await sent.fetch())
 
 
 async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:
@@ -218,12 +202,10 @@ async def load_events(database: Database, user_id: str, top_run_id: str, *, afte
 
     All is read from one snapshot: of what was committed together all or nothing is seen, so no number is skipped.
     """
-    where = {"user": user_id, "top": top_run_id, "after": after}
+    where = {"top": top_run_id, "after": after}
     async with database.transaction(user_id, snapshot=True) as tx:
         runs = await tx.execute(_TREE, Run, **where)
-        sent = SentTimeline(
-            await tx.execute(_NEW_ENTRIES, Entry, **where), await tx.execute(_NEW_CALLS, ToolCall, **where)
-        )
+        sent = await _NEW.send(tx, **where)
         turns = await tx.execute(_NEW_MODEL_TURNS, ModelTurn, **where)
         summaries = await tx.execute(_NEW_SUMMARY, Entry, **where)
     records = (await sent.fetch()).records
@@ -235,9 +217,33 @@ async def load_events(database: Database, user_id: str, top_run_id: str, *, afte
     return TreeEvents(tree, with_summary(events, summary) if after == 0 else events, growing)
 
 
-async def send_last_number(tx: Transaction, user_id: str, top_run_id: str) -> AsyncCursor[DictRow]:
+async def send_last_number(tx: Transaction, top_run_id: str) -> AsyncCursor[DictRow]:
     """Sends the query for the number of the newest event of a tree of runs, as `number`."""
-    return await tx.execute(_LAST_NUMBER, user=user_id, top=top_run_id)
+    return await tx.execute(_LAST_NUMBER, top=top_run_id)
+
+
+async def load_runs(database: Database, user_id: str, conversation_id: str) -> list[Run]:
+    """Loads all runs of a conversation, those of sub-agents and hidden branches too, in order."""
+    return await database.fetch_all(user_id, _RUNS_OF_CONVERSATION, Run, conversation=conversation_id)
+
+
+async def load_log(database: Database, user_id: str, runs: Sequence[Run]) -> list[Event]:
+    """Loads what happened in these runs, with the user's commands and changes by hand, in order."""
+    by_id = {run.id: run for run in runs}
+    async with database.transaction(user_id, snapshot=True) as tx:
+        sent = await _OF_RUNS.send(tx, runs=list(by_id))
+        turns = await tx.execute(_MODEL_TURNS, ModelTurn, runs=list(by_id))
+    records = (await sent.fetch()).records
+    by_hand = [one for one in records if isinstance(one, Entry) and one.kind in ("command", "change")]
+    events = events_of([*records, *await turns.fetchall()], by_id)
+    events += [Event("entry_completed", entry, entry.seq, run=by_id[entry.run_id]) for entry in by_hand]
+    return sorted(events, key=lambda event: event.number or 0)
+
+
+async def load_successors(database: Database, user_id: str, conversation_id: str) -> list[tuple[str, datetime]]:
+    """Loads the ids of the conversations that were begun in place of this one, and when."""
+    rows = await database.fetch_all(user_id, _SUCCESSORS, conversation=conversation_id)
+    return [(row["id"], row["created_at"]) for row in rows]
 
 
 def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: int = 0) -> list[Event]:
@@ -252,7 +258,7 @@ def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: in
 
 
 def find_new_summary(history: Timeline, run: Run) -> Entry | None:
-    """Returns the summary that a run is the first to read; None if there is none."""
+    """Returns the summary that a run is the first to read."""
     last = history.newest_summary
     return last if last and last.run_id == run.previous_run_id and (last.seq or 0) < run.seq else None
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from backend.cards.approvals import can_show_whole, describe_call, find_named_tasks, may_allow_always
 from backend.cards.current_tasks import load_titles
-from backend.conversations import consents
+from backend.conversations.approvals import load_consents
 from backend.conversations.records import Run, ToolCall
 from backend.tools.approval_policy import Policy, deleted_by
 from backend.tools.table import find_start_tool, find_tool
@@ -43,7 +43,7 @@ class Approvals:
     async def _first_changes(self, run: Run, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Returns the calls that may change the directory in which a conversation works, until one was approved."""
         changes = [call for call in calls if find_tool(call.tool).changes_files]
-        if not changes or DIRECTORY in await consents.load(self._database, run.user_id, run.conversation_id):
+        if not changes or DIRECTORY in await load_consents(self._database, run.user_id, run.conversation_id):
             return []
         return changes
 
@@ -53,7 +53,7 @@ class Approvals:
         """
         if not any(may_allow_always(call.tool) for call in calls):
             return calls
-        allowed = await consents.load(self._database, run.user_id, run.conversation_id)
+        allowed = await load_consents(self._database, run.user_id, run.conversation_id)
         with_message = run.options.get("allowed_tools") or ()
         return [
             call

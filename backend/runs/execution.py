@@ -20,9 +20,9 @@ from backend.context.hidden_context import sanitize_item
 from backend.context.memory import render_memory
 from backend.context.render import render_input
 from backend.context.window import Window, choose_window
-from backend.conversations import runs, steering, sub_agents, tool_calls
-from backend.conversations.history import send_history
-from backend.conversations.records import CallReason, Entry, Run, Timeline, ToolCall
+from backend.conversations import runs, steering, sub_agents
+from backend.conversations.history import load_history
+from backend.conversations.records import CallReason, Entry, EventRecord, Run, Timeline, ToolCall
 from backend.errors import LeaseLost
 from backend.model.chat_model import ChatModel
 from backend.model.retries import retry_settings
@@ -30,7 +30,7 @@ from backend.runs import metrics
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending, RunError, ending_of
-from backend.runs.recorder import Recorder, only_row
+from backend.runs.recorder import Recorder
 from backend.runs.sub_agents import add_results, render_history, render_steering
 from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
@@ -140,8 +140,7 @@ class Execution:
         try:
             return await self._run_until_end_or_wait()
         except LeaseLost:
-            stored = await runs.load(self._database, self.run.user_id, self.run.id)
-            self.run.status, self.run.end_seq = stored.status, stored.end_seq
+            await self._read_outcome()
             return "ended"
         except asyncio.CancelledError:
             return await self._finish(self._live.ending or Ending("interrupted", "interrupted"))
@@ -175,12 +174,10 @@ class Execution:
     async def _load_history(self) -> None:
         """Reads the history again, a sub-agent its run only, and with it the recorder's open calls."""
         self._messages_read = len(self._live.messages)
-        async with self._database.transaction(self.run.user_id) as tx:
-            if self.run.is_sub_agent:
-                sent = await sub_agents.send_run(tx, self.run)
-            else:
-                sent = await send_history(tx, self.run.user_id, self.run.conversation_id)
-        self._history = await sent.fetch()
+        if self.run.is_sub_agent:
+            self._history = await sub_agents.load_run(self._database, self.run)
+        else:
+            self._history = await load_history(self._database, self.run.user_id, self.run.conversation_id)
         self.recorder.continue_from(self._history.of_run(self.run.id))
 
     async def _copy_uploads(self) -> None:
@@ -319,12 +316,12 @@ class Execution:
                 return
             if self._dependencies.approvals.has_reach_changed(call):
                 call.state, call.reason = "not_made", "reach_changed"
-                await self.recorder.store_results([call])
+                await self.recorder.store([call])
                 continue
             tool = tools.get(call.tool)
             if not isinstance(tool, FunctionTool):
                 call.output, call.state = f"Tool {call.tool!r} not found.", "failed"
-                await self.recorder.store_results([call])
+                await self.recorder.store([call])
                 continue
             item = ResponseFunctionToolCall(
                 type="function_call", call_id=call.id, name=call.tool, arguments=call.arguments
@@ -343,21 +340,16 @@ class Execution:
         waiting = self._waiting_calls
         for call in waiting:
             call.approval_text = await self._dependencies.approvals.describe(self.run, call, self.context.directory)
-        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
-            await runs.hold(tx, self.run)
-            sent = [await tool_calls.send_approval_request(tx, self.run, call) for call in waiting]
-            for call in self.recorder.open_calls.values():
-                if call.state == "running" and call.id not in self.recorder.begun:
-                    await tool_calls.send_later(tx, self.run, call)
-            await runs.send_usage(tx, self.run)
-            waits = None if self.run.is_sub_agent else await tool_calls.send_wait(tx, self.run)
-        for call, cursor in zip(waiting, sent, strict=True):
-            if (row := await cursor.fetchone()) is not None:
-                call.state = "awaiting_approval"
-                self.recorder.publish_approval_request(call, row)
+            call.state = "awaiting_approval"
+        later = [
+            call
+            for call in self.recorder.open_calls.values()
+            if call.state == "running" and call.id not in self.recorder.begun
+        ]
+        waits = await self.recorder.store_wait(waiting, later)
         asked = len(waiting) + len(self.context.waiting_agents)
         self.context.waiting, self.context.waiting_agents = set(), set()
-        if waits is None or await waits.fetchone() is not None:
+        if waits:
             self.run.status = "waiting"
             if not self.run.is_sub_agent:
                 metrics.record_wait(self.run, calls=asked)
@@ -375,48 +367,37 @@ class Execution:
         lease is lost. An answer without text becomes the failure `empty_answer`.
         """
         await self._end_sub_agents(ending)
-        entries, model_turns = self.recorder.take_unstored()
-        calls = list(self.recorder.open_calls.values())
-        if ending.outcome == "completed" and not any(entry.kind == "assistant_message" for entry in entries):
+        records: list[EventRecord] = [*self.recorder.take_unstored()]
+        if ending.outcome == "completed" and not any(_is_answer(record) for record in records):
             ending = Ending("failed", "empty_answer")
-        for call in calls:
+        records += self._create_notice(ending)
+        for call in self.recorder.open_calls.values():
             call.state = "unknown" if call.id in self.recorder.begun else "not_made"
             call.reason = _REASONS.get(ending.error_code or "", "ended")
-        entries += self._create_notice(ending)
+            records.append(call)
         self.run.error_code, self.ending = ending.error_code, ending
         may_be_stored = False
         while True:
             try:
-                async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
-                    await runs.hold(tx, self.run)
-                    sent_turns = [await runs.send_model_turn(tx, self.run, turn) for turn in model_turns]
-                    sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
-                    sent_calls = [await tool_calls.send_result(tx, self.run, call) for call in calls]
-                    ended = await runs.send_finish(tx, self.run, ending.outcome)
-                    signals = await runs.send_signals(tx, self.run)
-                break
+                if await self.recorder.store(records, ending.outcome):
+                    self.record_end()
+                    return "ended"
+                if self._live.stop_requested.is_set():  # what the user stops answers nothing more
+                    return await self._finish(self._live.ending or Ending("cancelled", "cancelled"))
+                return "unread"
             except DatabaseUnavailable:  # the lease lasts as long as the process
                 may_be_stored = True
                 await asyncio.sleep(_RETRY_SECONDS)
             except LeaseLost:  # or the response to an earlier COMMIT was lost
-                stored = await runs.load(self._database, self.run.user_id, self.run.id)
-                self.run.status, self.run.end_seq = stored.status, stored.end_seq
-                if may_be_stored and stored.status == ending.outcome:
+                await self._read_outcome()
+                if may_be_stored and self.run.status == ending.outcome:
                     self.record_end()
                 return "ended"
-        for turn, cursor in zip(model_turns, sent_turns, strict=True):
-            self.recorder.publish_model_turn(turn, await only_row(cursor))
-        for entry, cursor in zip(entries, sent_entries, strict=True):
-            self.recorder.publish_completed(entry, await only_row(cursor))
-        for call, cursor in zip(calls, sent_calls, strict=True):
-            self.recorder.publish_result(call, await cursor.fetchone())
-        if (row := await ended.fetchone()) is None:
-            if (await only_row(signals))["stop_requested"]:  # what the user stops answers nothing more
-                return await self._finish(Ending("cancelled", "cancelled"))
-            return "unread"
-        self.run.status, self.run.end_seq = ending.outcome, row["end_seq"]
-        self.record_end()
-        return "ended"
+
+    async def _read_outcome(self) -> None:
+        """Reads the outcome that another process has stored, or this one without knowing."""
+        stored = await runs.load(self._database, self.run.user_id, self.run.id)
+        self.run.status, self.run.end_seq = stored.status, stored.end_seq
 
     def _create_notice(self, ending: Ending) -> list[Entry]:
         """Creates the notice by which the user learns why the run was not simply completed; an empty list if it was."""
@@ -504,6 +485,10 @@ class _ModelInput:
         self._execution.count_model_turn()
         items = fit(list(map(sanitize_item, items)), tokens=self._tokens, head=self._head)
         return ModelInputData(items, data.model_data.instructions)
+
+
+def _is_answer(record: EventRecord) -> bool:
+    return isinstance(record, Entry) and record.kind == "assistant_message"
 
 
 async def _consume(result: Any) -> None:

@@ -15,7 +15,7 @@ from backend.context.titles import Titles
 from backend.conversations import runs, steering, sub_agents, timeline
 from backend.conversations.history import load_history, send_history
 from backend.conversations.records import Event, Run, Timeline, ToolCall
-from backend.conversations.runs import StartedRun
+from backend.conversations.run_requests import StartedRun
 from backend.errors import LeaseLost, NotFound
 from backend.model.tool_calls import storable
 from backend.runs import metrics
@@ -91,9 +91,9 @@ class Executor:
         if top is None:
             return None
         async with self._database.transaction(top.user_id, snapshot=True) as tx:
-            number = await timeline.send_last_number(tx, top.user_id, top.id)
+            number = await timeline.send_last_number(tx, top.id)
             counted = await sub_agents.send_model_turns(tx, top)
-            sent = await send_history(tx, top.user_id, top.conversation_id)
+            sent = await send_history(tx, top.conversation_id)
         last, model_turns = await number.fetchone(), (await only_row(counted))["model_turns"]
         stream = RunStream(last["number"] if last else 0)
         live = LiveRun(top, stream, self._dependencies.agent_model_turns - model_turns, is_detached)

@@ -7,7 +7,7 @@ from backend.runs import metrics
 from backend.runs.executor import Executor
 from backend.runs.stream import CHANGED
 from backend.users import idempotency, limits
-from common.database import Confirmation, Database, ProcessConnection
+from common.database import NO_USER, Confirmation, Database, ProcessConnection
 
 SWEEP_SECONDS = 1.0
 _CLEAN_UP_SECONDS = 60.0  # how often old idempotency keys and counted requests are deleted
@@ -35,9 +35,8 @@ class Sweeper:
         Deletes old idempotency keys and counted requests once a minute. Raises `DatabaseUnavailable`.
         """
         metrics.observe_process(self._database)
-        async with self._database.system_transaction() as tx:
-            found = await tx.execute(_RUNNING_PROCESSES)
-        processes = {row["process_id"] for row in await found.fetchall()}
+        rows = await self._database.fetch_all(NO_USER, _RUNNING_PROCESSES)
+        processes = {row["process_id"] for row in rows}
         for process_id in await self._connection.find_dead(processes):
             for run in await self._runs_of(process_id):
                 await self._interrupt(run, process_id)
@@ -53,9 +52,8 @@ class Sweeper:
 
     async def _runs_of(self, process_id: int) -> set[_Run]:
         """Returns the runs that a process holds, of all users."""
-        async with self._database.system_transaction() as tx:
-            found = await tx.execute(_RUNS_OF_PROCESS, process=process_id)
-        return {(row["user_id"], row["id"]) for row in await found.fetchall()}
+        rows = await self._database.fetch_all(NO_USER, _RUNS_OF_PROCESS, process=process_id)
+        return {(row["user_id"], row["id"]) for row in rows}
 
     async def _interrupt(self, run: _Run, process_id: int) -> None:
         """Stores that a run was interrupted, and logs it, unless its process does not hold it any more."""

@@ -5,7 +5,8 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,14 +19,25 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from backend.context.render import output_of
-from backend.conversations import runs, tool_calls
-from backend.conversations.records import Entry, Event, EventRecord, EventType, ModelTurn, Record, Run, ToolCall
+from backend.conversations import runs
+from backend.conversations.approvals import send_begin, send_later, send_wait
+from backend.conversations.records import (
+    Entry,
+    Event,
+    EventRecord,
+    EventType,
+    ModelTurn,
+    Outcome,
+    Record,
+    Run,
+    ToolCall,
+)
 from backend.model.tool_calls import storable
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending
 from backend.tools.connection import FailedOutput
-from common.database import Database
+from common.database import Database, Transaction
 from common.ids import new_id
 
 MOST_CALLS = 6
@@ -143,25 +155,23 @@ class Recorder(RunHooks[RunContext]):
 
     async def store_growth(self) -> None:
         """Stores how far messages have grown, for readers in other processes and in case this one dies."""
-        if self._grown:
-            async with self._live.lock:
-                # Copies, as one may be completed while they are stored: that has its number when its turn ends.
-                entries = [replace(self._growing[entry_id]) for entry_id in self._grown if entry_id in self._growing]
-                self._grown.clear()
-                if entries:
-                    async with self._database.transaction(self.run.user_id) as tx:
-                        await runs.hold(tx, self.run)
-                        for entry in entries:
-                            await runs.send_entry(tx, self.run, entry)
+        if not self._grown:
+            return
+        async with self._hold_lease() as tx:
+            # Copies, as one may be completed while they are stored: that has its number when its turn ends.
+            entries = [replace(self._growing[entry_id]) for entry_id in self._grown if entry_id in self._growing]
+            self._grown.clear()
+            for entry in entries:
+                await runs.send_record(tx, self.run, entry)
 
-    def take_unstored(self) -> tuple[list[Entry], list[ModelTurn]]:
+    def take_unstored(self) -> list[Entry | ModelTurn]:
         """What is to be stored with the outcome: a message that was cut off is complete as far as it was shown."""
         entries = [*self._unstored, *(entry for entry in self._growing.values() if entry.text.strip())]
         for entry in entries:
             entry.complete = True
         turns, self._turns_unstored = self._turns_unstored, []
         self._growing, self._unstored = {}, []
-        return entries, turns
+        return [*turns, *entries]
 
     # Hooks of the SDK
 
@@ -184,7 +194,7 @@ class Recorder(RunHooks[RunContext]):
         for call in missed:
             call.output, call.state = _text_of(outputs[call.id]), "failed"
         if missed:
-            await self.store_results(missed)
+            await self.store(missed)
         await self._wait_if_stopped()
 
     async def on_llm_end(
@@ -232,7 +242,7 @@ class Recorder(RunHooks[RunContext]):
             call.state = "requested" if call.id in context.context.waiting else "running"
         self.begun.clear()
         self.open_calls = {call.id: call for call in calls}
-        await self._store_turn(turn, entries, calls)
+        await self.store([*entries, turn, *calls])
 
     async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
         """Notes that a call's tool begins; after a stop it never returns, so that the tool does not begin."""
@@ -258,13 +268,12 @@ class Recorder(RunHooks[RunContext]):
             call.state = "failed" if is_error or isinstance(result, FailedOutput) else "done"
         else:
             call.state = "not_made"
-        await self.store_results([call])
+        await self.store([call])
 
     async def begin_call(self, call: ToolCall) -> None:
         """Stores that a call begins which has waited. Calls that need not wait are stored as begun with their turn."""
-        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
-            await runs.hold(tx, self.run)
-            await tool_calls.send_begin(tx, self.run, call)
+        async with self._hold_lease() as tx:
+            await send_begin(tx, self.run, call)
             signals = await runs.send_signals(tx, self.run)
         call.state = "running"
         await self._apply_signals(signals)
@@ -319,61 +328,74 @@ class Recorder(RunHooks[RunContext]):
         counted = self._usage_before + Counter(_usage_of(context.usage))
         self.run.usage = {"model": self.model_name, **counted}
 
-    async def _store_turn(self, turn: ModelTurn, entries: list[Entry], calls: list[ToolCall]) -> None:
-        """Stores a model turn with its entries and calls in one transaction, then publishes them."""
+    @asynccontextmanager
+    async def _hold_lease(self) -> AsyncIterator[Transaction]:
+        """A transaction that fails with `LeaseLost` unless this process still holds the run's lease."""
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
-            sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
-            sent_turn = await runs.send_model_turn(tx, self.run, turn)
-            sent_calls = [await tool_calls.send_call(tx, self.run, call) for call in calls]
-            signals = await runs.send_signals(tx, self.run)
-        self.is_changed = True
-        await self._apply_signals(signals)
-        for entry, cursor in zip(entries, sent_entries, strict=True):
-            self.publish_completed(entry, await only_row(cursor))
-        self.publish_model_turn(turn, await only_row(sent_turn))
-        for call, cursor in zip(calls, sent_calls, strict=True):
-            row = await only_row(cursor)
-            call.seq, call.created_at = row["seq"], row["created_at"]
-            self._publish("call_requested", call, call.seq)
+            yield tx
 
-    def publish_completed(self, entry: Entry, row: DictRow) -> None:
-        """Gives an entry the numbers of its stored row and publishes that it is complete."""
-        entry.seq, entry.last_seq, entry.created_at = row["seq"], row["last_seq"], row["created_at"]
-        self._publish("entry_completed", entry, entry.last_seq)
+    async def store(self, records: Sequence[EventRecord], outcome: Outcome | None = None) -> bool:
+        """Stores records, and the outcome if there is one, in one transaction, then publishes the records.
 
-    def publish_model_turn(self, turn: ModelTurn, row: DictRow) -> None:
-        """Publishes that a model turn has ended, with the number of its stored row."""
-        self._publish("model_turn_ended", turn, row["seq"])
-
-    async def store_results(self, calls: Sequence[ToolCall]) -> None:
-        """Stores the states and outputs of calls that ended, and publishes them."""
-        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
-            await runs.hold(tx, self.run)
-            sent = [await tool_calls.send_result(tx, self.run, call) for call in calls]
-            signals = await runs.send_signals(tx, self.run)
-        self.is_changed = True
-        await self._apply_signals(signals)
-        for call, cursor in zip(calls, sent, strict=True):
-            self.publish_result(call, await cursor.fetchone())
-
-    def publish_result(self, call: ToolCall, row: DictRow | None) -> None:
-        """Closes a call and publishes its result, and its decision if that was not published yet.
-
-        Publishes nothing without a row, as another process has then stored a result.
+        Returns false if the run is not to end yet, as it has messages to read. Raises `LeaseLost`.
         """
-        self.open_calls.pop(call.id, None)
-        if row is not None:  # another process has stored a result, where there is none
-            call.result_seq, call.state = row["result_seq"], row["state"]
-            if row["decision_seq"] != call.decision_seq:
-                call.decision_seq = row["decision_seq"]
-                self._publish("approval_decided", call, call.decision_seq)
-            self._publish("call_completed", call, call.result_seq)
+        async with self._hold_lease() as tx:
+            sent = [await runs.send_record(tx, self.run, record) for record in records]
+            ended = await runs.send_finish(tx, self.run, outcome) if outcome is not None else None
+            signals = await runs.send_signals(tx, self.run)
+        await self._publish_stored(records, sent)
+        await self._apply_signals(signals)
+        if outcome is None or ended is None:
+            return True
+        if (row := await ended.fetchone()) is None:
+            return False
+        self.run.status, self.run.end_seq = outcome, row["end_seq"]
+        return True
 
-    def publish_approval_request(self, call: ToolCall, row: DictRow) -> None:
-        """Publishes that a call waits for approval, with the number of its stored row."""
-        call.approval_seq = row["approval_seq"]
-        self._publish("approval_requested", call, call.approval_seq)
+    async def store_wait(self, calls: Sequence[ToolCall], later: Sequence[ToolCall]) -> bool:
+        """Stores that calls wait for approval, and of the top run that its tree waits, and publishes the requests.
+
+        The calls `later` are made when the run goes on. Returns false if no call waits any more, or a stop was
+        requested.
+        """
+        async with self._hold_lease() as tx:
+            sent = [await runs.send_record(tx, self.run, call) for call in calls]
+            for call in later:
+                await send_later(tx, self.run, call)
+            await runs.send_usage(tx, self.run)
+            waits = None if self.run.is_sub_agent else await send_wait(tx, self.run)
+        await self._publish_stored(calls, sent)
+        return waits is None or await waits.fetchone() is not None
+
+    async def _publish_stored(self, records: Sequence[EventRecord], sent: Sequence[AsyncCursor[DictRow]]) -> None:
+        """Gives records what the database has added to them, and publishes what has happened.
+
+        Publishes nothing of a call whose row has not changed: another process has stored its result, or its approval
+        was requested before.
+        """
+        self.is_changed = True
+        for record, cursor in zip(records, sent, strict=True):
+            decision_seq = record.decision_seq if isinstance(record, ToolCall) else None
+            row = await cursor.fetchone()
+            for name, value in (row or {}).items():
+                setattr(record, name, value)
+            match record:
+                case Entry():
+                    self._publish("entry_completed", record, record.last_seq)
+                case ModelTurn():
+                    self._publish("model_turn_ended", record, record.seq)
+                case ToolCall(state="requested" | "running"):
+                    self._publish("call_requested", record, record.seq)
+                case ToolCall(state="awaiting_approval"):
+                    if row is not None:
+                        self._publish("approval_requested", record, record.approval_seq)
+                case ToolCall():
+                    self.open_calls.pop(record.id, None)
+                    if record.decision_seq != decision_seq:
+                        self._publish("approval_decided", record, record.decision_seq)
+                    if row is not None:
+                        self._publish("call_completed", record, record.result_seq)
 
     def publish_read(self, entry: Entry) -> None:
         """A steering message, which is part of the top run, is read by the model from here on."""

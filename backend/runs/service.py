@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.cards.approvals import may_allow_always
-from backend.conversations import branches, consents, conversations, runs, steering, tool_calls
+from backend.conversations import approvals, branches, conversations, run_requests, runs, steering
+from backend.conversations.approvals import Decision
+from backend.conversations.conversations import is_generated
 from backend.conversations.errors import AlreadyEnded, NameTaken
-from backend.conversations.ids import is_generated
 from backend.conversations.records import Run, ToolCall
-from backend.conversations.runs import SIGNAL, MessageTime, NewConversation, RunRequest, UserMessage
+from backend.conversations.run_requests import MessageTime, NewConversation, RunRequest, UserMessage
+from backend.conversations.runs import SIGNAL
 from backend.conversations.steering import Mode
-from backend.conversations.tool_calls import Decision
 from backend.errors import NotFound
 from backend.runs import metrics
 from backend.runs.admission import AdmissionControl
@@ -47,11 +48,11 @@ class RunService:
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
         """Stores a message and begins to execute the run that answers it.
 
-        Raises the errors of `runs.start`, and `Overloaded`.
+        Raises the errors of `run_requests.start`, and `Overloaded`.
         """
         began = time.perf_counter()
         with self.admission.admit(running=len(self.executor.live)):
-            started = await runs.start(
+            started = await run_requests.start(
                 self.database, user_id, request, process_id=self.connection.process_id, limits=self.limits
             )
             metrics.record_cancellations(user_id, request.conversation_id, started.cancelled)
@@ -96,9 +97,9 @@ class RunService:
     ) -> tuple[ToolCall, LiveRun | None]:
         """Approves or rejects a call once; after the last decision the run is continued in this process and returned
         too. With `always` the tool of an approved call needs no approval in the conversation any more, if it may be
-        allowed so. Raises the errors of `tool_calls.decide`.
+        allowed so. Raises the errors of `approvals.decide`.
         """
-        call, tree = await tool_calls.decide(
+        call, tree = await approvals.decide(
             self.database,
             user_id,
             call_id,
@@ -109,7 +110,7 @@ class RunService:
         )
         if always and decision.approved and may_allow_always(call.tool):
             run = await runs.load(self.database, user_id, call.run_id)
-            await consents.allow(self.database, user_id, run.conversation_id, call.tool, reach=call.reach)
+            await approvals.allow(self.database, user_id, run.conversation_id, call.tool, reach=call.reach)
         if decision.approved and find_tool(call.tool).changes_files:
             await self._allow_changes(user_id, call)
         return call, await self.executor.resume(tree, is_detached=is_detached)
@@ -118,7 +119,7 @@ class RunService:
         """Lets agents change the directory in which a call's conversation works, if it does, without asking again."""
         run = await runs.load(self.database, user_id, call.run_id)
         if directory := await conversations.find_directory(self.database, user_id, run.conversation_id):
-            await consents.allow(self.database, user_id, run.conversation_id, DIRECTORY, reach=directory)
+            await approvals.allow(self.database, user_id, run.conversation_id, DIRECTORY, reach=directory)
 
     async def send_message(self, run: Run, message: UserMessage, mode: Mode) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.

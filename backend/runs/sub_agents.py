@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Run, Timeline, ToolCall
-from backend.conversations.timeline import load_sub_agents
+from backend.conversations.timeline import load_trees
 from backend.runs.outcomes import sentence_of
 from backend.tools.table import find_tool
 from backend.tools.workspace import call_steps
@@ -69,11 +69,11 @@ async def add_results(database: Database, user_id: str, timeline: Timeline) -> N
     }
     if not calls:
         return
-    runs, records = await load_sub_agents(database, user_id, list({run_id for run_id, _ in calls}))
-    for run in runs:
+    trees = await load_trees(database, user_id, list({run_id for run_id, _ in calls}), only_sub_agents=True)
+    for run in trees.runs:
         call = calls.get((run.parent_run_id or "", run.parent_call_id or ""))
         if call is not None and run.ended_at is not None:
-            call.output = render_result(run, Timeline(records.of_run(run.id)))
+            call.output = render_result(run, Timeline(trees.timeline.of_run(run.id)))
 
 
 def render_result(run: Run, timeline: Timeline) -> str:

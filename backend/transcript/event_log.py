@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from backend.conversations import conversations, event_log
+from backend.conversations import conversations, timeline
 from backend.conversations.conversations import Conversation
 from backend.transcript.lines import Line
 from backend.transcript.render import LogRenderer
@@ -24,15 +24,15 @@ async def read_conversations(database: Database, user_id: str) -> AsyncIterator[
 
 async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
     """Yields the lines of a conversation's event log, reading twenty runs with their sub-agents at a time."""
-    runs = await event_log.load_runs(database, user_id, conversation.id)
+    runs = await timeline.load_runs(database, user_id, conversation.id)
     renderer = LogRenderer(conversation, runs)
     top_runs = [run.id for run in runs if not run.is_sub_agent]
     for start in range(0, max(1, len(top_runs)), _AT_ONCE):
         tops = set(top_runs[start : start + _AT_ONCE])
-        events = await event_log.load_events(database, user_id, [run for run in runs if run.top_run_id in tops])
+        events = await timeline.load_log(database, user_id, [run for run in runs if run.top_run_id in tops])
         if start == 0:
             yield renderer.render_start(events)
         for line in renderer.render(events):
             yield line
-    for line in renderer.render_end(await event_log.load_successors(database, user_id, conversation.id)):
+    for line in renderer.render_end(await timeline.load_successors(database, user_id, conversation.id)):
         yield line

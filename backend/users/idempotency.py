@@ -5,7 +5,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from common.database import Database, Transaction
+from common.database import NO_USER, Database, Transaction
 
 MOST = 10_000
 """How many keys of one user are kept."""
@@ -47,34 +47,27 @@ class StoredRequest:
 async def find(database: Database, user_id: str, key: IdempotencyKey) -> StoredRequest | None:
     """Loads what is stored under a key; None if nothing is, or it was more than a day ago: that is deleted."""
     async with database.transaction(user_id) as tx:
-        await tx.execute(_FORGET_OLD, user=user_id, key=key.key)
-        found = await tx.execute(_FIND, StoredRequest, user=user_id, key=key.key)
+        await tx.execute(_FORGET_OLD, key=key.key)
+        found = await tx.execute(_FIND, StoredRequest, key=key.key)
     return await found.fetchone()
 
 
-async def send_key(tx: Transaction, key: IdempotencyKey | None, *, run_id: str | None = None) -> None:
-    """Stores a key, if there is one; the transaction fails with `KeyStored` if it exists, and with `LimitReached` at
-    `MOST`.
-    """
-    if key is not None:
-        await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MOST)
+async def send_key(tx: Transaction, key: IdempotencyKey, *, run_id: str | None = None) -> None:
+    """Stores a key; the transaction fails with `KeyStored` if it exists, and with `LimitReached` at `MOST`."""
+    await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MOST)
 
 
 async def store_response(
     database: Database, user_id: str, key: IdempotencyKey, *, status: int, content: dict[str, Any]
 ) -> None:
-    """Stores the response to a request under its key."""
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_ANSWER, user=user_id, key=key.key, status=status, content=Jsonb(content))
+    await database.execute(user_id, _ANSWER, key=key.key, status=status, content=Jsonb(content))
 
 
 async def give_up(database: Database, user_id: str, key: IdempotencyKey) -> None:
     """Deletes the key of a request that was rejected: it may be sent again when it can be carried out."""
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_GIVE_UP, user=user_id, key=key.key)
+    await database.execute(user_id, _GIVE_UP, key=key.key)
 
 
 async def sweep(database: Database) -> None:
     """Deletes some of the keys of all users that are older than a day."""
-    async with database.system_transaction() as tx:
-        await tx.execute(_SWEEP)
+    await database.execute(NO_USER, _SWEEP)

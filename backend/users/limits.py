@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from common.database import Database, Transaction, advisory_locks
+from common.database import NO_USER, Database, Transaction, advisory_locks
 from common.ids import new_id
 
 _COUNT = """
@@ -34,12 +34,11 @@ async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> 
         await tx.execute(_COUNT, request=new_id("req"), is_new=is_new, **asdict(limits))
 
 
-async def lock_user(tx: Transaction, user_id: str) -> None:
+async def lock_user(tx: Transaction) -> None:
     """Waits until no other transaction holds this lock of the user: two would both see the last free place."""
-    await tx.execute(_LOCK_USER, user=user_id)
+    await tx.execute(_LOCK_USER)
 
 
 async def sweep(database: Database) -> None:
     """Deletes some of the requests of all users that are older than a day, so that no limit counts them."""
-    async with database.system_transaction() as tx:
-        await tx.execute(_SWEEP)
+    await database.execute(NO_USER, _SWEEP)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection
 
-from common.database import Database, Transaction
+from common.database import NO_USER, Database, Transaction
 
 _TIME_ZONE = "SELECT time_zone FROM profiles WHERE user_id = %(user)s"
 _SET_TIME_ZONE = """
@@ -34,42 +34,32 @@ RETURNING user_id"""
 _USER_OF_CALENDAR = "SELECT user_id FROM person_of_calendar(%(hash)s)"
 
 
-async def send_time_zone(tx: Transaction, user_id: str, zone: str) -> None:
+async def send_time_zone(tx: Transaction, zone: str) -> None:
     """Stores the time zone that the user's client has named, if it is another one."""
-    await tx.execute(_SET_TIME_ZONE, user=user_id, zone=zone)
+    await tx.execute(_SET_TIME_ZONE, zone=zone)
 
 
 async def set_time_zone(database: Database, user_id: str, zone: str) -> None:
-    """Stores the time zone that the user's client has named, in a transaction of its own."""
-    async with database.transaction(user_id) as tx:
-        await send_time_zone(tx, user_id, zone)
+    await database.execute(user_id, _SET_TIME_ZONE, zone=zone)
 
 
 async def load_time_zone(database: Database, user_id: str) -> str | None:
     """Loads the time zone that the user's client named last; None if it named none."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_TIME_ZONE, user=user_id)
-    row = await found.fetchone()
+    row = await database.fetch_one(user_id, _TIME_ZONE)
     return row["time_zone"] if row else None
 
 
 async def is_known(database: Database, user_id: str) -> bool:
     """Whether the user has ever been stored: with a profile or a conversation."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_IS_KNOWN, user=user_id)
-    return await found.fetchone() is not None
+    return await database.fetch_one(user_id, _IS_KNOWN) is not None
 
 
 def version_of(memory: str) -> str:
-    """Returns the version of a memory: a hash of its text."""
     return hashlib.sha256(memory.encode()).hexdigest()
 
 
 async def load_memory(database: Database, user_id: str) -> str:
-    """Loads what the user wants remembered; empty if there is nothing."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_MEMORY, user=user_id)
-    row = await found.fetchone()
+    row = await database.fetch_one(user_id, _MEMORY)
     return row["memory"] if row else ""
 
 
@@ -77,34 +67,25 @@ async def set_memory(database: Database, user_id: str, text: str, *, versions: C
     """Replaces the memory if it has one of these versions, or any with None; returns whether it was replaced."""
     may_be_empty = versions is None or version_of("") in versions
     allowed = None if versions is None else list(versions)
-    async with database.transaction(user_id) as tx:
-        stored = await tx.execute(_SET_MEMORY, user=user_id, text=text, may_be_empty=may_be_empty, versions=allowed)
-    return await stored.fetchone() is not None
+    values = {"text": text, "may_be_empty": may_be_empty, "versions": allowed}
+    return await database.fetch_one(user_id, _SET_MEMORY, **values) is not None
 
 
 async def has_calendar(database: Database, user_id: str) -> bool:
-    """Whether the user's calendar has an address."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_HAS_CALENDAR, user=user_id)
-    return await found.fetchone() is not None
+    return await database.fetch_one(user_id, _HAS_CALENDAR) is not None
 
 
 async def set_calendar(database: Database, user_id: str, hash: bytes) -> None:
     """Stores the SHA-256 of the secret in the calendar's address, in place of the one before."""
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_SET_CALENDAR, user=user_id, hash=hash)
+    await database.execute(user_id, _SET_CALENDAR, hash=hash)
 
 
 async def revoke_calendar(database: Database, user_id: str) -> bool:
     """Removes the address of the user's calendar; returns whether there was one."""
-    async with database.transaction(user_id) as tx:
-        revoked = await tx.execute(_REVOKE_CALENDAR, user=user_id)
-    return await revoked.fetchone() is not None
+    return await database.fetch_one(user_id, _REVOKE_CALENDAR) is not None
 
 
 async def find_user_of_calendar(database: Database, hash: bytes) -> str | None:
-    """Finds the user whose calendar's address has a secret with this SHA-256; None if nobody's has."""
-    async with database.system_transaction() as tx:
-        found = await tx.execute(_USER_OF_CALENDAR, hash=hash)
-    row = await found.fetchone()
+    """Finds the user whose calendar's address has a secret with this SHA-256."""
+    row = await database.fetch_one(NO_USER, _USER_OF_CALENDAR, hash=hash)
     return row["user_id"] if row else None

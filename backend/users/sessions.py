@@ -13,20 +13,16 @@ _DELETE_EXPIRED = "DELETE FROM ended_sessions WHERE user_id = %(user)s AND expir
 
 
 async def is_ended(database: Database, user_id: str, session_id: str) -> bool:
-    """Whether the user has signed out of this session."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_FIND, user=user_id, id=session_id)
-    return await found.fetchone() is not None
+    return await database.fetch_one(user_id, _FIND, id=session_id) is not None
 
 
 async def end(database: Database, user_id: str, session_id: str, *, expires: int) -> None:
     """Ends a session, which is stored until it expires (Unix time), and deletes those that have expired."""
     async with database.transaction(user_id) as tx:
-        await tx.execute(_ADD, user=user_id, id=session_id, expires_at=datetime.fromtimestamp(expires, UTC))
-        await tx.execute(_DELETE_EXPIRED, user=user_id)
+        await tx.execute(_ADD, id=session_id, expires_at=datetime.fromtimestamp(expires, UTC))
+        await tx.execute(_DELETE_EXPIRED)
 
 
 async def delete_expired(database: Database, user_id: str) -> None:
     """Deletes a user's ended sessions that have expired, as their cookies are invalid anyway."""
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_DELETE_EXPIRED, user=user_id)
+    await database.execute(user_id, _DELETE_EXPIRED)

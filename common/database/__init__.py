@@ -2,10 +2,11 @@
 
 from common.database.process import PoolerFound, ProcessConnection, require_direct_address
 from common.database.sweep import CONFIRMATION_SECONDS, Confirmation, run_sweeps
-from common.database.transactions import Database, DatabaseUnavailable, Transaction
+from common.database.transactions import NO_USER, Database, DatabaseUnavailable, Transaction
 
 __all__ = [
     "CONFIRMATION_SECONDS",
+    "NO_USER",
     "Confirmation",
     "Database",
     "DatabaseUnavailable",

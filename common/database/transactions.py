@@ -23,7 +23,8 @@ SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %s, true
 # The policy for the tables' owner checks this setting; other logins still see no row.
 _SET_ALL_USERS = "SELECT set_config('todo.all_people', 'on', true), set_config('search_path', 'public', true)"
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_NO_USER = ""
+NO_USER = ""
+"""Sees no rows: for SECURITY DEFINER functions."""
 _NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _FETCH = "FETCH 100 FROM rows_read"
 _LIFT_TIMEOUTS = """
@@ -41,10 +42,11 @@ class DatabaseUnavailable(Exception):
 
 
 class Transaction:
-    """Sends statements without waiting for their results, all in one transaction."""
+    """Sends statements without waiting for their results, all in one transaction of a user."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(self, connection: psycopg.AsyncConnection[Any], user_id: str) -> None:
         self._connection = connection
+        self.user_id = user_id
 
     @overload
     async def execute(self, statement: LiteralString, /, **values: Any) -> psycopg.AsyncCursor[DictRow]: ...
@@ -54,14 +56,15 @@ class Transaction:
     async def execute(
         self, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
     ) -> psycopg.AsyncCursor[Any]:
-        """Returns a cursor of `row` objects, or of dictionaries; `%(name)s` in the statement stands for `name=`.
+        """Returns a cursor of `row` objects, or of dictionaries; `%(name)s` in the statement stands for `name=`, and
+        `%(user)s` for the transaction's user.
 
         Read results after the transaction, where possible: each read before its end costs a round trip. Where no result
         is read, an error of the statement is raised at the end of the transaction.
         """
         traces.record_statement(statement)
         cursor = self._connection.cursor(row_factory=class_row(row) if row else dict_row)
-        return await cursor.execute(statement, values)
+        return await cursor.execute(statement, {"user": self.user_id} | values)
 
     async def notify(self, channel: str, payload: str) -> None:
         await self.execute(_NOTIFY, channel=channel, payload=payload)
@@ -142,9 +145,43 @@ class Database:
         """
         return self._begin(_SET_USER, [user_id], snapshot=snapshot, timeout_seconds=timeout_seconds)
 
+    @overload
+    async def fetch_all(self, user_id: str, statement: LiteralString, /, **values: Any) -> list[DictRow]: ...
+    @overload
+    async def fetch_all(
+        self, user_id: str, statement: LiteralString, row: type[Row], /, **values: Any
+    ) -> list[Row]: ...
+
+    async def fetch_all(
+        self, user_id: str, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
+    ) -> list[Any]:
+        """Executes one statement in a transaction of its own and returns its rows."""
+        async with self.transaction(user_id) as tx:
+            found = await tx.execute(statement, row or dict, **values)
+        return await found.fetchall()
+
+    @overload
+    async def fetch_one(self, user_id: str, statement: LiteralString, /, **values: Any) -> DictRow | None: ...
+    @overload
+    async def fetch_one(
+        self, user_id: str, statement: LiteralString, row: type[Row], /, **values: Any
+    ) -> Row | None: ...
+
+    async def fetch_one(
+        self, user_id: str, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
+    ) -> Any:
+        """Executes one statement in a transaction of its own and returns its first row; None if it has none."""
+        rows = await self.fetch_all(user_id, statement, row or dict, **values)
+        return rows[0] if rows else None
+
+    async def execute(self, user_id: str, statement: LiteralString, /, **values: Any) -> None:
+        """Executes one statement without rows in a transaction of its own."""
+        async with self.transaction(user_id) as tx:
+            await tx.execute(statement, **values)
+
     def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
         """A transaction without a user, which sees no rows: for SECURITY DEFINER functions."""
-        return self.transaction(_NO_USER, timeout_seconds=timeout_seconds)
+        return self.transaction(NO_USER, timeout_seconds=timeout_seconds)
 
     def owner_transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the login itself, which sees the rows of all users if it is the tables' owner, else none."""
@@ -204,7 +241,7 @@ async def _transaction(
                 await connection.execute(_BEGIN_SNAPSHOT)
             await connection.execute(settings, values)
             try:
-                yield Transaction(connection)
+                yield Transaction(connection, values[0] if values else NO_USER)
                 if snapshot:
                     await connection.execute("COMMIT")
                 if connection.pgconn.pipeline_status == PipelineStatus.ABORTED:

@@ -12,7 +12,7 @@ from backend.api.messages import MessageTooLong, check_content, create_message
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
-from backend.conversations.ids import check_chat_id
+from backend.conversations.conversations import check_chat_id
 from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun

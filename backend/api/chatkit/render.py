@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from backend.api.chatkit.schemas import RatedMessage, VersionedMessage, Versions
 from backend.api.messages import content_of
 from backend.cards.widget import Card, Json, Workflow
-from backend.conversations.pages import RunPage
+from backend.conversations.branches import RunPage
 from backend.conversations.records import Entry
 from backend.runs.outcomes import is_failure, may_retry, sentence_of_notice
 

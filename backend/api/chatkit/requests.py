@@ -9,7 +9,7 @@ from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationErr
 from pydantic_core import from_json
 
 from backend.api.body import check_json
-from backend.conversations import ids
+from backend.conversations.conversations import is_valid
 from backend.errors import InvalidRequest
 from backend.tools.table import TOOLS
 from backend.users.idempotency import IdempotencyKey
@@ -109,7 +109,7 @@ def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
     Raises `InvalidRequest`.
     """
     name = request.metadata.get("left")
-    if name is not None and not (isinstance(name, str) and ids.is_valid(name)):
+    if name is not None and not (isinstance(name, str) and is_valid(name)):
         raise InvalidRequest("left must be the id or the name of a conversation.")
     return name
 

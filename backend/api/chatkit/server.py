@@ -23,10 +23,10 @@ from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_appr
 from backend.cards.service import CardService
 from backend.cards.stream import CardStream
 from backend.conversations import branches, conversations, runs, timeline
+from backend.conversations.entries import store_feedback
 from backend.conversations.errors import AlreadyDecided
-from backend.conversations.feedback import store as store_feedback
 from backend.conversations.records import Entry, Event
-from backend.conversations.runs import RunRequest
+from backend.conversations.run_requests import RunRequest
 from backend.errors import BackendError, InvalidRequest, NotFound
 from backend.model.options import check_options
 from backend.model.providers import ModelEndpoint

@@ -20,12 +20,12 @@ from backend.cards.current_tasks import CurrentTasks
 from backend.cards.render import render_cards
 from backend.cards.service import CardService
 from backend.cards.widget import Card, Workflow
-from backend.conversations import conversations, pages, timeline
+from backend.conversations import branches, conversations, timeline
+from backend.conversations.branches import RunPage
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
-from backend.conversations.pages import RunPage
 from backend.conversations.records import ToolCall
-from backend.conversations.runs import NewConversation, RunRequest
+from backend.conversations.run_requests import NewConversation, RunRequest
 from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
 from backend.tools.table import find_tool
@@ -146,7 +146,7 @@ class TimelineStore(Store[RequestContext]):
 
     async def _load_page(self, thread_id: str, context: RequestContext, **page: Any) -> RunPage:
         """Loads a page of whole runs of the shown path. Raises `NotFound`."""
-        return await pages.load_page(self._database, context.user_id, thread_id, **page)
+        return await branches.load_page(self._database, context.user_id, thread_id, **page)
 
     async def _render(self, thread_id: str, page: RunPage, context: RequestContext) -> list[ck.ThreadItem]:
         """Renders the items of a page, their cards with the tasks' current state, unless an action will read the tasks
@@ -166,16 +166,15 @@ class TimelineStore(Store[RequestContext]):
         calls = {call.id: call for call in page.calls if find_tool(call.tool).agent is not None}
         if not calls:
             return [], []
-        runs, known = await timeline.load_sub_agents(
-            self._database, context.user_id, list({call.run_id for call in calls.values()})
-        )
+        ids = list({call.run_id for call in calls.values()})
+        trees = await timeline.load_trees(self._database, context.user_id, ids, only_sub_agents=True)
         url = self.folder_url(thread_id)
         workflows = [
-            render_workflow(calls[run.parent_call_id], run, known.of_run(run.id), folder_url=url)
-            for run in runs
+            render_workflow(calls[run.parent_call_id], run, trees.timeline.of_run(run.id), folder_url=url)
+            for run in trees.runs
             if run.parent_call_id in calls
         ]
-        approvals = [render_approval(record) for record in known.records if isinstance(record, ToolCall)]
+        approvals = [render_approval(record) for record in trees.timeline.records if isinstance(record, ToolCall)]
         return workflows, [card for card in approvals if card is not None]
 
     def folder_url(self, thread_id: str) -> str:

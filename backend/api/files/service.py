@@ -13,9 +13,8 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
 from backend.cards.agent_workflow import call_of_workflow, find_call
-from backend.conversations import commands, conversations, sub_agents
-from backend.conversations.conversations import Conversation
-from backend.conversations.ids import check_chat_id, is_valid
+from backend.conversations import conversations, entries, sub_agents
+from backend.conversations.conversations import Conversation, check_chat_id, is_valid
 from backend.errors import BackendError, NotFound
 from backend.tools.workspace import call_steps
 from backend.tools.workspace.files import FolderFiles
@@ -145,7 +144,7 @@ class FilesService:
         length = request.headers.get("content-length")
         headers = {"Content-Length": length} if length is not None else {}
         status, content = await files.put(folder, path, request.stream(), headers, user_id=user_id)
-        await commands.add(self.database, user_id, folder, f"/put {path}", content)
+        await entries.add_command(self.database, user_id, folder, f"/put {path}", content)
         return JSONResponse(content, status_code=status)
 
     async def delete(self, user_id: str, chat_id: str, path: str) -> None:
@@ -157,7 +156,7 @@ class FilesService:
         """Commits the conversation's files and stores the command `/commit` for its event log."""
         folder, files = await self._open_to_change(user_id, chat_id)
         result = {"message": await files.commit(folder, message, user_id=user_id)}
-        await commands.add(self.database, user_id, folder, f"/commit {message}", result)
+        await entries.add_command(self.database, user_id, folder, f"/commit {message}", result)
         return result
 
     async def _open_to_change(self, user_id: str, chat_id: str) -> tuple[str, FolderFiles]:

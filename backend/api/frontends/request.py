@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from backend.api.frontends.schemas import ApprovalDecision, Message, NewChat
 from backend.cards.approvals import check_reason
-from backend.conversations.ids import check_chat_id
+from backend.conversations.conversations import check_chat_id
 from backend.errors import InvalidRequest
 
 _MOST_DECISIONS = 100

@@ -16,11 +16,11 @@ from backend.api.frontends.response import is_error, render_answer
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.api.sse import EventStream, format_event
-from backend.conversations import branches, timeline, tool_calls
+from backend.conversations import branches, timeline
+from backend.conversations.approvals import Decision, load_approvals
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.records import ENDED, Run
 from backend.conversations.timeline import Trees
-from backend.conversations.tool_calls import Decision
 from backend.errors import Busy, NotFound
 from backend.runs.service import RunService
 from backend.users.idempotency import IdempotencyKey
@@ -145,7 +145,7 @@ class FrontendService:
         assert request.thread is not None
         chat = await self.interactions.reader.find(user.user_id, request.thread)
         ids = [one.id for one in request.decisions]
-        found = await tool_calls.load_approvals(self._runs.database, user.user_id, chat.id, ids)
+        found = await load_approvals(self._runs.database, user.user_id, chat.id, ids)
         approvals = {approval.call_id: approval for approval in found}
         run_ids = {approval.top_run_id for approval in found}
         if len(approvals) < len(ids) or len(run_ids) != 1:

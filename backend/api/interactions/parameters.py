@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from backend.conversations.ids import PATTERN
+from backend.conversations.conversations import NAME_PATTERN
 
-_PATTERN = f"^{PATTERN}$"
+_PATTERN = f"^{NAME_PATTERN}$"
 _MOST = 100
 
 ChatId = Annotated[

@@ -10,9 +10,8 @@ from backend.api.interactions.render import render_chat_head, render_interaction
 from backend.api.interactions.steps import render_steps
 from backend.context.window import render_request
 from backend.conversations import branches, conversations, steering, timeline
-from backend.conversations.conversations import Conversation
+from backend.conversations.conversations import Conversation, check_chat_id
 from backend.conversations.history import load_noted_calls
-from backend.conversations.ids import check_chat_id
 from backend.conversations.records import ENDED, Run, Timeline
 from backend.conversations.timeline import FOREVER, Trees
 from backend.runs.sub_agents import add_results

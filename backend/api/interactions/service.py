@@ -11,13 +11,13 @@ from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.render import InteractionRenderer, parse_parts
 from backend.api.messages import check_content, create_message, with_titles
 from backend.context.summaries import Summaries
-from backend.conversations import commands, steering
+from backend.conversations import entries, steering
+from backend.conversations.approvals import Decision
+from backend.conversations.conversations import check_chat_id, is_valid
 from backend.conversations.errors import NotShown
-from backend.conversations.ids import check_chat_id, is_valid
 from backend.conversations.records import Event, Run
-from backend.conversations.runs import RunRequest, UserMessage
+from backend.conversations.run_requests import RunRequest, UserMessage
 from backend.conversations.steering import Mode
-from backend.conversations.tool_calls import Decision
 from backend.errors import BackendError, NotFound
 from backend.model.options import check_options
 from backend.model.providers import ModelEndpoint
@@ -185,7 +185,7 @@ class InteractionService:
             await self.find_interaction(user_id, chat_id, run_id)
         await self.runs.show(user_id, conversation.id, run_id)
         text = f"/version {run_id}" if run_id is not None else "/version"
-        await commands.add(self.runs.database, user_id, conversation.id, text, {"leaf": run_id})
+        await entries.add_command(self.runs.database, user_id, conversation.id, text, {"leaf": run_id})
         return schemas.Branched(chat_id=chat_id, leaf=run_id)
 
     async def compact(self, user_id: str, chat_id: str) -> schemas.Compacted:
@@ -193,7 +193,7 @@ class InteractionService:
         conversation = await self.reader.find(user_id, chat_id)
         messages = await self.summaries.compact(user_id, conversation.id)
         compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
-        await commands.add(self.runs.database, user_id, conversation.id, "/compact", compacted.model_dump())
+        await entries.add_command(self.runs.database, user_id, conversation.id, "/compact", compacted.model_dump())
         return compacted
 
 
