@@ -55,10 +55,6 @@ whether to complete the task; never complete it unasked.
 
 @cache  # each answer holds it to its end
 def instructions(*, asks: bool, has_agents: bool) -> str:
-    """Returns the instructions of the assistant.
-
-    `asks` says whether the server asks before many tasks are deleted, `has_agents` whether it may start some.
-    """
     return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK, agents=_WITH_AGENTS if has_agents else "")
 
 

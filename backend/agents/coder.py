@@ -36,7 +36,6 @@ _TOKENS_OF_A_LINE = 20  # of a program, with room for what the model thinks befo
 
 
 def create_instructions(*, is_unconfined: bool, max_tokens: int) -> str:
-    """Returns the instructions of a coder whose responses have at most `max_tokens`."""
     programs = _UNCONFINED if is_unconfined else _CONFINED
     lines = max(10, max_tokens // _TOKENS_OF_A_LINE)
     return _INSTRUCTIONS.format(programs=programs, tokens=max_tokens, lines=lines)

@@ -22,8 +22,6 @@ _UNREADABLE = "The call was not made: its arguments need task, a text, and task_
 
 
 class Assignment(BaseModel):
-    """What an agent is asked to do."""
-
     model_config = ConfigDict(title="Delegated")
 
     task: str
@@ -56,14 +54,12 @@ class SubAgent(Agent[Any]):
         return [*usable]
 
     def _is_usable(self, tool: str) -> bool:
-        """Whether the agent is allowed a tool, and the workspace can run programs if the tool needs that."""
         return tool in self.allowed_tools and (self.workspace.runs_commands or not find_tool(tool).runs_programs)
 
 
 def create_sub_agents(
     model: Model, settings: ModelSettings, *, workspace: WorkspaceTools, tasks: MCPServer, connectors: Connectors
 ) -> dict[str, Agent[Any]]:
-    """Creates the coder and the researcher, by name; `settings` are those of their requests."""
     settings = settings.resolve(ModelSettings(temperature=_TEMPERATURE, tool_choice="auto"))
 
     def create(name: str, instructions: Any, tools: frozenset[str], sources: Sequence[MCPServer]) -> SubAgent:

@@ -94,7 +94,6 @@ async def send_begin(tx: Transaction, run: Run, call: ToolCall) -> None:
 
 
 async def send_wait(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
-    """Stores that a tree of runs waits; there is no row if no call waits any more, or a stop was requested."""
     return await tx.execute(_WAIT, top=top.id)
 
 
@@ -143,7 +142,6 @@ async def send_rejections(tx: Transaction, top: Run, *, process_id: int) -> Asyn
 async def load_approvals(
     database: Database, user_id: str, conversation_id: str, call_ids: Sequence[str]
 ) -> list[Approval]:
-    """Loads those of these calls of a conversation whose approval was asked for."""
     where = {"conversation": conversation_id, "calls": list(call_ids)}
     return await database.fetch_all(user_id, _APPROVALS, Approval, **where)
 
@@ -154,6 +152,5 @@ async def allow(database: Database, user_id: str, conversation_id: str, tool: st
 
 
 async def load_consents(database: Database, user_id: str, conversation_id: str) -> dict[str, str | None]:
-    """Loads the tools that are allowed in a conversation, with their reach."""
     rows = await database.fetch_all(user_id, _CONSENTS, conversation=conversation_id)
     return {row["tool"]: row["reach"] for row in rows}

@@ -133,7 +133,6 @@ class RunPage:
         return [record for record in self.records if isinstance(record, ToolCall)]
 
     def first_message(self, run_id: str) -> Entry | None:
-        """Returns the message that has started a run."""
         messages = (entry for entry in self.entries if entry.run_id == run_id and entry.kind == "user_message")
         return next(messages, None)
 
@@ -170,7 +169,6 @@ async def find_newest_descendant(database: Database, user_id: str, conversation_
 async def load_shown(
     database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, limit: int
 ) -> tuple[list[Run], bool]:
-    """Loads the newest shown runs before a number, in order, and whether there are older ones."""
     where = {"conversation": conversation_id, "before": before, "limit": limit + 1}
     newest = await database.fetch_all(user_id, _SHOWN_RUNS, Run, **where)
     return newest[:limit][::-1], len(newest) > limit
@@ -183,7 +181,6 @@ async def find_next_shown(database: Database, run: Run) -> int:
 
 
 async def path_to(database: Database, user_id: str, conversation_id: str, run_id: str) -> list[Run]:
-    """Loads the runs from the first to this one, whether they are shown or not."""
     return await database.fetch_all(user_id, _PATH, Run, conversation=conversation_id, run=run_id)
 
 
@@ -194,7 +191,6 @@ async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[
 
 
 async def find_run_by_first_message(database: Database, user_id: str, conversation_id: str, text: str) -> Run | None:
-    """Finds the newest shown run whose first message has this text."""
     return await database.fetch_one(user_id, _RUN_OF_TEXT, Run, conversation=conversation_id, text=text)
 
 

@@ -79,7 +79,6 @@ class Conversation:
 
     @property
     def directory(self) -> str | None:
-        """The directory of the user's in which it works; None if it has a folder of its own."""
         return self.details.get("directory")
 
 
@@ -89,12 +88,10 @@ def is_generated(chat_id: str) -> bool:
 
 
 def is_valid(name_or_id: str) -> bool:
-    """Whether a text has the form of an id or a name: nothing else can be looked up."""
     return _NAME.fullmatch(name_or_id) is not None
 
 
 def check_chat_id(chat_id: str) -> None:
-    """Raises `InvalidRequest` for what can name no chat."""
     if not is_valid(chat_id) or chat_id == OPENAPI or not chat_id.strip("."):
         raise InvalidRequest(
             "Name a chat by its id, or by 1 to 100 letters, digits, dots, dashes and underscores. "
@@ -117,7 +114,6 @@ async def send_conversation(
 async def create(
     database: Database, user_id: str, *, title: str, details: dict[str, Any] | None = None, limits: UserLimits
 ) -> tuple[str, ConversationHead]:
-    """Creates a conversation without messages and returns its id and head. Raises `LimitReached`."""
     conversation_id = new_id("thr")
     async with database.transaction(user_id) as tx:
         added = await send_conversation(tx, conversation_id, title=first_words(title), details=details)
@@ -170,13 +166,11 @@ async def load_page(
 
 
 async def rename(database: Database, user_id: str, conversation_id: str, title: str) -> None:
-    """Changes the title of a conversation. Raises `NotFound`."""
     if await database.fetch_one(user_id, _RENAME, id=conversation_id, title=title) is None:
         raise NotFound
 
 
 async def has_title(database: Database, user_id: str, conversation_id: str, title: str) -> bool:
-    """Whether a conversation without a name still has this title."""
     return await database.fetch_one(user_id, _IS_TITLED, id=conversation_id, before=title) is not None
 
 

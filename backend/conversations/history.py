@@ -102,7 +102,6 @@ class SentHistory:
     memory_and_directory: AsyncCursor[DictRow]
 
     async def fetch(self) -> Timeline:
-        """Reads the rows of the sent statements, after the transaction, as a timeline."""
         found = _timeline_of(await self.entries.fetchall(), await self.calls.fetchall())
         # Where one of both was cut off, the other begins there, too.
         starts = [
@@ -171,7 +170,6 @@ async def load_history(database: Database, user_id: str, conversation_id: str) -
 
 
 async def load_uncovered(database: Database, user_id: str, conversation_id: str, *, up_to: int) -> Timeline:
-    """Loads the oldest part of what no summary covers, up to a number, and the summary of what comes before."""
     where = {"conversation": conversation_id, "up_to": up_to, "limit": MOST_RECORDS}
     async with database.transaction(user_id) as tx:
         entries = await tx.execute(_UNCOVERED_ENTRIES, Entry, **where)
@@ -203,7 +201,6 @@ async def load_newest(database: Database, user_id: str, conversation_id: str) ->
 
 
 async def count_summary(database: Database, user_id: str, limits: UserLimits) -> None:
-    """Counts a summary that its user has asked for as one of their messages. Raises `LimitReached`."""
     async with database.transaction(user_id) as tx:
         await send_request(tx, limits, is_new=False)
 

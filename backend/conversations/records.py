@@ -55,8 +55,6 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ConversationHead:
-    """What starting a run reads of its conversation."""
-
     title: str | None
     created_at: datetime
 
@@ -179,12 +177,10 @@ class Timeline:
 
     @property
     def newest_summary(self) -> Entry | None:
-        """The newest summary; None if there is none."""
         found = [one for one in self.records if isinstance(one, Entry) and one.kind == "summary"]
         return found[-1] if found else None
 
     @property
     def last_message(self) -> str:
-        """The text of the assistant's last message; empty if there is none."""
         texts = [one.text for one in self.records if isinstance(one, Entry) and one.kind == "assistant_message"]
         return texts[-1] if texts else ""

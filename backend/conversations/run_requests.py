@@ -191,7 +191,6 @@ async def _try_to_start(
 
 
 async def _send_message(tx: Transaction, request: RunRequest, where: dict[str, str | None]) -> None:
-    """Stores a run's message, and a note for the model on what runs have done that are not shown any more."""
     if request.replaces is not None:
         await tx.execute(_LEAVE_PATH, **where)
     elif request.new is None:

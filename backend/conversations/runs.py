@@ -204,7 +204,6 @@ async def send_cancellations(
 
 
 async def read_cancelled(cancellations: AsyncCursor[DictRow]) -> list[str]:
-    """Returns the ids of the top runs that were cancelled."""
     return [row["id"] for row in await cancellations.fetchall() if row["parent_call_id"] is None]
 
 
@@ -231,7 +230,6 @@ async def request_stop(database: Database, run: Run) -> tuple[bool, list[str]]:
 
 
 async def add_usage(database: Database, user_id: str, run_id: str, usage: Mapping[str, int]) -> None:
-    """Adds to a run's stored usage what was used after its end, for its summary or title."""
     await database.execute(user_id, _ADD_USAGE, run=run_id, usage=Jsonb(dict(usage)))
 
 
@@ -243,5 +241,4 @@ async def load(database: Database, user_id: str, run_id: str) -> Run:
 
 
 async def load_running(database: Database, user_id: str) -> list[Run]:
-    """Loads a user's runs that are being executed, without those of sub-agents."""
     return await database.fetch_all(user_id, _RUNNING, Run)

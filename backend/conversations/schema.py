@@ -25,12 +25,10 @@ CALL_REASONS = "user other_message stopped left_path reach_changed not_shown too
 
 
 def _one_of(column: str, values: str, name: str) -> CheckConstraint:
-    """Creates the constraint that a column has one of these values."""
     return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values.split())})", name=name)
 
 
 def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
-    """Creates the foreign key to the conversation."""
     return ForeignKeyConstraint(
         ["user_id", "conversation_id"],
         ["conversations.user_id", "conversations.id"],
@@ -39,18 +37,15 @@ def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
 
 
 def _time(*, nullable: bool = False) -> Column[datetime]:
-    """Creates a column for a time; its default is the present one, or NULL if it is nullable."""
     default = None if nullable else func.now()
     return Column(TIMESTAMP(timezone=True), nullable=nullable, server_default=default)
 
 
 def _json(*, nullable: bool = True) -> Column[Any]:
-    """Creates a JSONB column, by default NULL, or {} if it is not nullable."""
     return Column(JSONB(none_as_null=True), nullable=nullable, server_default=None if nullable else "{}")
 
 
 def _number(*, default: str | None = None, nullable: bool = True) -> Column[int]:
-    """Creates a column for a number of the sequence or another large integer."""
     return Column(BigInteger, nullable=nullable, server_default=text(default) if default else None)
 
 
@@ -62,8 +57,6 @@ class _TableRow(SQLModel):
 
 
 class ConversationRow(_TableRow, table=True):
-    """A conversation; `name` is what its user's program calls it at the run API."""
-
     __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         Index("conversations_by_name", "user_id", "name", unique=True, postgresql_where=text("name IS NOT NULL")),
@@ -260,8 +253,6 @@ class ConsentRow(_TableRow, table=True):
 
 
 class RequestRow(_TableRow, table=True):
-    """A message or command of a user, counted by the limits for a day."""
-
     __tablename__ = "requests"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (Index("requests_by_time", "user_id", "created_at"),)
 
@@ -287,8 +278,6 @@ class ProfileRow(_TableRow, table=True):
 
 
 class EndedSessionRow(_TableRow, table=True):
-    """A sign-in that its user ended before it expires."""
-
     __tablename__ = "ended_sessions"  # pyright: ignore[reportAssignmentType]
 
     user_id: str = Field(primary_key=True)

@@ -122,7 +122,6 @@ async def add(
 
 
 async def load_unread(database: Database, user_id: str, conversation_id: str) -> list[UnreadMessage]:
-    """Loads the messages of the shown path that no model has read, in the order in which they were sent."""
     return await database.fetch_all(user_id, _UNREAD, UnreadMessage, conversation=conversation_id)
 
 

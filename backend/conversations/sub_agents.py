@@ -60,20 +60,16 @@ WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NO
 
 @dataclass(frozen=True, slots=True)
 class CallForTask:
-    """A call that a sub-agent has made for a task."""
-
     conversation_id: str
     tool: str
     details: dict[str, Any]
 
 
 async def find(database: Database, parent: Run, call_id: str) -> Run | None:
-    """Loads the run that a tool call has started; None if it has started none."""
     return await database.fetch_one(parent.user_id, _LOAD, Run, parent=parent.id, call=call_id)
 
 
 async def find_in_conversation(database: Database, user_id: str, conversation_id: str, call_id: str) -> Run:
-    """Loads the run that a tool call of a conversation has started. Raises `NotFound`."""
     run = await database.fetch_one(user_id, _OF_CALL, Run, conversation=conversation_id, call=call_id)
     if run is None:
         raise NotFound
@@ -117,5 +113,4 @@ async def load_run(database: Database, run: Run) -> Timeline:
 
 
 async def send_model_turns(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
-    """Sends the query how many model turns the sub-agents of a run have had, as `model_turns`."""
     return await tx.execute(_COUNT_MODEL_TURNS, top=top.id)

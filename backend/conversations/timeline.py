@@ -87,7 +87,6 @@ WHERE e.user_id = %(user)s AND e.run_id = ANY({runs}) AND e.seq IS NOT NULL""",
 
 
 def _newest_records(runs: LiteralString) -> RecordStatements:
-    """Returns the statements that read the newest part, before a number, of what runs hold for the model and cards."""
     return RecordStatements(
         f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
@@ -105,9 +104,11 @@ _SHOWN = _newest_records(SHOWN_RUNS)
 _PATH = _newest_records("%(runs)s")
 _OF_CALL = all_records(RUN_OF_CALL)
 _OF_RUNS = all_records("%(runs)s")
-_TREES = "user_id = %(user)s AND top_run_id = ANY(%(tops)s) AND (parent_run_id IS NOT NULL OR NOT %(only_sub_agents)s)"
-_RUNS_OF_TREES = f"SELECT {RUN_COLUMNS} FROM runs r WHERE {_TREES} ORDER BY r.seq"
-_OF_TREES = all_records(f"SELECT id FROM runs WHERE {_TREES}")
+_TREES = """
+FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = ANY(%(tops)s)
+  AND (r.parent_run_id IS NOT NULL OR NOT %(only_sub_agents)s)"""
+_RUNS_OF_TREES = f"SELECT {RUN_COLUMNS} {_TREES} ORDER BY r.seq"
+_OF_TREES = all_records(f"SELECT r.id {_TREES}")
 _OF_TREE = all_records(RUNS_OF_TREE)
 _NEW = RecordStatements(
     f"{_OF_TREE.entries} AND (e.last_seq > %(after)s OR NOT e.complete)", f"{_OF_TREE.calls} AND c.last_seq > %(after)s"
@@ -151,7 +152,6 @@ class Trees:
     timeline: Timeline
 
     def of_top_run(self, run_id: str) -> list[Run]:
-        """A run and those of its sub-agents."""
         return [run for run in self.runs if run.top_run_id == run_id]
 
 
@@ -218,12 +218,10 @@ async def load_events(database: Database, user_id: str, top_run_id: str, *, afte
 
 
 async def send_last_number(tx: Transaction, top_run_id: str) -> AsyncCursor[DictRow]:
-    """Sends the query for the number of the newest event of a tree of runs, as `number`."""
     return await tx.execute(_LAST_NUMBER, top=top_run_id)
 
 
 async def load_runs(database: Database, user_id: str, conversation_id: str) -> list[Run]:
-    """Loads all runs of a conversation, those of sub-agents and hidden branches too, in order."""
     return await database.fetch_all(user_id, _RUNS_OF_CONVERSATION, Run, conversation=conversation_id)
 
 
@@ -241,13 +239,11 @@ async def load_log(database: Database, user_id: str, runs: Sequence[Run]) -> lis
 
 
 async def load_successors(database: Database, user_id: str, conversation_id: str) -> list[tuple[str, datetime]]:
-    """Loads the ids of the conversations that were begun in place of this one, and when."""
     rows = await database.fetch_all(user_id, _SUCCESSORS, conversation=conversation_id)
     return [(row["id"], row["created_at"]) for row in rows]
 
 
 def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: int = 0) -> list[Event]:
-    """Converts records of runs to their numbered events, in order, without those up to `after`."""
     events = [
         Event(kind, record, number, run=runs.get(record.run_id))
         for record in records

@@ -34,7 +34,6 @@ class AdmissionControl:
         self._lags = deque[float](maxlen=_LOOKS)
 
     async def watch(self) -> None:
-        """Measures the event loop's lag as long as the process serves."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + _LOOK_SECONDS
@@ -62,10 +61,8 @@ class AdmissionControl:
 
     @property
     def _is_lagging(self) -> bool:
-        """Whether the median lag of the last half second is too high; false until it has been measured that often."""
         return len(self._lags) == _LOOKS and median(self._lags) > self._lag_seconds
 
     def _is_queued(self, now: float) -> bool:
-        """Whether five runs have been starting for longer than a run may take to start."""
         last_of_queue = next(islice(self._starting.values(), _QUEUE - 1, None), now)
         return now - last_of_queue > self._start_seconds

@@ -41,7 +41,6 @@ class Approvals:
         return {call.id for call in waiting if call.reason is None}
 
     async def _first_changes(self, run: Run, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Returns the calls that may change the directory in which a conversation works, until one was approved."""
         changes = [call for call in calls if find_tool(call.tool).changes_files]
         if not changes or DIRECTORY in await load_consents(self._database, run.user_id, run.conversation_id):
             return []
@@ -66,7 +65,6 @@ class Approvals:
         return self.policy.reach_of(tool)
 
     def has_reach_changed(self, call: ToolCall) -> bool:
-        """Whether a call that was approved may reach something else by now."""
         return call.decision_seq is not None and call.reach != self.reach_of(call.tool)
 
     def has_reach_of_agent_changed(self, agent: str, call: ToolCall) -> bool:
@@ -85,7 +83,6 @@ class Approvals:
 
 
 def _limits_in_directory(tool: str, directory: str) -> str | None:
-    """Returns the last line of an approval card in a conversation that works in a directory, if it is about that."""
     row = find_tool(tool)
     if row.agent is not None:
         return (
@@ -97,10 +94,8 @@ def _limits_in_directory(tool: str, directory: str) -> str | None:
 
 
 def _agent_of(run: Run) -> str | None:
-    """Returns the sub-agent that executes a run; None for the assistant."""
     return run.agent if run.is_sub_agent else None
 
 
 def _count_deleted(call: ToolCall) -> int:
-    """How many tasks a call has deleted, or would delete; none where it was not made."""
     return 0 if call.state in ("rejected", "not_made") or call.reason else deleted_by(call.tool, call.arguments)

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from agents import Agent, FunctionTool, Model, ModelSettings, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
@@ -70,25 +71,22 @@ class Dependencies:
     agent_model_turns: int
 
 
-class PublishingModel(Model):
+class _PublishingModel(Model):
     """Publishes the events of a model's stream before the SDK's queue, whose reader is served later."""
 
     def __init__(self, model: Model, publish: Callable[[Any], None]) -> None:
         self._model, self._publish = model, publish
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Yields the wrapped model's events, each after it was published."""
         async with aclosing(self._model.stream_response(*args, **kwargs)) as events:  # pyright: ignore[reportArgumentType]
             async for event in events:
                 self._publish(event)
                 yield event
 
     async def get_response(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the wrapped model and publishes nothing."""
         return await self._model.get_response(*args, **kwargs)
 
     def get_retry_advice(self, request: Any) -> Any:
-        """Returns the wrapped model's advice on whether a request is worth a retry."""
         return self._model.get_retry_advice(request)
 
 
@@ -118,15 +116,16 @@ class Execution:
         directory = directory or history.directory
         if folder != run.conversation_id:  # an agent that may send data elsewhere does not read the user's directory
             directory = None
-        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory)
-        self._notes_of_directory = ""
-        self.context.add_keys(history.calls_of_run(run.id))
-        self.context.notes = render_memory(history.memory, tokens=dependencies.history_tokens).notes
+        notes = render_memory(history.memory, tokens=dependencies.history_tokens).notes
         if directory and not run.is_sub_agent:
-            self.context.notes += render_directory(directory)
+            notes += render_directory(directory)
+        keys = {call.id: call.idempotency_key for call in history.calls_of_run(run.id)}
+        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory, notes, keys)
+        self._notes_of_directory = ""
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""
         self._messages_read = len(live.messages)
+        self._steered: list[tuple[int, list[Any]]] = []  # of an SDK run: where messages were inserted
         self._began = time.perf_counter() if run.is_sub_agent else live.began
         self.ending: Ending | None = None
 
@@ -150,10 +149,7 @@ class Execution:
             self._live.recorders.remove(self.recorder)
 
     async def _run_until_end_or_wait(self) -> ExecutionState:
-        """Makes the calls that are ready and runs the agent, in turns, until the run waits or is completed.
-
-        Errors and stops are raised, and `execute` makes outcomes of them.
-        """
+        """Makes the calls that are ready and runs the agent, in turns, until the run waits or is completed."""
         await self._copy_uploads()
         await self._read_directory()
         while True:
@@ -168,11 +164,10 @@ class Execution:
                 return await self._finish(Ending("completed"))
 
     async def end_waiting(self, code: str | None) -> None:
-        """Stores that a sub-agent that waited is cancelled, without another request to its model; `code` is why."""
+        """Cancels a sub-agent that waited, without another request to its model; `code` is why."""
         await self._finish(Ending("cancelled", code if code in _REASONS else "cancelled"))
 
     async def _load_history(self) -> None:
-        """Reads the history again, a sub-agent its run only, and with it the recorder's open calls."""
         self._messages_read = len(self._live.messages)
         if self.run.is_sub_agent:
             self._history = await sub_agents.load_run(self._database, self.run)
@@ -212,7 +207,7 @@ class Execution:
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         window = await self._choose_window()
         config = RunConfig(
-            model=PublishingModel(model, self.recorder.on_stream_event),
+            model=_PublishingModel(model, self.recorder.on_stream_event),
             model_settings=ModelSettings(
                 temperature=temperature,
                 retry=retry_settings(model.endpoint.retry_seconds, show_progress=self.recorder.publish_progress),
@@ -221,10 +216,10 @@ class Execution:
             tool_not_found_behavior="return_error_to_model",
             # In the order in which the model wrote them; and none is made after a sub-agent that waits.
             tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
-            call_model_input_filter=_ModelInput(self, window.head, self._dependencies.history_tokens).filter,
+            call_model_input_filter=partial(self._prepare_input, head=window.head),
         )
-        self.recorder.begin_sdk_run()
-        # Its model turns are counted by `count_model_turn`, as a run may need several runs of the SDK.
+        self._steered = []
+        # Its model turns are counted by `_count_model_turn`, as a run may need several runs of the SDK.
         max_turns = MAX_MODEL_TURNS + self._dependencies.agent_model_turns
         items = window.render()
         result = Runner.run_streamed(
@@ -233,9 +228,7 @@ class Execution:
         await self._until_stopped(_consume(result), result)
 
     async def _choose_window(self) -> Window:
-        """Chooses what the model reads of the history and notes in `left_out` what does not fit; a sub-agent reads all
-        of its own run.
-        """
+        """A sub-agent reads all of its own run."""
         if self.run.is_sub_agent:
             history = render_history(self.run, self._history, notes=self._notes_of_directory)
             return Window(history, head=1)  # its assignment stays
@@ -245,10 +238,9 @@ class Execution:
         return window
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None], sdk_run: RunResultStreaming | None = None) -> None:
-        """Carries out work.
+        """Carries out work and raises its error.
 
-        After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`;
-        otherwise it raises the work's own error.
+        After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`.
         """
         working = asyncio.create_task(work)
         stopping = asyncio.create_task(self._live.stop_requested.wait())
@@ -285,7 +277,6 @@ class Execution:
 
     @property
     def _is_at_work(self) -> bool:
-        """Whether a tool has begun that has not returned."""
         return not (self.recorder.begun - self.context.waiting_agents).isdisjoint(self.recorder.open_calls)
 
     @property
@@ -395,12 +386,10 @@ class Execution:
                 return "ended"
 
     async def _read_outcome(self) -> None:
-        """Reads the outcome that another process has stored, or this one without knowing."""
         stored = await runs.load(self._database, self.run.user_id, self.run.id)
         self.run.status, self.run.end_seq = stored.status, stored.end_seq
 
     def _create_notice(self, ending: Ending) -> list[Entry]:
-        """Creates the notice by which the user learns why the run was not simply completed; an empty list if it was."""
         code = ending.error_code or ending.outcome
         if ending.outcome == "completed":
             code = _CUT_OFF.get(self.recorder.finish_reason or "")
@@ -409,7 +398,6 @@ class Execution:
         return [Entry(self.run.id, new_id("ntc"), "notice", details={"code": code, "values": ending.values or {}})]
 
     def record_end(self) -> None:
-        """Logs the end of the run and counts it in the metrics."""
         metrics.record_end(
             self.run,
             began=self._began,
@@ -418,9 +406,7 @@ class Execution:
         )
 
     async def _end_sub_agents(self, ending: Ending) -> None:
-        """Stores that the sub-agents which wait, or were to go on, are cancelled, as their run ends; retries while the
-        database is away.
-        """
+        """Cancels the sub-agents that wait, or were to go on, as their run ends; retries while the database is away."""
         for call in [call for call in self.recorder.open_calls.values() if find_tool(call.tool).agent]:
             while True:
                 try:
@@ -432,7 +418,24 @@ class Execution:
                 except DatabaseUnavailable:
                     await asyncio.sleep(_RETRY_SECONDS)
 
-    async def read_messages(self) -> Sequence[Entry]:
+    # The input of a request
+
+    async def _prepare_input(self, data: CallModelData[Any], *, head: int) -> ModelInputData:
+        """Returns the input of the next request, shortened to the budget; the first `head` items stay.
+
+        Steering messages are inserted where the model read them first: each request begins as the one before. Raises
+        what `_count_model_turn` does.
+        """
+        items = list(data.model_data.input)
+        if entries := await self._read_messages():
+            self._steered.append((len(items), render_input(Timeline([*entries]))))
+        for position, messages in reversed(self._steered):
+            items[position:position] = messages
+        self._count_model_turn()
+        items = fit(list(map(sanitize_item, items)), tokens=self._dependencies.history_tokens, head=head)
+        return ModelInputData(items, data.model_data.instructions)
+
+    async def _read_messages(self) -> Sequence[Entry]:
         """Returns the steering messages that this run's model has not read.
 
         New ones are taken from the database and published as messages of the top run, once for all runs of the tree.
@@ -446,10 +449,8 @@ class Execution:
         unread, self._messages_read = live.messages[self._messages_read :], len(live.messages)
         return [render_steering(entry) for entry in unread] if self.run.is_sub_agent else unread
 
-    def count_model_turn(self) -> None:
-        """Counts a model turn that begins.
-
-        Raises `MaxTurnsExceeded` if the run has had ten, and `RunError` for a sub-agent if those of the message
+    def _count_model_turn(self) -> None:
+        """Raises `MaxTurnsExceeded` if the run has had ten, and `RunError` for a sub-agent if those of the message
         together have had all of theirs.
         """
         if not self.run.is_sub_agent:
@@ -461,38 +462,11 @@ class Execution:
             self._live.agent_model_turns_left -= 1
 
 
-class _ModelInput:
-    """Inserts steering messages at the place where the model read them first: each request begins as the one before.
-
-    Nothing that tools or the model said looks like hidden context, and no request is over its budget; the first `head`
-    items stay.
-    """
-
-    def __init__(self, execution: Execution, head: int, tokens: int) -> None:
-        self._execution, self._head, self._tokens = execution, head, tokens
-        self._read: list[tuple[int, list[Any]]] = []
-
-    async def filter(self, data: CallModelData[Any]) -> ModelInputData:
-        """Returns the input of the next request: with steering messages that were sent since, and shortened to the
-        budget. It is called by the SDK before each request, and counts the model turn; raises what `count_model_turn`
-        does.
-        """
-        items = list(data.model_data.input)
-        if entries := await self._execution.read_messages():
-            self._read.append((len(items), render_input(Timeline([*entries]))))
-        for position, messages in reversed(self._read):
-            items[position:position] = messages
-        self._execution.count_model_turn()
-        items = fit(list(map(sanitize_item, items)), tokens=self._tokens, head=self._head)
-        return ModelInputData(items, data.model_data.instructions)
-
-
 def _is_answer(record: EventRecord) -> bool:
     return isinstance(record, Entry) and record.kind == "assistant_message"
 
 
 async def _consume(result: Any) -> None:
-    """Reads the SDK's stream to its end, as the SDK works only while it is read."""
     async for _ in result.stream_events():
         pass
 

@@ -102,9 +102,6 @@ class Executor:
         return live
 
     def _start_execution(self, live: LiveRun, history: Timeline) -> None:
-        """Registers a run and its stream in this process and executes it in an asyncio task, which is stopped at once
-        during a shutdown.
-        """
         self.live[live.run.id] = live
         self._streams.local[live.run.id] = live.stream
         live.asyncio_task = asyncio.create_task(self._execute_measured(live, history), name=live.run.id)
@@ -112,7 +109,6 @@ class Executor:
             live.stop(Ending("interrupted", "interrupted"))
 
     async def _execute_measured(self, live: LiveRun, history: Timeline) -> None:
-        """Executes a run inside a trace span, and counts it as running."""
         metrics.RUNNING.inc()
         with traces.span("turn", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id}):
             try:
@@ -169,13 +165,11 @@ class Executor:
             self._start_work(self._titles.make(run, message, execution.recorder.answer))
 
     def _start_work(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs work in an asyncio task of its own, which a shutdown cancels."""
         task = asyncio.create_task(work)
         self._after_runs.add(task)
         task.add_done_callback(self._after_runs.discard)
 
     def _close(self, live: LiveRun) -> None:
-        """Ends the stream of a run and forgets it, unless it was continued already."""
         live.stream.end()
         if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
             del self.live[live.run.id]
@@ -211,9 +205,6 @@ class Executor:
     async def _start_sub_agent(
         self, parent: RunContext, call_id: str, assignment: Assignment, agent: str
     ) -> Run | None:
-        """Stores a sub-agent's run and publishes its assignment; None if the user has started as many as allowed in a
-        day.
-        """
         async with parent.live.lock:
             started = await sub_agents.start(
                 self._database,
@@ -250,9 +241,6 @@ class Executor:
             asyncio.ensure_future(self._look_for_stop(live))  # noqa: RUF006 - the run outlives it
 
     async def _look_for_stop(self, live: LiveRun) -> None:
-        """Stops a run if its row says so, is gone, or does not say any more that it runs; waits for the next look if
-        the database is away.
-        """
         try:
             run = await runs.load(self._database, live.run.user_id, live.run.id)
         except NotFound:  # its user was deleted
@@ -304,7 +292,6 @@ class Executor:
             await self._notify_followers()
 
     async def _store_growth_of(self, live: LiveRun) -> None:
-        """Stores the growing messages of a tree of runs; an error is only logged."""
         for recorder in list(live.recorders):
             try:
                 await recorder.store_growth()
@@ -312,7 +299,6 @@ class Executor:
                 logger.warning("a message of run %s could not be stored yet: %s", live.run.id, type(error).__name__)
 
     async def _notify_followers(self) -> None:
-        """Sends a notification to other processes for each run that they follow and that has changed."""
         if changed := self._streams.take_changed_runs():
             try:
                 async with self._database.system_transaction() as tx:

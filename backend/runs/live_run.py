@@ -2,11 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from backend.conversations.records import ConversationHead, Entry, Run, ToolCall
+from backend.conversations.records import ConversationHead, Entry, Run
 from backend.runs.outcomes import Ending
 from backend.runs.stream import RunStream
 
@@ -91,9 +90,4 @@ class RunContext:
 
     @property
     def waits_inside(self) -> bool:
-        """Whether a sub-agent waits, which ends the SDK's run after the model turn."""
         return bool(self.waiting_agents)
-
-    def add_keys(self, calls: Iterable[ToolCall]) -> None:
-        """Notes the idempotency keys of calls, by the ids of the calls."""
-        self.call_keys |= {call.id: call.idempotency_key for call in calls}

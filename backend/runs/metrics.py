@@ -59,31 +59,26 @@ def record_end(run: Run, *, began: float, first_event_seconds: float | None, too
 
 
 def record_wait(run: Run, *, calls: int) -> None:
-    """Logs and counts a run that waits until so many calls are decided; it has no outcome yet."""
     WAITS.inc()
     values = fields(run=run.id, conversation=run.conversation_id, owner=run.user_id, asked=calls)
     logger.info("turn waits", extra=values)
 
 
 def record_cancellations(user_id: str, conversation_id: str, run_ids: Iterable[str]) -> None:
-    """Logs and counts runs that were cancelled while they waited for approvals."""
     for run_id in run_ids:
         _record_outside(user_id, conversation_id, run_id, "cancelled", logging.INFO)
 
 
 def record_abandoned(user_id: str, conversation_id: str, run_id: str) -> None:
-    """Logs and counts a run that no process executed any more, in the process that has ended it."""
     _record_outside(user_id, conversation_id, run_id, "interrupted", logging.WARNING)
 
 
 def _record_outside(user_id: str, conversation_id: str, run_id: str, outcome: str, level: int) -> None:
-    """Logs and counts a run that ended while no process executed it."""
     RUNS.labels(outcome).inc()
     values = fields(run=run_id, conversation=conversation_id, owner=user_id, outcome=outcome)
     logger.log(level, "turn ended", extra=values)
 
 
 def observe_process(database: Database) -> None:
-    """Sets this process's gauges: tasks of its event loop, and database connections in use."""
     TASKS.set(len(asyncio.all_tasks()))
     CONNECTIONS.set(database.connections_in_use)

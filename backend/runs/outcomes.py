@@ -61,7 +61,6 @@ _WITHOUT_RETRY = ("cancelled", "model_refused")
 
 
 def sentence_of(code: str, values: dict[str, Any] | None = None) -> str:
-    """The sentence that the user reads for an error code."""
     sentence = FAILURES[code].sentence if code in FAILURES else _SENTENCES.get(code, _SENTENCES["failed"])
     return sentence.format_map(values or {})
 
@@ -75,12 +74,10 @@ def sentence_of_notice(notice: Entry) -> str:
 
 
 def is_failure(code: str) -> bool:
-    """Whether a notice of this code says that its run has failed."""
     return code not in ("cancelled", "interrupted", *CUT_OFF_CODES)
 
 
 def may_retry(code: str) -> bool:
-    """Whether the user is offered another try."""
     return FAILURES[code].allow_retry if code in FAILURES else code not in _WITHOUT_RETRY
 
 
@@ -107,7 +104,6 @@ def ending_of(error: Exception, run_id: str) -> Ending:
 
 
 def _failed(run_id: str, code: str, values: dict[str, Any] | None = None) -> Ending:
-    """Logs that a run has failed and returns its ending."""
     logger.warning("run %s failed (reference %s): %s", run_id, run_id[-8:], code)
     return Ending("failed", code, values or None)
 

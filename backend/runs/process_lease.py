@@ -51,12 +51,10 @@ class Sweeper:
             await limits.sweep(self._database)
 
     async def _runs_of(self, process_id: int) -> set[_Run]:
-        """Returns the runs that a process holds, of all users."""
         rows = await self._database.fetch_all(NO_USER, _RUNS_OF_PROCESS, process=process_id)
         return {(row["user_id"], row["id"]) for row in rows}
 
     async def _interrupt(self, run: _Run, process_id: int) -> None:
-        """Stores that a run was interrupted, and logs it, unless its process does not hold it any more."""
         user_id, run_id = run
         conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED)
         if conversation_id is not None:

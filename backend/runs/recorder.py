@@ -49,27 +49,22 @@ class Recorder(RunHooks[RunContext]):
 
     def __init__(self, database: Database, live: LiveRun, run: Run, *, seed: str, approvals: Approvals) -> None:
         self.run = run
+        self._database, self._live, self._seed, self._approvals = database, live, seed, approvals
+        self.model_name = self.answer = ""  # the answer is the text of the newest model turn
+        self.model_turn = 0  # the number of the newest one
+        self.finish_reason: str | None = None
+        """Why the newest model turn was cut off: `max_output_tokens` or `content_filter`."""
         self.open_calls: dict[str, ToolCall] = {}
         """The calls of the newest model turn that have no result."""
         self.begun: set[str] = set()
         """Those that a tool was started for."""
         self.is_changed = False
         """Whether a row was stored since the history was read."""
-        self.finish_reason: str | None = None
-        """Why the newest model turn was cut off: `max_output_tokens` or `content_filter`."""
-        self.model_name = ""
-        self._database, self._live, self._seed, self._approvals = database, live, seed, approvals
-        self.answer = ""
-        """The text of the newest model turn."""
         self._calls: list[ToolCall] = []
+        self._equal_calls: Counter[tuple[str, str]] = Counter()
         self._growing: dict[str, Entry] = {}
         self._grown: set[str] = set()  # since it was stored the last time
-        self._unstored: list[Entry] = []  # complete, to be stored with the outcome
-        self._turns_unstored: list[ModelTurn] = []
-        self._equal_calls: Counter[tuple[str, str]] = Counter()
-        self._usage_before = _counts(run.usage)
-        self.model_turn = 0
-        """The number of the newest model turn."""
+        self._unstored: list[ModelTurn | Entry] = []  # the last model turn, to be stored with the outcome
         self._asked_at = self._tool_started_at = 0.0
         self._thought: Entry | None = None  # the reasoning that grows
         self._thoughts: list[Entry] = []  # those of the newest model turn: text may come between them
@@ -82,16 +77,11 @@ class Recorder(RunHooks[RunContext]):
         self.open_calls = {call.id: call for call in calls if call.result_seq is None}
         self.begun = {call.id for call in self.open_calls.values() if call.state == "running"}
         self.model_turn = max((record.model_turn for record in records), default=0)
+        self.is_changed = False
 
     @property
     def call_count(self) -> int:
-        """How many calls the model has asked for."""
         return len(self._calls)
-
-    def begin_sdk_run(self) -> None:
-        """The SDK counts usage from zero in each of its runs."""
-        self._usage_before = _counts(self.run.usage)
-        self.is_changed = False
 
     # What the model writes
 
@@ -115,29 +105,23 @@ class Recorder(RunHooks[RunContext]):
                 pass
 
     def _start_entry(self, entry_id: str, kind: str) -> Entry:
-        """Begins an entry that grows and publishes its start; it is not stored yet."""
         entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self.model_turn + 1)
         self._growing[entry_id] = entry
         self._publish("entry_started", entry)
         return entry
 
     def _start_thought(self, item_id: str) -> None:
-        """Begins an entry for reasoning.
-
-        All reasoning of a response is one item of the SDK's, and may become several entries.
-        """
+        """All reasoning of a response is one item of the SDK's, and may become several entries."""
         self._thought = self._start_entry(new_id("rs") if self._thoughts else item_id, "reasoning")
         self._thoughts.append(self._thought)
         self._thinking_since = time.monotonic()
 
     def _end_thought(self) -> None:
-        """Ends the reasoning that grows, if there is some, and notes how many seconds it took."""
         if self._thought is not None:
             self._thought.details = {"seconds": max(1, round(time.monotonic() - self._thinking_since))}
             self._thought = None
 
     def _grow_entry(self, entry_id: str, text: str) -> None:
-        """Adds text to an entry that grows and publishes it."""
         if (entry := self._growing.get(entry_id)) is not None:
             entry.text += text
             self._grown.add(entry_id)
@@ -150,7 +134,7 @@ class Recorder(RunHooks[RunContext]):
         self._live.stream.append(Event(kind, record, number, text, self.run))
 
     def publish_progress(self, sentence: str) -> None:
-        """Shows what the run waits for, until something else happens; it is not stored."""
+        """Shows what the run waits for, until something else happens."""
         self._publish("progress", text=sentence)
 
     async def store_growth(self) -> None:
@@ -164,14 +148,14 @@ class Recorder(RunHooks[RunContext]):
             for entry in entries:
                 await runs.send_record(tx, self.run, entry)
 
-    def take_unstored(self) -> list[Entry | ModelTurn]:
+    def take_unstored(self) -> list[ModelTurn | Entry]:
         """What is to be stored with the outcome: a message that was cut off is complete as far as it was shown."""
-        entries = [*self._unstored, *(entry for entry in self._growing.values() if entry.text.strip())]
-        for entry in entries:
+        cut_off = [entry for entry in self._growing.values() if entry.text.strip()]
+        for entry in cut_off:
             entry.complete = True
-        turns, self._turns_unstored = self._turns_unstored, []
+        records = [*self._unstored, *cut_off]
         self._growing, self._unstored = {}, []
-        return [*turns, *entries]
+        return records
 
     # Hooks of the SDK
 
@@ -200,52 +184,41 @@ class Recorder(RunHooks[RunContext]):
     async def on_llm_end(
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
     ) -> None:
-        """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run.
-
-        Decides which of the calls wait for approval, and which are not made.
-        """
+        """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
         self.model_turn += 1
-        turn = ModelTurn(
-            self.run.id,
-            self.model_turn,
-            self.model_name,
-            _usage_of(response.usage),
-            time.monotonic() - self._asked_at,
-            self.finish_reason,
-        )
-        self._count_usage(context)
+        seconds, usage = time.monotonic() - self._asked_at, _usage_of(response.usage)
+        turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
+        self.run.usage = {"model": self.model_name, **(_counts(self.run.usage) + Counter(usage))}
         self._end_thought()
         entries = [entry for item in response.output for entry in self._completed_entries(item)]
         self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
-        calls = [self._create_call(item) for item in items]
-        if not calls:
-            self._unstored += entries
-            self._turns_unstored.append(turn)
+        if not items:
+            self._unstored += [turn, *entries]
             return
-        context.context.add_keys(calls)
+        calls = [self._create_call(item) for item in items]
         cut_off = {item.call_id for item in items if item.status == "incomplete"}
-        for position, call in enumerate(calls):
-            call.reach = self._approvals.reach_of(call.tool)
-            if position >= MOST_CALLS:
-                call.reason = "too_many"
-            elif call.id in cut_off:
-                call.reason, call.details = "over_limit", {"max_tokens": agent.model_settings.max_tokens}
-        to_make = [call for call in calls if call.reason is None]
-        context.context.waiting = await self._approvals.find_waiting(
-            self.run, to_make, self._calls, context.context.directory
-        )
-        context.context.not_made = {call.id: output_of(call) for call in calls if call.reason}
+        for call in [call for call in calls if call.id in cut_off]:
+            call.reason, call.details = "over_limit", {"max_tokens": agent.model_settings.max_tokens}
+        for call in calls[MOST_CALLS:]:
+            call.reason, call.details = "too_many", None
+        await self._decide_calls(calls, context.context)
         self._calls += calls
-        for call in calls:
-            # From here on it may have been made, unless it waits: no statement of its own says that it begins.
-            call.state = "requested" if call.id in context.context.waiting else "running"
         self.begun.clear()
         self.open_calls = {call.id: call for call in calls}
         await self.store([*entries, turn, *calls])
 
+    async def _decide_calls(self, calls: Sequence[ToolCall], context: RunContext) -> None:
+        to_make = [call for call in calls if call.reason is None]
+        context.waiting = await self._approvals.find_waiting(self.run, to_make, self._calls, context.directory)
+        context.not_made = {call.id: output_of(call) for call in calls if call.reason}
+        context.call_keys |= {call.id: call.idempotency_key for call in calls}
+        for call in calls:
+            # From here on it may have been made, unless it waits: no statement of its own says that it begins.
+            call.state = "requested" if call.id in context.waiting else "running"
+
     async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
-        """Notes that a call's tool begins; after a stop it never returns, so that the tool does not begin."""
+        """After a stop it never returns, so that the tool does not begin."""
         assert isinstance(context, ToolContext)
         await self._wait_if_stopped()
         self.begun.add(context.tool_call_id)
@@ -254,7 +227,6 @@ class Recorder(RunHooks[RunContext]):
     async def on_tool_end(
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool, result: Any
     ) -> None:
-        """Stores the output of a call and publishes it, unless a sub-agent waits in it."""
         assert isinstance(context, ToolContext)
         assert context.tool_call is not None
         call = self.open_calls[context.tool_call_id]
@@ -296,7 +268,6 @@ class Recorder(RunHooks[RunContext]):
     # Rows
 
     def _completed_entries(self, item: Any) -> list[Entry]:
-        """Completes the entries that grew for one item of the response, and returns those that have text."""
         match item:
             case ResponseOutputMessage():
                 entry = self._growing.get(item.id) or Entry(self.run.id, item.id, "assistant_message")
@@ -313,20 +284,14 @@ class Recorder(RunHooks[RunContext]):
         return [entry for entry in entries if entry.text]
 
     def _create_call(self, item: ResponseFunctionToolCall) -> ToolCall:
-        """Creates the record of a call.
-
-        Its idempotency key is a hash of the seed, tool, arguments and the number of equal calls before it.
-        """
+        """The idempotency key is a hash of the seed, tool, arguments and the number of equal calls before it."""
         arguments = canonical(item.arguments)
         count = self._equal_calls[item.name, arguments]
         self._equal_calls[item.name, arguments] += 1
         key = hashlib.sha256(json.dumps([self._seed, item.name, arguments, count]).encode()).hexdigest()
-        return ToolCall(self.run.id, item.call_id, self.model_turn, item.name, item.arguments, "requested", key)
-
-    def _count_usage(self, context: RunContextWrapper[RunContext]) -> None:
-        """Sets the run's usage to what it was before this SDK run, plus what the SDK has counted since."""
-        counted = self._usage_before + Counter(_usage_of(context.usage))
-        self.run.usage = {"model": self.model_name, **counted}
+        call = ToolCall(self.run.id, item.call_id, self.model_turn, item.name, item.arguments, "requested", key)
+        call.reach = self._approvals.reach_of(call.tool)
+        return call
 
     @asynccontextmanager
     async def _hold_lease(self) -> AsyncIterator[Transaction]:
@@ -404,7 +369,6 @@ class Recorder(RunHooks[RunContext]):
 
 
 async def only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
-    """Returns the row of a statement that always returns one."""
     row = await cursor.fetchone()
     assert row is not None
     return row
@@ -419,12 +383,10 @@ def canonical(arguments: str) -> str:
 
 
 def _counts(usage: dict[str, Any] | None) -> Counter[str]:
-    """Returns the numbers of a stored usage, without the model's name."""
     return Counter({name: count for name, count in (usage or {}).items() if isinstance(count, int)})
 
 
 def _usage_of(usage: Any) -> dict[str, int]:
-    """Returns the SDK's usage as it is stored, without zeros."""
     counted = {
         "requests": usage.requests,
         "input_tokens": usage.input_tokens,
@@ -448,5 +410,4 @@ def storable_json(value: Any) -> Any:
 
 
 def _text_of(output: str | Sequence[Any]) -> str:
-    """Returns the text of a tool's output, whose parts are joined by line breaks."""
     return output if isinstance(output, str) else "\n".join(part.get("text", "") for part in output)

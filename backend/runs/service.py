@@ -42,7 +42,6 @@ class RunService:
     time_zone: str
 
     def moment(self, time_zone: str | None) -> MessageTime:
-        """Now, in the time zone that a client names, if it names one."""
         return MessageTime(self.clock(), time_zone, self.time_zone)
 
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
@@ -116,7 +115,6 @@ class RunService:
         return call, await self.executor.resume(tree, is_detached=is_detached)
 
     async def _allow_changes(self, user_id: str, call: ToolCall) -> None:
-        """Lets agents change the directory in which a call's conversation works, if it does, without asking again."""
         run = await runs.load(self.database, user_id, call.run_id)
         if directory := await conversations.find_directory(self.database, user_id, run.conversation_id):
             await approvals.allow(self.database, user_id, run.conversation_id, DIRECTORY, reach=directory)
@@ -153,7 +151,6 @@ class RunService:
         await conversations.delete(self.database, user_id, conversation_id, signal=SIGNAL, wake=CHANGED)
 
     async def find(self, user_id: str, conversation_id: str, run_id: str) -> Run:
-        """Loads a run of a conversation that is not a sub-agent's. Raises `NotFound`."""
         run = await runs.load(self.database, user_id, run_id)
         if run.conversation_id != conversation_id or run.is_sub_agent:
             raise NotFound

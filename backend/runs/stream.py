@@ -29,17 +29,14 @@ class RunStream:
         self._changed = asyncio.Event()
 
     def append(self, event: Event) -> None:
-        """Adds an event and wakes the readers."""
         self.events.append(event)
         self._wake()
 
     def end(self) -> None:
-        """Lets the readers return once they have read all events."""
         self.has_ended = True
         self._wake()
 
     def _wake(self) -> None:
-        """Wakes all readers that wait for events."""
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -94,7 +91,6 @@ class Streams:
             raise LimitReached(f"You can follow {MOST_READERS} answers at once. Close one of them and try again.")
 
     def wake(self, top_run_id: str) -> None:
-        """Lets the followers of a run look at its rows."""
         for follower in self._followers.get(top_run_id, ()):
             follower.set()
 
@@ -105,7 +101,6 @@ class Streams:
             self.wake(run_id)
 
     def is_left(self, top_run_id: str) -> bool:
-        """Whether this process ends and does not execute the run."""
         return self._is_leaving and top_run_id not in self.local
 
     def add_follower(self, top_run_id: str) -> None:
@@ -114,7 +109,6 @@ class Streams:
             self.followed.add(top_run_id)
 
     def take_changed_runs(self) -> list[str]:
-        """Returns the runs that are followed from another process and have changed since the last call."""
         changed = list[str]()
         for run_id in list(self.followed):
             stream = self.local.get(run_id)
@@ -180,7 +174,6 @@ class _Follower:
                 await self._wait()
 
     async def _from_memory(self, stream: RunStream) -> AsyncIterator[Event]:
-        """Yields the events of a stream of this process and notes the last number and the status."""
         async for event in stream.read_events(self._after):
             self._after = max(self._after, event.number or 0)
             if event.run is not None and event.type in ("run_waiting", "run_ended"):
@@ -230,7 +223,6 @@ class _Follower:
         return [*started, Event("entry_delta", entry, text=text, run=run)] if text else started
 
     async def _wait(self) -> None:
-        """Waits until the run's process tells of a change, for which it is sent a notification, or for a second."""
         if self._status == "running":
             async with self._database.transaction(self._user_id) as tx:
                 await tx.notify(FOLLOWED, self._top_run_id)

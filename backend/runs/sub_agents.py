@@ -39,12 +39,10 @@ def render_history(run: Run, timeline: Timeline, *, notes: str = "") -> Timeline
 
 
 def _is_before(entry: Entry, run: Run) -> bool:
-    """Whether an entry of the parent run was stored before the sub-agent started."""
     return entry.run_id != run.id and (entry.seq or 0) < run.seq
 
 
 def _render_assignment(assignment: Entry, message: Entry | None) -> str:
-    """Renders the assignment with the number of its task and the user's message."""
     task_id = (assignment.details or {}).get("task_id")
     number = f" (task {task_id} of the person's list)" if task_id is not None else ""
     wrote = json.dumps(message.text, ensure_ascii=False) if message and message.text else ""
@@ -53,7 +51,6 @@ def _render_assignment(assignment: Entry, message: Entry | None) -> str:
 
 
 def render_steering(message: Entry) -> Entry:
-    """A message of the user as a sub-agent reads it."""
     return replace(message, text=f"The person writes while you work: {message.text}", details=None)
 
 
@@ -97,7 +94,6 @@ def render_result(run: Run, timeline: Timeline) -> str:
 
 
 def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
-    """Renders the answer of a completed run, otherwise why it ended and the calls that it made."""
     did = "\n".join(f"- {_title(call)}" for call in calls if call.state in ("done", "unknown")) or "- nothing"
     notices = [one for one in timeline.of_run(run.id) if isinstance(one, Entry) and one.kind == "notice"]
     values = (notices[-1].details or {}).get("values", {}) if notices else {}
@@ -130,13 +126,11 @@ def _title(call: ToolCall, *, is_ended: bool = True) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Returns the text on one line, cut to 200 characters."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_OUTPUT else line[:_LONGEST_OUTPUT] + "…"
 
 
 def _render_files(calls: Sequence[ToolCall]) -> str:
-    """Lists the files that the calls wrote, with their sizes; of many only the number."""
     files: dict[str, int | None] = {}
     for call in calls:
         if call.state == "done":

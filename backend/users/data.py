@@ -29,7 +29,6 @@ _LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(user)s ORD
 
 
 def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator[dict[str, object]]:
-    """Yields the user's rows of one of `TABLES`."""
     return tx.stream(f"SELECT * FROM {table} WHERE user_id = %(user)s ORDER BY {_TABLES[table]}", user=user_id)
 
 

@@ -64,10 +64,8 @@ async def store_response(
 
 
 async def give_up(database: Database, user_id: str, key: IdempotencyKey) -> None:
-    """Deletes the key of a request that was rejected: it may be sent again when it can be carried out."""
     await database.execute(user_id, _GIVE_UP, key=key.key)
 
 
 async def sweep(database: Database) -> None:
-    """Deletes some of the keys of all users that are older than a day."""
     await database.execute(NO_USER, _SWEEP)

@@ -40,5 +40,4 @@ async def lock_user(tx: Transaction) -> None:
 
 
 async def sweep(database: Database) -> None:
-    """Deletes some of the requests of all users that are older than a day, so that no limit counts them."""
     await database.execute(NO_USER, _SWEEP)

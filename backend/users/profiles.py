@@ -44,7 +44,6 @@ async def set_time_zone(database: Database, user_id: str, zone: str) -> None:
 
 
 async def load_time_zone(database: Database, user_id: str) -> str | None:
-    """Loads the time zone that the user's client named last; None if it named none."""
     row = await database.fetch_one(user_id, _TIME_ZONE)
     return row["time_zone"] if row else None
 
@@ -76,7 +75,6 @@ async def has_calendar(database: Database, user_id: str) -> bool:
 
 
 async def set_calendar(database: Database, user_id: str, hash: bytes) -> None:
-    """Stores the SHA-256 of the secret in the calendar's address, in place of the one before."""
     await database.execute(user_id, _SET_CALENDAR, hash=hash)
 
 

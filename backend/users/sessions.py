@@ -24,5 +24,4 @@ async def end(database: Database, user_id: str, session_id: str, *, expires: int
 
 
 async def delete_expired(database: Database, user_id: str) -> None:
-    """Deletes a user's ended sessions that have expired, as their cookies are invalid anyway."""
     await database.execute(user_id, _DELETE_EXPIRED)

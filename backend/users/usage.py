@@ -32,7 +32,6 @@ class Usage:
 
 
 async def load(database: Database, *, since: datetime, user_id: str | None) -> list[Usage]:
-    """Loads the usage since a time, of one user or of all, as the tables' owner."""
     async with database.owner_transaction() as tx:
         found = await tx.execute(_LOAD, Usage, since=since, user=user_id)
     return await found.fetchall()
