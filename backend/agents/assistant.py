@@ -1,6 +1,5 @@
 from collections.abc import Callable, Sequence
 from functools import cache
-from operator import is_not
 from typing import Any
 
 from agents import (
@@ -58,54 +57,37 @@ def instructions(*, asks: bool, has_agents: bool) -> str:
     return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK, agents=_WITH_AGENTS if has_agents else "")
 
 
-class _Assistant(Agent[Any]):
-    """An agent that makes the SDK's tools of an MCP server's once for each list, and not for each request."""
+class ApprovalAgent(Agent[Any]):
+    """An agent of whose calls some wait for approval or are not made, as was decided when their turn was stored."""
 
-    may_ask: Callable[[str], bool]
-    _listed: Sequence[object] = ()
-    _made: Sequence[Tool] = ()
+    may_ask: Callable[[str], bool] = staticmethod(lambda tool: True)
+    """Whether calls of a tool may have to wait. Of the others the SDK also makes those with invalid arguments."""
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Returns the SDK's tools, made anew only if the servers' lists have changed, with their approvals and reasons
-        not to be made.
-        """
-        listed = [await source.list_tools(run_context, self) for source in self.mcp_servers]
-        if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
-            self._made = await super().get_mcp_tools(run_context)
-            for tool in self._made:
-                if isinstance(tool, FunctionTool):
-                    guard(tool, reason_not_made)
-                    if self.may_ask(tool.name):
-                        tool.needs_approval = needs_approval
-            self._listed = listed
-        return list(self._made)
+        tools = await super().get_mcp_tools(run_context)
+        return [guard(tool, self.may_ask(tool.name)) if isinstance(tool, FunctionTool) else tool for tool in tools]
 
 
-def guard(tool: FunctionTool, reason_not_made: Callable[[ToolContext[Any]], str | None]) -> None:
-    """Changes a tool so that a call which is not to be made returns the reason instead."""
+def guard(tool: FunctionTool, may_ask: bool = True) -> FunctionTool:
+    """Changes a tool so that a call which is not made returns why, and the SDK ends its run before one that waits."""
     invoke = tool.on_invoke_tool
 
-    async def guarded(context: ToolContext[Any], arguments: str) -> Any:
-        return reason_not_made(context) or await invoke(context, arguments)
+    async def invoke_or_explain(context: ToolContext[Any], arguments: str) -> Any:
+        return context.context.not_made.get(context.tool_call_id) or await invoke(context, arguments)
 
-    tool.on_invoke_tool = guarded
-
-
-def reason_not_made(context: ToolContext[Any]) -> str | None:
-    """Returns why a call of the newest model turn is not made; None if it is."""
-    return context.context.not_made.get(context.tool_call_id) if context.context else None
+    tool.on_invoke_tool = invoke_or_explain
+    if may_ask:
+        tool.needs_approval = _needs_approval
+    return tool
 
 
-async def needs_approval(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
-    """Whether the SDK ends its run before this call; which calls wait was decided when the model turn was stored."""
+async def _needs_approval(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
     return call_id in context.context.waiting
 
 
 def _pauses(context: RunContextWrapper[Any], made: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
-    """Ends the SDK's run after a model turn in which a sub-agent waits for the user: the assistant goes on when it
-    does.
-    """
-    return ToolsToFinalOutputResult(is_final_output=context.context.waits_inside)
+    """Ends the SDK's run after a model turn in which a sub-agent waits: the assistant goes on when it does."""
+    return ToolsToFinalOutputResult(is_final_output=bool(context.context.waiting_agents))
 
 
 def create_assistant(
@@ -121,22 +103,16 @@ def create_assistant(
 
     `may_ask` tells by a tool's name whether its calls may have to wait for the user's approval. The tools of the `team`
     start agents, if `has_agents` tells that there are some now. The instructions end with the `notes` of the run's
-    context, if it has one: what comes before is the same for everybody.
+    context: what comes before is the same for everybody.
     """
-    asks = may_ask("delete_task")
-    for tool in team:
-        guard(tool, reason_not_made)
-        if may_ask(tool.name):
-            tool.needs_approval = needs_approval
 
     def render_instructions(context: RunContextWrapper[Any], agent: object) -> str:
-        own = instructions(asks=asks, has_agents=has_agents())
-        return own + (context.context.notes if context.context else "")
+        return instructions(asks=may_ask("delete_task"), has_agents=has_agents()) + context.context.notes
 
-    assistant = _Assistant(
+    assistant = ApprovalAgent(
         name="TodoAssistant",
         instructions=render_instructions,
-        tools=list(team),
+        tools=[guard(tool, may_ask(tool.name)) for tool in team],
         model=model,
         mcp_servers=list(tool_sources),
         model_settings=settings.resolve(ModelSettings(tool_choice="auto")),

@@ -10,7 +10,7 @@ from agents.tool_context import ToolContext
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.agents import coder, researcher
-from backend.agents.assistant import guard, needs_approval, reason_not_made
+from backend.agents.assistant import ApprovalAgent, guard
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
@@ -34,7 +34,7 @@ class RunSubAgent(Protocol):
     async def __call__(self, context: ToolContext[Any], assignment: Assignment, *, agent: str) -> str: ...
 
 
-class SubAgent(Agent[Any]):
+class SubAgent(ApprovalAgent):
     """An agent with those of its servers' tools that work now, and with tools of connectors."""
 
     allowed_tools: frozenset[str]
@@ -42,16 +42,8 @@ class SubAgent(Agent[Any]):
     connectors: Connectors
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Returns the tools that the agent may use now, of the workspace, the task server and connectors; any may need
-        approval.
-        """
         tools = [tool for tool in await super().get_mcp_tools(run_context) if self._is_usable(tool.name)]
-        usable = [tool for tool in tools if isinstance(tool, FunctionTool)]
-        usable += await self.connectors.tools_for(self.name)
-        for tool in usable:
-            guard(tool, reason_not_made)
-            tool.needs_approval = needs_approval
-        return [*usable]
+        return [*tools, *(guard(tool) for tool in await self.connectors.tools_for(self.name))]
 
     def _is_usable(self, tool: str) -> bool:
         return tool in self.allowed_tools and (self.workspace.runs_commands or not find_tool(tool).runs_programs)

@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 Status = Literal["running", "waiting", "completed", "failed", "cancelled", "interrupted"]
 Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
+EntryKind = Literal[
+    "user_message", "assistant_message", "reasoning", "notice", "summary", "change", "branch_note", "command"
+]
 CallState = Literal[
     "requested", "awaiting_approval", "approved", "rejected", "running", "done", "failed", "unknown", "not_made"
 ]
@@ -65,7 +68,7 @@ class Entry:
 
     run_id: str
     id: str
-    kind: str
+    kind: EntryKind
     text: str = ""
     details: dict[str, Any] | None = None
     complete: bool = True

@@ -1,7 +1,8 @@
 """The tables of conversations, runs and profiles, for Alembic."""
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import (
     BigInteger,
@@ -18,14 +19,15 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlmodel import AutoString, Field, SQLModel
 
-RUN_STATUSES = "running waiting completed failed cancelled interrupted"
-ENTRY_KINDS = "user_message assistant_message reasoning notice summary change branch_note command"
-CALL_STATES = "requested awaiting_approval approved rejected running done failed unknown not_made"
-CALL_REASONS = "user other_message stopped left_path reach_changed not_shown too_many over_limit ended"
+from backend.conversations.records import CallReason, CallState, EntryKind, Status
 
 
-def _one_of(column: str, values: str, name: str) -> CheckConstraint:
-    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values.split())})", name=name)
+def _one_of(column: str, values: Iterable[str], name: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({', '.join(map(repr, values))})", name=name)
+
+
+def _index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    return Index(name, *columns, unique=unique, postgresql_where=text(where))
 
 
 def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
@@ -58,9 +60,7 @@ class _TableRow(SQLModel):
 
 class ConversationRow(_TableRow, table=True):
     __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = (
-        Index("conversations_by_name", "user_id", "name", unique=True, postgresql_where=text("name IS NOT NULL")),
-    )
+    __table_args__ = (_index("conversations_by_name", "user_id", "name", unique=True, where="name IS NOT NULL"),)
 
     user_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -80,42 +80,30 @@ class RunRow(_TableRow, table=True):
 
     __tablename__ = "runs"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
-        _one_of("status", RUN_STATUSES, "runs_status"),
+        _one_of("status", get_args(Status), "runs_status"),
         CheckConstraint("(status = 'running') = (process_id IS NOT NULL)", name="runs_lease"),
         CheckConstraint("(parent_run_id IS NULL) = (parent_call_id IS NULL)", name="runs_parent"),
         _in_conversation(on_delete="SET NULL (conversation_id)"),
-        Index(
+        _index(
             "runs_one_at_a_time",
             "user_id",
             "conversation_id",
             unique=True,
-            postgresql_where=text("status IN ('running', 'waiting') AND parent_call_id IS NULL"),
+            where="status IN ('running', 'waiting') AND parent_call_id IS NULL",
         ),
-        Index(
+        _index(
             "runs_of_call",
             "user_id",
             "parent_run_id",
             "parent_call_id",
             unique=True,
-            postgresql_where=text("parent_call_id IS NOT NULL"),
+            where="parent_call_id IS NOT NULL",
         ),
-        Index(
-            "runs_path",
-            "user_id",
-            "conversation_id",
-            "seq",
-            postgresql_where=text("active AND parent_call_id IS NULL"),
-        ),
-        Index(
-            "runs_left",
-            "user_id",
-            "conversation_id",
-            "seq",
-            postgresql_where=text("NOT active AND parent_call_id IS NULL"),
-        ),
+        _index("runs_path", "user_id", "conversation_id", "seq", where="active AND parent_call_id IS NULL"),
+        _index("runs_left", "user_id", "conversation_id", "seq", where="NOT active AND parent_call_id IS NULL"),
         Index("runs_by_previous", "user_id", "conversation_id", "previous_run_id"),
         Index("runs_by_top", "user_id", "top_run_id"),
-        Index("runs_running", "process_id", postgresql_where=text("status = 'running'")),
+        _index("runs_running", "process_id", where="status = 'running'"),
     )
 
     user_id: str = Field(primary_key=True)
@@ -164,18 +152,12 @@ class EntryRow(_TableRow, table=True):
 
     __tablename__ = "entries"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
-        _one_of("kind", ENTRY_KINDS, "entries_kind"),
+        _one_of("kind", get_args(EntryKind), "entries_kind"),
         CheckConstraint("id <> '__fake_id__'", name="entries_real_id"),
         _in_conversation(on_delete="CASCADE"),
         Index("entries_in_order", "user_id", "conversation_id", "seq"),
-        Index(
-            "entries_for_model",
-            "user_id",
-            "conversation_id",
-            "seq",
-            postgresql_where=text("kind IN ('summary', 'branch_note')"),
-        ),
-        Index("entries_queued", "user_id", "run_id", postgresql_where=text("seq IS NULL")),
+        _index("entries_for_model", "user_id", "conversation_id", "seq", where="kind IN ('summary', 'branch_note')"),
+        _index("entries_queued", "user_id", "run_id", where="seq IS NULL"),
     )
 
     user_id: str = Field(primary_key=True)
@@ -205,8 +187,8 @@ class ToolCallRow(_TableRow, table=True):
 
     __tablename__ = "tool_calls"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
-        _one_of("state", CALL_STATES, "tool_calls_state"),
-        _one_of("reason", CALL_REASONS, "tool_calls_reason"),
+        _one_of("state", get_args(CallState), "tool_calls_state"),
+        _one_of("reason", get_args(CallReason), "tool_calls_reason"),
         CheckConstraint("decision_seq IS NULL OR approval_seq IS NOT NULL", name="tool_calls_decided_once"),
         _in_conversation(on_delete="CASCADE"),
         Index("tool_calls_in_order", "user_id", "conversation_id", "seq"),

@@ -85,10 +85,10 @@ async def start(
     database: Database,
     parent: Run,
     call_id: str,
-    *,
     agent: str,
     assignment: str,
     details: dict[str, Any],
+    *,
     per_day: int | None,
 ) -> tuple[Run, Entry] | None:
     """Stores the run of a tool call with its assignment; None if its user has started `per_day` of them in a day.

@@ -66,13 +66,8 @@ class Executor:
         `began` is when its request came, by `time.perf_counter`.
         """
         stream = RunStream()
-        live = LiveRun(
-            started.run,
-            stream,
-            self._dependencies.agent_model_turns,
-            is_detached,
-            conversation=started.conversation,
-        )
+        turns = self._dependencies.agent_model_turns
+        live = LiveRun(started.run, stream, turns, is_detached, conversation=started.conversation)
         events = timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run})
         for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
@@ -84,9 +79,7 @@ class Executor:
         return live
 
     async def resume(self, tree: Sequence[Run], *, is_detached: bool = True) -> LiveRun | None:
-        """Begins to continue a tree of runs that waited, whose lease this process has taken; does nothing and returns
-        None for no runs.
-        """
+        """Begins to continue a tree of runs that waited, whose lease this process has taken; None for no runs."""
         top = next((run for run in tree if not run.is_sub_agent), None)
         if top is None:
             return None
@@ -109,12 +102,9 @@ class Executor:
             live.stop(Ending("interrupted", "interrupted"))
 
     async def _execute_measured(self, live: LiveRun, history: Timeline) -> None:
-        metrics.RUNNING.inc()
-        with traces.span("turn", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id}):
-            try:
-                await self._execute_until_end(live, history)
-            finally:
-                metrics.RUNNING.dec()
+        span = traces.span("turn", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id})
+        with metrics.RUNNING.track_inprogress(), span:
+            await self._execute_until_end(live, history)
 
     async def _execute_until_end(self, live: LiveRun, history: Timeline) -> None:
         """Executes a run until it ends or waits, within its time limit, and again while it has messages to read.
@@ -144,18 +134,16 @@ class Executor:
             live.run.status = "interrupted"
         finally:
             limit.cancel()
-            if live.run.status == "waiting":
-                live.stream.append(Event("run_waiting", run=live.run))
-            else:
-                live.stream.append(Event("run_ended", number=live.run.end_seq, run=live.run))
+            is_waiting = live.run.status == "waiting"
+            live.stream.append(
+                Event("run_waiting" if is_waiting else "run_ended", number=live.run.end_seq, run=live.run)
+            )
             self._close(live)
         if following is not None:
             self.launch(following)
 
     def _start_work_after(self, execution: Execution, history: Timeline, state: ExecutionState) -> None:
-        """Starts to make the summary and the title that a run gives cause for, when it has ended; nobody waits for
-        them.
-        """
+        """Starts to make the summary and the title that a run gives cause for; nobody waits for them."""
         if state != "ended" or self._is_shutting_down:
             return
         run = execution.run
@@ -205,15 +193,10 @@ class Executor:
     async def _start_sub_agent(
         self, parent: RunContext, call_id: str, assignment: Assignment, agent: str
     ) -> Run | None:
+        task, details = storable(assignment.task), {"task_id": assignment.task_id, "time_zone": parent.time_zone}
         async with parent.live.lock:
             started = await sub_agents.start(
-                self._database,
-                parent.run,
-                call_id,
-                agent=agent,
-                assignment=storable(assignment.task),
-                details={"task_id": assignment.task_id, "time_zone": parent.time_zone},
-                per_day=self._sub_agents_per_day,
+                self._database, parent.run, call_id, agent, task, details, per_day=self._sub_agents_per_day
             )
         if started is None:
             return None
@@ -222,9 +205,7 @@ class Executor:
         return run
 
     def _reason_to_end(self, call: ToolCall, run: Run, history: Timeline) -> str | None:
-        """Returns why a sub-agent that waited does not go on: it may reach something else now, or the user wrote
-        another message. None if it does.
-        """
+        """Returns why a sub-agent that waited does not go on; None if it does."""
         if self._dependencies.approvals.has_reach_of_agent_changed(run.agent, call):
             return "reach_changed"
         calls = history.calls_of_run(run.id)
@@ -232,10 +213,7 @@ class Executor:
         return "other_message" if any(one.reason == "other_message" for one in newest) else None
 
     def signal(self, run_id: str) -> None:
-        """Lets a run of this process look in the database for messages and whether it is to stop.
-
-        Ignores other runs.
-        """
+        """Lets a run of this process look in the database for messages and whether it is to stop."""
         if (live := self.live.get(run_id)) is not None:
             live.has_messages = True
             asyncio.ensure_future(self._look_for_stop(live))  # noqa: RUF006 - the run outlives it
@@ -257,9 +235,7 @@ class Executor:
             self.signal(run_id)
 
     def interrupt_all(self) -> None:
-        """Begins to interrupt every run, cancels summaries and titles, and ends streams read from other processes'
-        runs.
-        """
+        """Begins to interrupt every run, and cancels what follows them."""
         self._is_shutting_down = True
         self._streams.leave()
         for task in self._after_runs:
@@ -276,9 +252,7 @@ class Executor:
                     await asyncio.wait(running)
 
     async def store_growth(self) -> None:
-        """Stores growing messages every second, those that another process follows ten times a second, as long as the
-        process serves.
-        """
+        """Stores growing messages every second, and those that another process follows ten times a second."""
         next_for_all = 0.0
         while True:
             await asyncio.sleep(_FOLLOWED_SECONDS)

@@ -87,7 +87,3 @@ class RunContext:
     def batch(self) -> str:
         """The id by which all changes of an answer are undone together: that of its top run."""
         return self.run.top_run_id
-
-    @property
-    def waits_inside(self) -> bool:
-        return bool(self.waiting_agents)

@@ -23,6 +23,7 @@ from backend.conversations import runs
 from backend.conversations.approvals import send_begin, send_later, send_wait
 from backend.conversations.records import (
     Entry,
+    EntryKind,
     Event,
     EventRecord,
     EventType,
@@ -104,7 +105,7 @@ class Recorder(RunHooks[RunContext]):
             case _:
                 pass
 
-    def _start_entry(self, entry_id: str, kind: str) -> Entry:
+    def _start_entry(self, entry_id: str, kind: EntryKind) -> Entry:
         entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self.model_turn + 1)
         self._growing[entry_id] = entry
         self._publish("entry_started", entry)

@@ -12,12 +12,12 @@ from backend.context.window import (
     render_request,
     request_summary,
 )
-from backend.conversations.records import Entry, Record, Timeline, ToolCall
+from backend.conversations.records import Entry, EntryKind, Record, Timeline, ToolCall
 
 NOW = {"now": "2026-11-22T09:54:00+00:00", "time_zone": "Europe/Berlin"}
 
 
-def entry(seq: int, kind: str, text: str, **details: object) -> Entry:
+def entry(seq: int, kind: EntryKind, text: str, **details: object) -> Entry:
     return Entry("run", str(seq), kind, text, details or None, seq=seq)
 
 
