@@ -157,15 +157,11 @@ async def _open_runs(settings: BackendSettings, resources: _Resources, stack: As
         sub_agents_per_day=settings.limit_agent_runs,
     )
     agents |= _create_agents(settings, resources, executor.run_sub_agent)
-
-    async def signal_all() -> None:
-        executor.signal_all()
-
     connection = ProcessConnection(
         settings.process_database_url,
         database,
         channels={SIGNAL: executor.signal, CHANGED: streams.wake, FOLLOWED: streams.add_follower},
-        on_connect=signal_all,
+        on_connect=executor.signal_all,
     )
     admission = AdmissionControl(settings.limit_runs_at_once, settings.limit_lag_seconds)
     sweeper = Sweeper(database, connection, executor)

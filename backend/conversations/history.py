@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import LiteralString
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
@@ -16,6 +17,8 @@ from backend.conversations.timeline import (
     MOST_RUNS,
     RUN_COLUMNS,
     SHOWN_RUNS,
+    RecordStatements,
+    SentTimeline,
 )
 from backend.errors import Busy, NotFound
 from backend.users.limits import UserLimits, send_request
@@ -26,12 +29,6 @@ SELECT {ENTRY_COLUMNS} FROM entries e JOIN runs r ON r.user_id = e.user_id AND r
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.kind = 'summary'
 ORDER BY e.seq DESC LIMIT 1"""
 _COVERED = f"(SELECT coalesce(max((covering.details->>'covers')::bigint), 0) FROM ({_SUMMARY}) covering)"
-_HISTORY_ENTRIES = f"""
-(SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq > {_COVERED}
-  AND (e.run_id IN ({SHOWN_RUNS}) OR e.kind = 'change') AND e.kind NOT IN ('summary', 'command')
-ORDER BY e.seq DESC LIMIT %(limit)s)
-UNION ALL ({_SUMMARY})"""
 # The calls that branch notes name are of runs that are not shown.
 _NOTED_CALLS = f"""
 SELECT {CALL_COLUMNS} FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id AND {{which}}
@@ -39,32 +36,35 @@ CROSS JOIN LATERAL jsonb_to_recordset(e.details->'calls') AS noted(run_id text, 
 JOIN tool_calls c ON c.user_id = e.user_id AND c.run_id = noted.run_id AND c.id = noted.id
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.kind = 'branch_note'"""
 _ALL_NOTED_CALLS = _NOTED_CALLS.format(which="true")
-_HISTORY_CALLS = f"""
-(SELECT {CALL_COLUMNS} FROM tool_calls c
-WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > {_COVERED}
-  AND c.run_id IN ({SHOWN_RUNS})
-ORDER BY c.seq DESC LIMIT %(limit)s)
-UNION ALL ({_NOTED_CALLS.format(which="r.active")})"""
 _MEMORY_AND_DIRECTORY = """
 SELECT (SELECT memory FROM profiles WHERE user_id = %(user)s) AS memory, (
     SELECT details->>'directory' FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s
 ) AS directory"""
-# What a summary is made of: the oldest part of what none covers.
-_UNCOVERED_RUNS = """
+_ACTIVE_RUNS = """
 SELECT id FROM runs
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND parent_call_id IS NULL"""
-_UNCOVERED_ENTRIES = f"""
+
+
+def _uncovered(runs: LiteralString, order: LiteralString) -> RecordStatements:
+    """Returns the statements that read what no summary covers, up to a number: the first records in this order."""
+    return RecordStatements(
+        f"""
 (SELECT {ENTRY_COLUMNS} FROM entries e
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq > {_COVERED} AND e.seq <= %(up_to)s
-  AND (e.run_id IN ({_UNCOVERED_RUNS}) OR e.kind = 'change') AND e.kind NOT IN ('summary', 'command')
-ORDER BY e.seq LIMIT %(limit)s)
-UNION ALL ({_SUMMARY})"""
-_UNCOVERED_CALLS = f"""
+  AND (e.run_id IN ({runs}) OR e.kind = 'change') AND e.kind NOT IN ('summary', 'command')
+ORDER BY e.seq {order} LIMIT %(limit)s)
+UNION ALL ({_SUMMARY})""",
+        f"""
 (SELECT {CALL_COLUMNS} FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > {_COVERED} AND c.seq <= %(up_to)s
-  AND c.run_id IN ({_UNCOVERED_RUNS})
-ORDER BY c.seq LIMIT %(limit)s)
-UNION ALL ({_NOTED_CALLS.format(which="r.active")})"""
+  AND c.run_id IN ({runs})
+ORDER BY c.seq {order} LIMIT %(limit)s)
+UNION ALL ({_NOTED_CALLS.format(which="r.active")})""",
+    )
+
+
+_HISTORY = _uncovered(SHOWN_RUNS, "DESC")
+_TO_SUMMARISE = _uncovered(_ACTIVE_RUNS, "ASC")
 _FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
 _NEWEST_RUN = f"""
 SELECT {RUN_COLUMNS} FROM runs r
@@ -97,12 +97,11 @@ class SentHistory:
     in which the conversation works.
     """
 
-    entries: AsyncCursor[Entry]
-    calls: AsyncCursor[ToolCall]
+    records: SentTimeline
     memory_and_directory: AsyncCursor[DictRow]
 
     async def fetch(self) -> Timeline:
-        found = _timeline_of(await self.entries.fetchall(), await self.calls.fetchall())
+        found = _timeline_of(await self.records.entries.fetchall(), await self.records.calls.fetchall())
         # Where one of both was cut off, the other begins there, too.
         starts = [
             records[0].seq or 0
@@ -155,12 +154,8 @@ async def send_history(tx: Transaction, conversation_id: str) -> SentHistory:
     """Sends the statements that read what the model reads of a conversation: the newest part of what no summary covers,
     and the memory.
     """
-    where = {"conversation": conversation_id, "before": FOREVER, "runs": MOST_RUNS, "limit": MOST_RECORDS}
-    return SentHistory(
-        await tx.execute(_HISTORY_ENTRIES, Entry, **where),
-        await tx.execute(_HISTORY_CALLS, ToolCall, **where),
-        await tx.execute(_MEMORY_AND_DIRECTORY, **where),
-    )
+    where = {"conversation": conversation_id, "before": FOREVER, "up_to": FOREVER, "runs": MOST_RUNS}
+    return SentHistory(await _HISTORY.send(tx, **where), await tx.execute(_MEMORY_AND_DIRECTORY, **where))
 
 
 async def load_history(database: Database, user_id: str, conversation_id: str) -> Timeline:
@@ -170,11 +165,9 @@ async def load_history(database: Database, user_id: str, conversation_id: str) -
 
 
 async def load_uncovered(database: Database, user_id: str, conversation_id: str, *, up_to: int) -> Timeline:
-    where = {"conversation": conversation_id, "up_to": up_to, "limit": MOST_RECORDS}
     async with database.transaction(user_id) as tx:
-        entries = await tx.execute(_UNCOVERED_ENTRIES, Entry, **where)
-        calls = await tx.execute(_UNCOVERED_CALLS, ToolCall, **where)
-    return _timeline_of(await entries.fetchall(), await calls.fetchall())
+        sent = await _TO_SUMMARISE.send(tx, conversation=conversation_id, up_to=up_to)
+    return _timeline_of(await sent.entries.fetchall(), await sent.calls.fetchall())
 
 
 async def load_noted_calls(database: Database, user_id: str, conversation_id: str) -> dict[tuple[str, str], ToolCall]:

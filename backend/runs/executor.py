@@ -229,7 +229,7 @@ class Executor:
         if run.stop_requested or run.status != "running":  # as of a conversation that was deleted
             live.stop(Ending("cancelled", "cancelled"))
 
-    def signal_all(self) -> None:
+    async def signal_all(self) -> None:
         """Signals every run, as a notification may have been missed while the LISTEN connection was lost."""
         for run_id in list(self.live):
             self.signal(run_id)

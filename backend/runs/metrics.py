@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from backend.conversations.records import Run
+from backend.conversations.records import Outcome, Run
 from common.database import Database
 from common.telemetry import metrics, traces
 from common.telemetry.logs import fields
@@ -64,19 +64,14 @@ def record_wait(run: Run, *, calls: int) -> None:
     logger.info("turn waits", extra=values)
 
 
-def record_cancellations(user_id: str, conversation_id: str, run_ids: Iterable[str]) -> None:
+def record_outside(
+    user_id: str, conversation_id: str, run_ids: Iterable[str], outcome: Outcome, *, level: int = logging.INFO
+) -> None:
+    """Logs and counts runs that ended while no process executed them."""
     for run_id in run_ids:
-        _record_outside(user_id, conversation_id, run_id, "cancelled", logging.INFO)
-
-
-def record_abandoned(user_id: str, conversation_id: str, run_id: str) -> None:
-    _record_outside(user_id, conversation_id, run_id, "interrupted", logging.WARNING)
-
-
-def _record_outside(user_id: str, conversation_id: str, run_id: str, outcome: str, level: int) -> None:
-    RUNS.labels(outcome).inc()
-    values = fields(run=run_id, conversation=conversation_id, owner=user_id, outcome=outcome)
-    logger.log(level, "turn ended", extra=values)
+        RUNS.labels(outcome).inc()
+        values = fields(run=run_id, conversation=conversation_id, owner=user_id, outcome=outcome)
+        logger.log(level, "turn ended", extra=values)
 
 
 def observe_process(database: Database) -> None:

@@ -1,5 +1,6 @@
 """Ends runs whose process is gone, and runs of this process that it does not execute."""
 
+import logging
 import time
 
 from backend.conversations import runs
@@ -58,4 +59,4 @@ class Sweeper:
         user_id, run_id = run
         conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED)
         if conversation_id is not None:
-            metrics.record_abandoned(user_id, conversation_id, run_id)
+            metrics.record_outside(user_id, conversation_id, [run_id], "interrupted", level=logging.WARNING)

@@ -54,7 +54,7 @@ class RunService:
             started = await run_requests.start(
                 self.database, user_id, request, process_id=self.connection.process_id, limits=self.limits
             )
-            metrics.record_cancellations(user_id, request.conversation_id, started.cancelled)
+            metrics.record_outside(user_id, request.conversation_id, started.cancelled, "cancelled")
             return self.executor.launch(started, is_detached=is_detached, began=began)
 
     async def start_in_chat(
@@ -135,7 +135,7 @@ class RunService:
         was_running, cancelled = await runs.request_stop(self.database, run)
         if not was_running and not cancelled:
             raise AlreadyEnded
-        metrics.record_cancellations(run.user_id, run.conversation_id, cancelled)
+        metrics.record_outside(run.user_id, run.conversation_id, cancelled, "cancelled")
         self.streams.wake(run.id)
 
     async def show(self, user_id: str, conversation_id: str, run_id: str | None) -> None:
@@ -144,7 +144,7 @@ class RunService:
         Runs that wait are cancelled. Raises `NotFound` and `Busy`.
         """
         cancelled = await branches.show(self.database, user_id, conversation_id, run_id)
-        metrics.record_cancellations(user_id, conversation_id, cancelled)
+        metrics.record_outside(user_id, conversation_id, cancelled, "cancelled")
 
     async def delete_conversation(self, user_id: str, conversation_id: str) -> None:
         """Stops what runs in a conversation, in whichever process, and deletes it. Raises `NotFound`."""
