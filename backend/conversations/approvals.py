@@ -130,10 +130,7 @@ async def decide(
 
 
 async def send_rejections(tx: Transaction, top: Run, *, process_id: int) -> AsyncCursor[Run]:
-    """Rejects all that waits for approval in a tree of runs, as its user wrote something else instead.
-
-    The tree goes on in this process; its runs are the rows.
-    """
+    """Rejects all that waits in a tree of runs, and lets it go on in this process; its runs are the rows."""
     await tx.execute(_LOCK_RUN, top=top.id)
     await tx.execute(_REJECT_ALL, top=top.id)
     return await tx.execute(_RESUME, Run, process=process_id, top=top.id)

@@ -115,10 +115,7 @@ _FROM_OLDEST, _FROM_NEWEST = _page_of(_OLDEST), _page_of(_NEWEST)
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """The runs of a page and their records, in order.
-
-    `alternatives` are, of each run, the ids of all runs that continue the same run as it, in order.
-    """
+    """Runs and their records, in order; `alternatives` are of each run those that continue the same run as it."""
 
     runs: list[Run]
     records: list[Record]
@@ -156,10 +153,7 @@ async def show(database: Database, user_id: str, conversation_id: str, run_id: s
 
 
 async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:
-    """Returns the id of the newest run that continues a run, directly or not, or of the run itself.
-
-    Raises `NotFound`.
-    """
+    """Returns the id of the newest run that continues a run, or of the run itself. Raises `NotFound`."""
     row = await database.fetch_one(user_id, _NEWEST_DESCENDANT, conversation=conversation_id, run=run_id)
     if row is None:
         raise NotFound

@@ -131,10 +131,7 @@ async def find(database: Database, user_id: str, id_or_name: str) -> Conversatio
 
 
 async def find_directory(database: Database, user_id: str, id_or_name: str) -> str | None:
-    """Loads the directory of the user's in which a conversation works; None if it has a folder of its own.
-
-    That never changes.
-    """
+    """Loads the directory of the user's in which a conversation works, which never changes; None if it has a folder."""
     row = await database.fetch_one(user_id, _FIND_DIRECTORY, id=id_or_name)
     return row["directory"] if row else None
 

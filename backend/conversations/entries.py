@@ -48,10 +48,7 @@ async def add_change(
     kind: str,
     tasks: Sequence[tuple[int, str]],
 ) -> None:
-    """Stores what a user did to tasks, given by id and title, for the model; once under the same `change_id`.
-
-    Stores nothing in a conversation without shown runs.
-    """
+    """Stores what a user did to tasks, given by id and title, for the model; once under the same `change_id`."""
     details: dict[str, Any] = {"change": kind, "tasks": [{"id": number, "title": title} for number, title in tasks]}
     values = {"conversation": conversation_id, "id": change_id, "kind": "change", "text": ""}
     await database.execute(user_id, _ADD, details=Jsonb(details), **values)
@@ -68,10 +65,7 @@ async def add_command(
 async def store_feedback(
     database: Database, user_id: str, conversation_id: str, record_ids: Iterable[str], feedback: Feedback | None
 ) -> None:
-    """Stores feedback on these shown entries and calls; None removes it.
-
-    Raises `NotFound`, and stores nothing, if one of them is missing.
-    """
+    """Stores feedback on these shown records, None for none. Raises `NotFound` and stores nothing if one is missing."""
     records = set(record_ids)
     where = {"conversation": conversation_id, "records": list(records)}
     async with database.transaction(user_id) as tx:

@@ -93,9 +93,7 @@ RETURNING id"""
 
 @dataclass(slots=True)
 class SentHistory:
-    """Statements that were sent: at most `MOST_RECORDS` entries and as many calls, the user's memory, and the directory
-    in which the conversation works.
-    """
+    """Statements that were sent: at most `MOST_RECORDS` entries, as many calls, and the memory and directory."""
 
     records: SentTimeline
     memory_and_directory: AsyncCursor[DictRow]
@@ -151,9 +149,7 @@ def _is_summary(record: Record) -> bool:
 
 
 async def send_history(tx: Transaction, conversation_id: str) -> SentHistory:
-    """Sends the statements that read what the model reads of a conversation: the newest part of what no summary covers,
-    and the memory.
-    """
+    """Sends the statements that read the newest part of what no summary covers, the memory and the directory."""
     where = {"conversation": conversation_id, "before": FOREVER, "up_to": FOREVER, "runs": MOST_RUNS}
     return SentHistory(await _HISTORY.send(tx, **where), await tx.execute(_MEMORY_AND_DIRECTORY, **where))
 
@@ -177,10 +173,7 @@ async def load_noted_calls(database: Database, user_id: str, conversation_id: st
 
 
 async def load_newest(database: Database, user_id: str, conversation_id: str) -> tuple[Run | None, Timeline]:
-    """Loads the last run of the shown path, and what the model reads.
-
-    Raises `NotFound`, and `Busy` if the run runs or waits.
-    """
+    """Loads the last shown run, and what the model reads. Raises `NotFound`, and `Busy` if the run runs or waits."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_FIND_CONVERSATION, conversation=conversation_id)
         newest = await tx.execute(_NEWEST_RUN, Run, conversation=conversation_id)
@@ -199,10 +192,7 @@ async def count_summary(database: Database, user_id: str, limits: UserLimits) ->
 
 
 async def add_summary(database: Database, run: Run, summary: Summary) -> bool:
-    """Stores a summary that was asked for after a run.
-
-    Stores nothing and returns false if the run is not shown any more, or there is a summary that covers as much.
-    """
+    """Stores a summary; returns false if the run is not shown any more, or there is one that covers as much."""
     where = {"conversation": run.conversation_id, "run": run.id, "id": summary.id}
     details = Jsonb({"covers": summary.covers, "messages": summary.messages})
     async with database.transaction(run.user_id) as tx:

@@ -121,10 +121,7 @@ WHERE user_id = %(user)s AND id = %(run)s AND status NOT IN ('running', 'waiting
 
 
 async def hold(tx: Transaction, run: Run) -> None:
-    """Locks the top run until the transaction ends.
-
-    The transaction fails with `LeaseLost` unless this process still holds the run's lease.
-    """
+    """Locks the top run; the transaction fails with `LeaseLost` unless this process still holds its lease."""
     await tx.execute(_HOLD, top=run.top_run_id, process=run.process_id)
 
 
@@ -167,10 +164,7 @@ async def send_usage(tx: Transaction, run: Run) -> None:
 
 
 async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCursor[DictRow]:
-    """Stores the outcome; there is no row if a completed run has a message to read, or the lease is lost.
-
-    A cancelled run loses its queue of messages.
-    """
+    """Stores the outcome; there is no row if a completed run has a message to read, or the lease is lost."""
     values = {"status": outcome, "usage": _as_json(run.usage), "error": run.error_code}
     finished = await tx.execute(_FINISH, run=run.id, process=run.process_id, **values)
     if outcome == "cancelled":

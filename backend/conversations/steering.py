@@ -152,10 +152,7 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
 
 
 async def take_messages(database: Database, run: Run) -> list[Entry]:
-    """Takes the steering messages of a run from its queue, for the model's next request: they get numbers.
-
-    Raises `LeaseLost`.
-    """
+    """Takes a run's steering messages from its queue, for the model's next request. Raises `LeaseLost`."""
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
         taken = await tx.execute(_READ, Entry, run=run.id)

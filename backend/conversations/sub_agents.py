@@ -91,10 +91,7 @@ async def start(
     *,
     per_day: int | None,
 ) -> tuple[Run, Entry] | None:
-    """Stores the run of a tool call with its assignment; None if its user has started `per_day` of them in a day.
-
-    Raises `LeaseLost`.
-    """
+    """Stores the run of a tool call; None if its user has started `per_day` of them in a day. Raises `LeaseLost`."""
     where = {"parent": parent.id, "call": call_id, "run": new_id("run")}
     async with database.transaction(parent.user_id) as tx:
         await hold(tx, parent)

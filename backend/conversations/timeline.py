@@ -157,10 +157,7 @@ class Trees:
 
 @dataclass(slots=True)
 class TreeEvents:
-    """The runs of a tree, the top run first, and what happened in them after a number.
-
-    `growing` are the messages that are being written, as far as they are stored.
-    """
+    """The runs of a tree, the top run first, what happened in them, and the messages that are being written."""
 
     runs: list[Run]
     events: list[Event]
@@ -268,10 +265,7 @@ def with_summary(events: list[Event], summary: Entry | None) -> list[Event]:
 
 
 def _moments(record: EventRecord) -> list[tuple[EventType, int | None]]:
-    """Returns the events of a record, as types with numbers: a call has up to four.
-
-    What belongs to the conversation and not to its run, and what only the model reads, has none.
-    """
+    """What belongs to the conversation and not to its run, and what only the model reads, has none."""
     if isinstance(record, Entry):
         # What may come after its run's end belongs to the conversation; a branch note is for the model alone.
         is_event = record.complete and record.kind not in ("summary", "change", "branch_note", "command")

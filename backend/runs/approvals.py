@@ -47,9 +47,7 @@ class Approvals:
         return changes
 
     async def _without_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
-        """Leaves out the calls that need no approval any more: of tools that the user allows in this conversation, as
-        long as what they may reach is the same, or has allowed with the run's message.
-        """
+        """Leaves out what the user allows in this conversation, with the same reach, or with the run's message."""
         if not any(may_allow_always(call.tool) for call in calls):
             return calls
         allowed = await load_consents(self._database, run.user_id, run.conversation_id)
@@ -72,9 +70,7 @@ class Approvals:
         return self.policy.may_ask(find_start_tool(agent)) and call.reach != self.reach_of(call.tool)
 
     async def describe(self, run: Run, call: ToolCall, directory: str | None = None) -> str:
-        """Returns the text that asks for approval: what the call would do, with the titles of its tasks, if they can be
-        read.
-        """
+        """Returns the text that asks for approval, with the titles of the tasks, if they can be read."""
         titles = await load_titles(set(find_named_tasks(call.arguments)), self._tools, user_id=run.user_id) or {}
         limits = self.policy.limits_of(call.tool)
         if directory is not None:

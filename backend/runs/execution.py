@@ -182,10 +182,7 @@ class Execution:
             await workspace.give_uploads(run.conversation_id, folder, user_id=run.user_id)
 
     async def _read_directory(self) -> None:
-        """Reads the user's notes on the directory in which a sub-agent works.
-
-        Raises `RunError` if conversations cannot work in directories here any more.
-        """
+        """Reads a sub-agent's notes. Raises `RunError` if no conversation can work in directories any more."""
         workspace, directory, run = self._dependencies.workspace, self.context.directory, self.run
         if directory is None or not run.is_sub_agent or workspace is None:
             return
@@ -294,10 +291,7 @@ class Execution:
             await self._until_stopped(self._make_calls(ready))
 
     async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
-        """Makes calls outside the SDK, one after another until a stop, and records their results.
-
-        A call is not made if what it may reach has changed since its approval, and fails if its tool does not exist.
-        """
+        """Makes calls outside the SDK, one after another until a stop, and records their results."""
         agent = self._dependencies.agents[self.run.agent]
         wrapper = RunContextWrapper(context=self.context)
         # Its own tools also where they are not enabled any more: what was approved does not depend on that.
@@ -450,9 +444,7 @@ class Execution:
         return [render_steering(entry) for entry in unread] if self.run.is_sub_agent else unread
 
     def _count_model_turn(self) -> None:
-        """Raises `MaxTurnsExceeded` if the run has had ten, and `RunError` for a sub-agent if those of the message
-        together have had all of theirs.
-        """
+        """Raises `MaxTurnsExceeded`, and `RunError` for a sub-agent, if there are none left."""
         if not self.run.is_sub_agent:
             if self.recorder.model_turn >= MAX_MODEL_TURNS:
                 raise MaxTurnsExceeded("the model turns are used up")
@@ -472,10 +464,7 @@ async def _consume(result: Any) -> None:
 
 
 def _raise_cause(consumed: asyncio.Task[None]) -> None:
-    """Raises the error that has ended the SDK's run, a `RunError` or `LeaseLost` without what the SDK wraps around it.
-
-    A refusal of the model is no error: it is the answer.
-    """
+    """Raises what has ended the SDK's run, without the SDK's wrapping. A refusal is no error but the answer."""
     error = cause = consumed.exception()
     if isinstance(error, ModelRefusalError):
         return

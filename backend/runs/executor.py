@@ -61,10 +61,7 @@ class Executor:
         self._is_shutting_down = False
 
     def launch(self, started: StartedRun, *, is_detached: bool = True, began: float | None = None) -> LiveRun:
-        """Begins to execute a run whose row this process has just stored, and returns at once.
-
-        `began` is when its request came, by `time.perf_counter`.
-        """
+        """Begins to execute a run whose row this process has just stored; `began` is when its request came."""
         stream = RunStream()
         turns = self._dependencies.agent_model_turns
         live = LiveRun(started.run, stream, turns, is_detached, conversation=started.conversation)
@@ -165,10 +162,7 @@ class Executor:
             del self._streams.local[live.run.id]
 
     async def run_sub_agent(self, context: ToolContext[RunContext], assignment: Assignment, *, agent: str) -> str:
-        """Executes a run for a tool call, or continues the one that waited; returns what the assistant reads of it.
-
-        Raises what ends the parent's run with it.
-        """
+        """Executes or continues the run of a tool call; returns what the assistant reads, or raises what ends both."""
         parent, call_id = context.context, context.tool_call_id
         run = await sub_agents.find(self._database, parent.run, call_id)
         was_started = run is None

@@ -47,9 +47,7 @@ class LiveRun:
     """From the beginning to its first event, where a request has started it."""
 
     def stop(self, ending: Ending) -> None:
-        """Lets the tree of runs end with this ending, or that of an earlier stop, once the tool call that is being made
-        has ended.
-        """
+        """Ends the tree of runs once the tool call that is being made has ended; an earlier stop comes first."""
         self.ending = self.ending or ending
         self.stop_requested.set()
 

@@ -167,9 +167,7 @@ class Recorder(RunHooks[RunContext]):
         system_prompt: str | None,
         input_items: list[Any],
     ) -> None:
-        """Publishes that a model turn begins, and stores the outputs that the SDK has made itself, as of a tool that
-        does not exist.
-        """
+        """Stores also outputs that the SDK has made itself, as of a tool that does not exist."""
         self._asked_at = time.monotonic()
         self._publish("model_turn_started")
         outputs = {
@@ -257,10 +255,7 @@ class Recorder(RunHooks[RunContext]):
             await asyncio.Event().wait()
 
     async def _apply_signals(self, sent: AsyncCursor[DictRow]) -> None:
-        """Stops the live run if the row of a transaction says that a stop was requested, and notes waiting messages.
-
-        The notification of either may come late.
-        """
+        """Stops the run if a stop was requested, and notes waiting messages, as notifications may come late."""
         row = await only_row(sent)
         if row["stop_requested"]:
             self._live.stop(Ending("cancelled", "cancelled"))

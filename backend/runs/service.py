@@ -45,10 +45,7 @@ class RunService:
         return MessageTime(self.clock(), time_zone, self.time_zone)
 
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
-        """Stores a message and begins to execute the run that answers it.
-
-        Raises the errors of `run_requests.start`, and `Overloaded`.
-        """
+        """Starts a run that answers a message. Raises the errors of `run_requests.start`, and `Overloaded`."""
         began = time.perf_counter()
         with self.admission.admit(running=len(self.executor.live)):
             started = await run_requests.start(
@@ -67,9 +64,7 @@ class RunService:
         key: IdempotencyKey | None = None,
         is_detached: bool = True,
     ) -> LiveRun:
-        """Starts a run in a conversation by its id or name; creates the conversation for None and for a name that is
-        new. Raises the errors of `start`, and `NotFound` for an id that does not exist.
-        """
+        """Starts a run in a chat; None or a new name creates it. Raises as `start`, and `NotFound` for an id."""
         new = RunRequest(new_id("thr"), message, NewConversation(chat_id), options=options, key=key)
         if chat_id is None:
             return await self.start(user_id, new, is_detached=is_detached)
@@ -139,10 +134,7 @@ class RunService:
         self.streams.wake(run.id)
 
     async def show(self, user_id: str, conversation_id: str, run_id: str | None) -> None:
-        """Shows the branch of a conversation that ends with a run, or, for None, the conversation before its first run.
-
-        Runs that wait are cancelled. Raises `NotFound` and `Busy`.
-        """
+        """Shows the branch that ends with a run, or for None nothing. Raises `NotFound` and `Busy`."""
         cancelled = await branches.show(self.database, user_id, conversation_id, run_id)
         metrics.record_outside(user_id, conversation_id, cancelled, "cancelled")
 

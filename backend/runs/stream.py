@@ -41,10 +41,7 @@ class RunStream:
         changed.set()
 
     async def read_events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Yields every event after a number, and then new ones until the stream ends.
-
-        Of an entry that is complete by then only its completion is read.
-        """
+        """Yields events after a number until the end; of an entry that is complete by then only its completion."""
         position, open_entries = 0, set[str]()
         while True:
             changed = self._changed
@@ -155,9 +152,7 @@ class _Follower:
         self._status = ""
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yields the events of the tree of runs until it has ended or this process ends: from memory if the process
-        executes it, otherwise from rows.
-        """
+        """Yields events until the tree or this process ends, from memory if it executes the tree, else from rows."""
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):
             self._woken.clear()
             stream = self._streams.local.get(self._top_run_id)

@@ -21,9 +21,7 @@ _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
 def render_history(run: Run, timeline: Timeline, *, notes: str = "") -> Timeline:
-    """A sub-agent's run as its model reads it: its assignment with `notes`, its work, and what the user wrote while it
-    worked.
-    """
+    """A sub-agent's run as its model reads it, with its assignment and what the user wrote while it worked."""
     assignment = next(record for record in timeline.records if record.run_id == run.id)
     assert isinstance(assignment, Entry)
     before = [one for one in timeline.records if isinstance(one, Entry) and _is_before(one, run)]
@@ -55,10 +53,7 @@ def render_steering(message: Entry) -> Entry:
 
 
 async def add_results(database: Database, user_id: str, timeline: Timeline) -> None:
-    """Gives calls whose sub-agents were ended before they returned an output: how far these came.
-
-    It changes only the timeline.
-    """
+    """Gives calls in the timeline whose sub-agents were ended without an output how far these came."""
     calls = {
         (call.run_id, call.id): call
         for call in timeline.records

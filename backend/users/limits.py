@@ -26,10 +26,7 @@ UNLIMITED = UserLimits()
 
 
 async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> None:
-    """Counts a message or command; the transaction fails with `LimitReached` if it is one too many.
-
-    `is_new` tells that it creates a conversation.
-    """
+    """Counts a message or command; the transaction fails with `LimitReached` if it is one too many."""
     if limits != UNLIMITED:
         await tx.execute(_COUNT, request=new_id("req"), is_new=is_new, **asdict(limits))
 
