@@ -54,15 +54,16 @@ def _number(*, default: str | None = None, nullable: bool = True) -> Column[int]
 _NEXT = "nextval('event_seq')"
 
 
-class _TableRow(SQLModel):
+class _UserRow(SQLModel):
     metadata = MetaData()
 
+    user_id: str = Field(primary_key=True)
 
-class ConversationRow(_TableRow, table=True):
+
+class ConversationRow(_UserRow, table=True):
     __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (_index("conversations_by_name", "user_id", "name", unique=True, where="name IS NOT NULL"),)
 
-    user_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     name: str | None = None
     title: str | None = None
@@ -70,7 +71,7 @@ class ConversationRow(_TableRow, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class RunRow(_TableRow, table=True):
+class RunRow(_UserRow, table=True):
     """One answer, also a sub-agent's; it outlives its conversation, without any text, so that usage stays counted.
 
     `previous_run_id` is the run that it continues; the runs of a conversation are a tree, whose shown path is `active`.
@@ -106,7 +107,6 @@ class RunRow(_TableRow, table=True):
         _index("runs_running", "process_id", where="status = 'running'"),
     )
 
-    user_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     conversation_id: str | None = None
     seq: int = Field(sa_column=_number(default=_NEXT, nullable=False))
@@ -128,13 +128,12 @@ class RunRow(_TableRow, table=True):
     end_seq: int | None = Field(sa_column=_number())
 
 
-class ModelTurnRow(_TableRow, table=True):
+class ModelTurnRow(_UserRow, table=True):
     """One request to the model: what it used and how it ended."""
 
     __tablename__ = "model_turns"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (ForeignKeyConstraint(["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE"),)
 
-    user_id: str = Field(primary_key=True)
     run_id: str = Field(primary_key=True)
     number: int = Field(primary_key=True)
     seq: int = Field(sa_column=_number(default=_NEXT, nullable=False))
@@ -144,7 +143,7 @@ class ModelTurnRow(_TableRow, table=True):
     finish_reason: str | None = None
 
 
-class EntryRow(_TableRow, table=True):
+class EntryRow(_UserRow, table=True):
     """Something said or noted. Without `seq` it waits in the steering queue of its run.
 
     `completion_seq` is set when a row that was stored while it grew is complete.
@@ -160,7 +159,6 @@ class EntryRow(_TableRow, table=True):
         _index("entries_queued", "user_id", "run_id", where="seq IS NULL"),
     )
 
-    user_id: str = Field(primary_key=True)
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     conversation_id: str
@@ -178,7 +176,7 @@ class EntryRow(_TableRow, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ToolCallRow(_TableRow, table=True):
+class ToolCallRow(_UserRow, table=True):
     """A use of a tool. Each of its moments (request, approval request, decision, result) has a number of its own.
 
     `reach` is a fingerprint of what its approval card says that it may reach; `reason` tells why it was not made, and
@@ -194,7 +192,6 @@ class ToolCallRow(_TableRow, table=True):
         Index("tool_calls_in_order", "user_id", "conversation_id", "seq"),
     )
 
-    user_id: str = Field(primary_key=True)
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     conversation_id: str
@@ -221,29 +218,27 @@ class ToolCallRow(_TableRow, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ConsentRow(_TableRow, table=True):
+class ConsentRow(_UserRow, table=True):
     """A tool whose calls the user allows in a conversation without approval, as long as its `reach` stays the same."""
 
     __tablename__ = "consents"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (_in_conversation(on_delete="CASCADE"),)
 
-    user_id: str = Field(primary_key=True)
     conversation_id: str = Field(primary_key=True)
     tool: str = Field(primary_key=True)
     reach: str | None = None
     created_at: datetime = Field(sa_column=_time())
 
 
-class RequestRow(_TableRow, table=True):
+class RequestRow(_UserRow, table=True):
     __tablename__ = "requests"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (Index("requests_by_time", "user_id", "created_at"),)
 
-    user_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     created_at: datetime = Field(sa_column=_time())
 
 
-class ProfileRow(_TableRow, table=True):
+class ProfileRow(_UserRow, table=True):
     """What is stored about a user apart from conversations; `calendar_hash` is that of their calendar's address."""
 
     __tablename__ = "profiles"  # pyright: ignore[reportAssignmentType]
@@ -253,27 +248,24 @@ class ProfileRow(_TableRow, table=True):
         Index("profiles_by_calendar", "calendar_hash", unique=True),
     )
 
-    user_id: str = Field(primary_key=True)
     time_zone: str | None = None
     calendar_hash: bytes | None = None
     memory: str | None = None
 
 
-class EndedSessionRow(_TableRow, table=True):
+class EndedSessionRow(_UserRow, table=True):
     __tablename__ = "ended_sessions"  # pyright: ignore[reportAssignmentType]
 
-    user_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     expires_at: datetime = Field(sa_column=Column(TIMESTAMP(timezone=True), nullable=False))
 
 
-class KeptRequestRow(_TableRow, table=True):
+class KeptRequestRow(_UserRow, table=True):
     """An idempotency key. `request` is a hash of the request; its response is the run, or `answer` with `status`."""
 
     __tablename__ = "kept_requests"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (Index("kept_requests_by_age", "created_at", postgresql_using="brin"),)
 
-    user_id: str = Field(primary_key=True)
     key: str = Field(primary_key=True)
     request: bytes
     run_id: str | None = None
@@ -282,9 +274,10 @@ class KeptRequestRow(_TableRow, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ApprovedToolRow(_TableRow, table=True):
+class ApprovedToolRow(SQLModel, table=True):
     """A tool of another MCP server that the operator allows while its SHA-256 stays the same. It is no user's."""
 
+    metadata = _UserRow.metadata
     __tablename__ = "approved_tools"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (CheckConstraint("octet_length(hash) = 32", name="approved_tools_hash"),)
 
@@ -294,7 +287,7 @@ class ApprovedToolRow(_TableRow, table=True):
     approved_at: datetime = Field(sa_column=_time())
 
 
-METADATA = _TableRow.metadata
+METADATA = _UserRow.metadata
 for _table in METADATA.tables.values():  # sqlmodel 0.0.50 makes `str` VARCHAR, which PostgreSQL takes for another type
     for _column in _table.columns:
         if isinstance(_column.type, AutoString):

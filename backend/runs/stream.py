@@ -26,6 +26,7 @@ class RunStream:
         self.base = base
         self.events: list[Event] = []
         self.has_ended = False
+        self.notified = 0  # of how many events followers in other processes have been notified
         self._changed = asyncio.Event()
 
     def append(self, event: Event) -> None:
@@ -78,7 +79,6 @@ class Streams:
         self._is_leaving = False
         self.followed: set[str] = set()
         """Runs of this process that are followed from another one."""
-        self._lengths: dict[str, int] = {}  # how many events of those have been told of
         self._readers: Counter[str] = Counter()  # by user
         self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
@@ -111,11 +111,11 @@ class Streams:
             stream = self.local.get(run_id)
             if stream is None:
                 self.followed.discard(run_id)
-                self._lengths.pop(run_id, None)
-                changed.append(run_id)
-            elif self._lengths.get(run_id) != len(stream.events):
-                self._lengths[run_id] = len(stream.events)
-                changed.append(run_id)
+            elif stream.notified == len(stream.events):
+                continue
+            else:
+                stream.notified = len(stream.events)
+            changed.append(run_id)
         return changed
 
     async def follow(

@@ -191,6 +191,6 @@ def test_large_output_is_cut_and_summarised() -> None:
 
 
 @pytest.mark.parametrize("kinds", [[], ["command"], ["notice", "summary", "reasoning"]])
-def test_no_summary_of_nothing(kinds: list[str]) -> None:
+def test_no_summary_of_nothing(kinds: list[EntryKind]) -> None:
     records: list[Record] = [entry(seq, kind, "", covers=0) for seq, kind in enumerate(kinds, start=1)]
     assert request_summary(Timeline(records), tokens=8_000) is None
