@@ -1,23 +1,40 @@
 """The chat-completions model: one client per process, every item and every call with an id of its own."""
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from copy import copy
+from functools import partial
 from typing import Any, Self, cast
 
-from agents import ModelSettings, OpenAIChatCompletionsModel
+from agents import ModelRetrySettings, ModelSettings, OpenAIChatCompletionsModel, RetryDecision
 from agents.items import TResponseStreamEvent
 from agents.models.chatcmpl_converter import Converter
 from agents.models.fake_id import FAKE_RESPONSES_ID
+from agents.retry import RetryPolicyContext
 from openai import AsyncOpenAI
 from openai.types.responses.response import IncompleteDetails
+from prometheus_client import Counter, Histogram
 
 from backend.model.client import FinishReason, ProviderClient, finish_reason
+from backend.model.errors import ModelError
 from backend.model.providers import ModelEndpoint
 from backend.model.reader import Finish
-from backend.model.telemetry import count_tokens, measure_request
 from backend.model.tool_calls import is_object
 from common.ids import new_id
+from common.telemetry import metrics, traces
+
+_SECONDS = Histogram(
+    "todo_model_request_seconds",
+    "A request to the model, to the end of its answer",
+    ["outcome"],
+    buckets=metrics.SECONDS,
+)
+_TOKENS = Counter("todo_model_tokens", "Tokens of requests to the model, as its provider counts them", ["direction"])
+_MAX_RETRIES = 2
+_LONGEST_WAIT = 20.0
 
 
 class ChatModel(OpenAIChatCompletionsModel):
@@ -52,30 +69,31 @@ class ChatModel(OpenAIChatCompletionsModel):
         return self.endpoint.profile.messages(converted)
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
-        """Yields the SDK's events with ids of their own, and measures the request.
+        """Yields the SDK's events with ids of their own; the completed one also says whether the response was cut off.
 
-        The completed event also says whether the response was cut off. Raises `ModelError`.
+        Raises `ModelError`.
         """
-        ids = _ItemIds()
-        end = FinishReason()
+        ids, end, completed = _ItemIds(), FinishReason(), None
         finish_reason.set(end)
-        with measure_request(str(self.model)) as request:
-            async with aclosing(cast(Any, super().stream_response(*args, **kwargs))) as events:
+        async with aclosing(cast(Any, super().stream_response(*args, **kwargs))) as events:
+            with _measure_request(str(self.model)):
                 async for event in events:
                     event = ids.assign(event)
                     if event.type == "response.completed":
-                        request.is_complete = True
-                        if (usage := event.response.usage) is not None:
-                            count_tokens(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-                        event = _incomplete(event, end.value)
+                        completed = event
+                        break
                     yield event
+            if completed is not None:
+                if (usage := completed.response.usage) is not None:
+                    _count_tokens(usage.input_tokens, usage.output_tokens)
+                yield _incomplete(completed, end.value)
 
     async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
         """The response to one message without tools, and its usage; raises `ModelError`."""
         messages = [{"role": "user", "content": prompt}]
         body = {"model": self.endpoint.model, "messages": messages, "max_tokens": max_tokens}
         text, usage = "", None
-        with measure_request(self.endpoint.model):
+        with _measure_request(self.endpoint.model):
             async with aclosing(await self.client.request(body)) as response:
                 async for piece in response:
                     text += piece.text
@@ -83,7 +101,7 @@ class ChatModel(OpenAIChatCompletionsModel):
         if usage is None:
             return text, {"requests": 1}
         counts = {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
-        count_tokens(**counts)
+        _count_tokens(usage.prompt_tokens, usage.completion_tokens)
         return text, {"requests": 1, **counts}
 
 
@@ -142,3 +160,56 @@ def _kind_of(event: Any) -> str | int:
     if event.type.startswith("response.function_call"):
         return event.output_index
     return "reasoning" if event.type.startswith("response.reasoning") else "message"
+
+
+@contextmanager
+def _measure_request(model: str) -> Iterator[None]:
+    """Adds a metric and a span of a request to the model, without its texts."""
+    began, outcome = time.perf_counter(), "ok"
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
+    span = traces.start_span(f"chat {model}", attributes, kind="CLIENT")
+    try:
+        yield
+    except BaseException as error:
+        outcome = _outcome_of(error)
+        raise
+    finally:
+        _SECONDS.labels(outcome).observe(time.perf_counter() - began)
+        if span is not None:
+            span.set_attribute("todo.outcome", outcome)
+            span.end()
+
+
+def _count_tokens(input_tokens: int, output_tokens: int) -> None:
+    _TOKENS.labels("input").inc(input_tokens)
+    _TOKENS.labels("output").inc(output_tokens)
+
+
+def _outcome_of(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError | GeneratorExit):
+        return "cancelled"
+    return error.failure.outcome if isinstance(error, ModelError) else "failed"
+
+
+def retry_settings(first_pause: float, *, show_progress: Callable[[str], None]) -> ModelRetrySettings:
+    """Retries with a pause of so many seconds that doubles each time; `show_progress` gets a sentence about each."""
+    return ModelRetrySettings(max_retries=_MAX_RETRIES, policy=partial(_decide, first_pause, show_progress))
+
+
+def _decide(first_pause: float, show_progress: Callable[[str], None], context: RetryPolicyContext) -> RetryDecision:
+    """Decides whether and after which pause the SDK repeats a request, and shows and counts that.
+
+    Only errors that pass are retried, and the SDK never does so after output was streamed.
+    """
+    error = context.error
+    if not isinstance(error, ModelError) or not error.failure.is_passing:
+        return RetryDecision(retry=False)
+    retry_after = context.normalized.retry_after
+    spread = random.uniform(0.75, 1.25)  # noqa: S311 - so that runs which failed together do not retry together
+    delay = first_pause * 2 ** (context.attempt - 1) * spread if retry_after is None else retry_after
+    if delay > _LONGEST_WAIT:
+        return RetryDecision(retry=False)
+    reason = "busy" if error.code == "model_busy" else "not answering"
+    metrics.RETRIES.labels("model").inc()
+    show_progress(f"The model is {reason}, trying again…")
+    return RetryDecision(retry=True, delay=delay)

@@ -13,16 +13,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import openai
+from httpx2 import Response
 from openai import AsyncOpenAI, Omit, Timeout
 
 from backend.model import requests
 from backend.model.errors import ModelError
-from backend.model.frames import JsonStream
-from backend.model.limits import LimitedHttpClient
+from backend.model.frames import LimitedHttpClient, read_values
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Finish, Piece, ResponseReader
 from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read_actions, read_pieces
-from backend.model.text_requests import request_correction
 from backend.model.tool_calls import parse_json
 from common.tls import tls_context
 
@@ -100,7 +99,7 @@ class ProviderClient:
         if self._profile.tool_calls == "text":
 
             async def repeat(text: str, reason: str) -> Pieces:
-                return await self._respond(request_correction(body, text, reason), end)
+                return await self._respond(requests.request_correction(body, text, reason), end)
 
             return read_actions(response, {tool["function"]["name"] for tool in given.get("tools", ())}, repeat)
         if self._profile.loses_calls and "stream" in body and "tools" in given:
@@ -119,22 +118,22 @@ class ProviderClient:
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
-        stream = await self._post(body, seconds)
-        return self._read_response(stream, body, deadline, end)
+        return self._read_response(await self._post(body, seconds), body, deadline, end)
 
     async def _read_response(
-        self, stream: JsonStream, body: dict[str, Any], deadline: float, end: FinishReason
+        self, response: Response, body: dict[str, Any], deadline: float, end: FinishReason
     ) -> Pieces:
+        values = read_values(response, self._limits)
         reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
         with self._note_outcome(body):
-            async with aclosing(read_pieces(stream, reader, self._limits, deadline)) as pieces:
+            async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
                     if piece.finish is not None:
                         end.value = piece.finish
                         self._learn(body, reader, piece)
                     yield piece
 
-    async def _post(self, body: dict[str, Any], seconds: float) -> JsonStream:
+    async def _post(self, body: dict[str, Any], seconds: float) -> Response:
         """Sends a request, and again without each optional field that the server rejects; these are left out from then
         on. Returns the response before its body is read.
         """
@@ -145,7 +144,7 @@ class ProviderClient:
                     while True:
                         attempt = requests.without(body, *rejected)
                         try:
-                            stream = await self._send(attempt)
+                            response = await self._send(attempt)
                             break
                         except ModelError as error:
                             field = requests.rejected_field(attempt, error.words)
@@ -157,7 +156,7 @@ class ProviderClient:
         if rejected:
             omits = (*dict.fromkeys((*self._profile.omits, *rejected)),)
             self._adapt(f"refuses {', '.join(rejected)}", "LLM_OMIT", ",".join(omits), omits=omits)
-        return stream
+        return response
 
     def _stop_streaming_calls(self) -> None:
         """Requests responses that may have tool calls whole from now on, as the server loses calls that it streams."""
@@ -169,16 +168,15 @@ class ProviderClient:
         self._profile = replace(self._profile, **changes)
         self.needed_settings[setting] = value
 
-    async def _send(self, body: dict[str, Any]) -> JsonStream:
+    async def _send(self, body: dict[str, Any]) -> Response:
         # Not `chat.completions.create`, whose typed transform walks every message of the history.
         try:
             return await self._openai.post(
                 "/chat/completions",
                 body=body,
-                cast_to=object,
+                cast_to=Response,
                 options={"security": {"bearer_auth": True}},
                 stream=True,
-                stream_cls=JsonStream,
             )
         except openai.APIError as error:
             raise ModelError.of_client(error) from error

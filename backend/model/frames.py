@@ -1,42 +1,91 @@
-"""The JSON values of a model server's response: a stream of server-sent events, or one body."""
+"""The JSON values of a model server's response, a stream of server-sent events or one body, read within limits."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from httpx2 import HTTPError, Request, Response
-from openai import AsyncOpenAI, AsyncStream
+from httpx2 import HTTPError, Response
+from openai import DefaultAioHttpClient
 
 from backend.model.errors import ModelError
-from backend.model.limits import METER, ResponseMeter
 from backend.model.tool_calls import INVALID, parse_json
 
+_OVERHEAD = 2**21  # bytes of a frame in addition to its text
+_IN_FRAME = 6  # bytes of a character, which JSON may write as \uXXXX
+_IN_STREAM = 100  # bytes of a character: servers send a frame of about 400 bytes for each token of 4 characters
 _DRAIN_SECONDS = 0.05  # to read the rest after [DONE], so that the connection can be reused
-
-
-class JsonStream(AsyncStream[Any]):
-    """Replaces the client's own reader, which accepts only events that carry a chunk as OpenAI sends it."""
-
-    def __init__(self, *, cast_to: type[Any], response: Response, client: AsyncOpenAI, options: Any = None) -> None:
-        response.request = Request(response.request.method, response.request.url)  # frees the request's body
-        self.response = response
-
-    async def values(self) -> AsyncGenerator[Any]:
-        """Yields the JSON values of the response and `END` for `[DONE]`, and closes it; raises `ModelError`."""
-        meter: ResponseMeter = self.response.extensions[METER]
-        try:
-            async for value in values_of(self.response.aiter_bytes()):
-                meter.end_frame()
-                yield value
-        except HTTPError:
-            raise ModelError("model_cut_off") from None
-        finally:
-            await self.response.aclose()
-
 
 END = object()
 """Stands in a stream for `[DONE]`."""
+
+
+@dataclass(frozen=True)
+class ResponseLimits:
+    """`chars` are the characters of text, reasoning and tool calls of one response."""
+
+    chars: int = 400_000
+    first_token_seconds: float = 300
+    silence_seconds: float = 120
+
+    def check_bytes(self, received: int, *, bytes_of_char: int) -> None:
+        """Raises `ModelError` if more decompressed bytes were received than the characters can need."""
+        if received > bytes_of_char * self.chars + _OVERHEAD:
+            raise ModelError("model_answer_too_large", most=self.chars)
+
+
+class LimitedHttpClient(DefaultAioHttpClient):
+    """An HTTP client that reads no more of a response than its limits allow; reading raises `ModelError` above them.
+
+    openai 3.54 and httpx2 2.16 have no limit for a body or a line; both read a body by `Response.aiter_bytes`, which
+    decompresses at most 1 MiB at once.
+    """
+
+    def __init__(self, limits: ResponseLimits, **options: Any) -> None:
+        super().__init__(**options)
+        self._limits = limits
+
+    async def send(self, *args: Any, stream: bool = False, **options: Any) -> Response:
+        response = await super().send(*args, stream=True, **options)
+        read = response.aiter_bytes
+
+        async def read_limited(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
+            received = 0
+            async for piece in read(chunk_size):
+                received += len(piece)
+                self._limits.check_bytes(received, bytes_of_char=_IN_STREAM)
+                yield piece
+
+        response.aiter_bytes = read_limited
+        if not stream:
+            try:
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+        return response
+
+
+async def read_values(response: Response, limits: ResponseLimits) -> AsyncGenerator[Any]:
+    """Yields the JSON values of a response and `END` for `[DONE]`, and closes it; raises `ModelError`."""
+    received = 0  # since the last value
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        nonlocal received
+        async for piece in response.aiter_bytes():
+            received += len(piece)
+            limits.check_bytes(received, bytes_of_char=_IN_FRAME)
+            yield piece
+
+    try:
+        async for value in values_of(pieces()):
+            received = 0
+            yield value
+    except HTTPError:
+        raise ModelError("model_cut_off") from None
+    finally:
+        await response.aclose()
 
 
 async def values_of(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:

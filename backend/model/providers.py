@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from pydantic import SecretStr
 
+from backend.errors import InvalidRequest
 from backend.model import requests
-from backend.model.limits import ResponseLimits
-from backend.model.text_requests import describe_tools
+from backend.model.frames import ResponseLimits
 from backend.settings import ModelSettings, ProviderName, Roles, ToolCalls
 from common.environment import SettingsInvalid
 
@@ -94,7 +94,7 @@ class Profile:
             body["tools"] = requests.valid_tools(body["tools"])
         body = requests.without(body, *self.omits)
         if self.tool_calls == "text":
-            body = describe_tools(body)
+            body = requests.describe_tools(body)
             return {**body, "messages": self.messages(body["messages"])}
         return requests.not_streamed(body) if self.tool_calls == "whole" and "tools" in body else body
 
@@ -294,3 +294,21 @@ def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
 
 def own_key(profile: Profile, settings: ModelSettings) -> SecretStr | None:
     return getattr(settings, profile.key_setting) if profile.needs_key else None
+
+
+def check_options(model: object, temperature: object, *, endpoint: ModelEndpoint) -> dict[str, Any]:
+    """The options of a run; None stands for the server's setting. Raises `InvalidRequest` for what is not offered."""
+    if model is not None and model not in endpoint.models:
+        raise InvalidRequest(f"This model is not available. Choose one of these: {', '.join(endpoint.models)}.")
+    options = {} if model is None else {"model": str(model)}
+    if temperature is None:
+        return options
+    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature <= 2:
+        raise InvalidRequest("temperature must be a number from 0 to 2. Leave it out to use the server's setting.")
+    name = endpoint.model if model is None else str(model)
+    if not endpoint.profile.takes_temperature_of(name):
+        raise InvalidRequest(f"The model {name} takes no temperature. Leave it out.")
+    if temperature > endpoint.profile.max_temperature:
+        most = f"{endpoint.profile.max_temperature:g}"
+        raise InvalidRequest(f"The model {name} takes a temperature from 0 to {most}. Choose a lower one.")
+    return {**options, "temperature": float(temperature)}

@@ -16,8 +16,7 @@ from openai.types.chat.chat_completion_chunk import (
 )
 
 from backend.model.errors import ModelError
-from backend.model.frames import JsonStream
-from backend.model.limits import Pause, ResponseLimits
+from backend.model.frames import ResponseLimits
 from backend.model.reader import Piece, ResponseReader
 from backend.model.text_responses import TextResponse
 from backend.model.tool_calls import ParsedToolCall
@@ -31,13 +30,15 @@ Pieces = AsyncGenerator[Piece]
 Chunks = AsyncGenerator[ChatCompletionChunk]
 
 
-async def read_pieces(stream: JsonStream, reader: ResponseReader, limits: ResponseLimits, deadline: float) -> Pieces:
+async def read_pieces(
+    values: AsyncGenerator[Any], reader: ResponseReader, limits: ResponseLimits, deadline: float
+) -> Pieces:
     """Yields the pieces of a server's response, whose first token must come before the deadline.
 
     Raises `ModelError` for silence, too much text and all that `ResponseReader` raises.
     """
-    pause, has_begun = Pause(), False
-    async with aclosing(stream.values()) as values:
+    has_begun = False
+    async with aclosing(values):
         while True:
             until = _read_until(reader, limits, deadline, has_begun=has_begun)
             try:
@@ -56,7 +57,7 @@ async def read_pieces(stream: JsonStream, reader: ResponseReader, limits: Respon
             has_begun = has_begun or reader.chars > chars + 1
             if reader.chars > limits.chars:
                 raise ModelError("model_answer_too_long", most=limits.chars)
-            await pause.take()
+            await asyncio.sleep(0)  # what was received at once is read without waiting
     yield reader.end()
 
 

@@ -25,8 +25,7 @@ from backend.conversations import runs, steering, sub_agents
 from backend.conversations.history import load_history
 from backend.conversations.records import CallReason, Entry, EventRecord, Run, Timeline, ToolCall
 from backend.errors import LeaseLost
-from backend.model.chat_model import ChatModel
-from backend.model.retries import retry_settings
+from backend.model.chat_model import ChatModel, retry_settings
 from backend.runs import metrics
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext

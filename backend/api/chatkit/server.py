@@ -28,8 +28,7 @@ from backend.conversations.errors import AlreadyDecided
 from backend.conversations.records import Entry, Event
 from backend.conversations.run_requests import RunRequest
 from backend.errors import BackendError, InvalidRequest, NotFound
-from backend.model.options import check_options
-from backend.model.providers import ModelEndpoint
+from backend.model.providers import ModelEndpoint, check_options
 from backend.runs.outcomes import Ending
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles

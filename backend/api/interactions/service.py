@@ -19,8 +19,7 @@ from backend.conversations.records import Event, Run
 from backend.conversations.run_requests import RunRequest, UserMessage
 from backend.conversations.steering import Mode
 from backend.errors import BackendError, NotFound
-from backend.model.options import check_options
-from backend.model.providers import ModelEndpoint
+from backend.model.providers import ModelEndpoint, check_options
 from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.tools.task_tools import TaskTools
