@@ -21,7 +21,7 @@ from backend.composition import open_services
 from backend.conversations.conversations import OPENAPI
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors.configuration import Connector
 from common.single_flight import SingleFlight
 from common.telemetry.middleware import TelemetryMiddleware
 from common.watchdog import watchdog

@@ -38,8 +38,7 @@ from backend.runs.stream import CHANGED, FOLLOWED, Streams
 from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
-from backend.tools.connectors.configuration import usable
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors.configuration import Connector, usable
 from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles

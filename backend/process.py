@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from backend.commands import check as check_command
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings, renamed_settings
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors.configuration import Connector
 from common import process, workers
 from common.database import PoolerFound, require_direct_address
 from common.environment import stop_misconfigured

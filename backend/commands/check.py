@@ -6,7 +6,7 @@ from backend.model.providers import ModelEndpoint, resolve
 from backend.settings import BackendSettings, read_settings
 from backend.tools.approval_policy import Policy
 from backend.tools.connectors import configuration
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors.configuration import Connector
 from common.environment import read_or_stop
 
 

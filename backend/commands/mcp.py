@@ -14,9 +14,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import Tool
 
 from backend.settings import ServersSettings
-from backend.tools.connectors import approved, configuration, names, offered
-from backend.tools.connectors.approved import Approved
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors import configuration, names, offered
+from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
 from common import data_commands
@@ -74,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _list(database: Database, *, servers: Sequence[Connector]) -> None:
     """Prints each server with its tools and whether they are approved."""
-    known = await approved.load_approved(database)
+    known = await offered.load_approved(database)
     for found in await asyncio.gather(*map(_load_tools, servers)):
         _write(_about(found, known))
 
@@ -91,7 +90,7 @@ async def _approve(database: Database, *, server: Connector, wanted: Sequence[st
         sys.exit(f"mcp.{server.name} has no tool {missing[0]!r} that mcp.json allows. Nothing was approved.")
     chosen = {name: tool for name, tool in there.items() if not wanted or name in wanted}
     hashes = {name: offered.fingerprint(tool) for name, tool in chosen.items()}
-    await approved.approve(database, server.name, hashes, all_of_it=not wanted)
+    await offered.approve(database, server.name, hashes, all_of_it=not wanted)
     known = {(server.name, name): found for name, found in hashes.items()}
     _write(_about(_ServerTools(server, [*chosen.values()]), known))
 
@@ -123,7 +122,7 @@ async def _load_tools(server: Connector) -> _ServerTools:
             await link.close()
 
 
-def _about(found: _ServerTools, known: Approved) -> Iterator[str]:
+def _about(found: _ServerTools, known: offered.Approved) -> Iterator[str]:
     """Renders lines about a server: what it is, which agents may use it, and its tools with their approval, text and
     schema.
     """

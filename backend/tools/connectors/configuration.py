@@ -2,19 +2,27 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from httpx2 import URL
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from backend.tools.connectors.connector import AgentName, Connector
 from common import child_environment
 from common.environment import SettingsInvalid
 
+AgentName = Literal["researcher"]
+"""The agents that may have tools of other servers.
+
+The assistant, who changes tasks, never has. Nor has the coder, as long as an agent that has some works in a folder of
+its own, where nobody would find what it writes.
+"""
+
+_SHORTEST = 6  # characters of a secret: a shorter value would be found in any text
 _NAME = re.compile(r"[a-z0-9-]{1,20}")
 _REFERENCE = re.compile(r"\$\{([^}]*)\}?")
-_TOP = ("mcpServers", "servers")
+_WITH_REFERENCES = ("command", "args", "env", "cwd", "url", "headers")
 _LONGEST_SECONDS = 600
 _MUST_BE = {
     "command": "the name or path of a program",
@@ -32,32 +40,84 @@ _MUST_BE = {
 }
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+def _choose_agents(settings: dict[str, Any]) -> frozenset[AgentName]:
+    """Returns the researcher for a server that only reads, and nobody for others."""
+    return frozenset[AgentName]({"researcher"}) if settings["read_only"] else frozenset[AgentName]()
+
+
+class Connector(BaseModel):
+    """An MCP server of the operator's: either a program with a `command`, or an address, `url`.
+
+    `tools` are those that are allowed, None for all. `read_only` is the operator's word, never the server's.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     command: str | None = Field(default=None, min_length=1)
-    args: list[str] = []
-    env: dict[str, str] = {}
-    cwd: str | None = Field(default=None, min_length=1)
+    arguments: list[str] = Field(default=[], alias="args")
+    environment: dict[str, str] = Field(default={}, alias="env", repr=False)
+    directory: str | None = Field(default=None, alias="cwd", min_length=1)
     url: str | None = Field(default=None, pattern=r"^https?://[^/\s]+\S*$")
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = Field(default={}, repr=False)
     type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
-    tools: list[str] | None = Field(default=None, min_length=1)
-    readOnly: bool = False  # noqa: N815 - as the file has it
-    agents: list[AgentName] | None = None
+    tools: frozenset[str] | None = Field(default=None, min_length=1, strict=False)
+    read_only: bool = Field(default=False, alias="readOnly")
+    agents: frozenset[AgentName] = Field(default_factory=_choose_agents, strict=False)
     timeout: float = Field(default=30, ge=1, le=_LONGEST_SECONDS)
     disabled: bool = False
+    _name: str = PrivateAttr()
+    _resolved: dict[str, str] = PrivateAttr()  # values of variables, with the references to them in the file
 
-    def problem(self) -> str | None:
-        """Returns why these settings of a server cannot be combined, as the rest of a sentence; None if they can."""
+    def model_post_init(self, context: Any) -> None:
+        self._name, self._resolved = context["name"], context["resolved"]
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> Self:
+        """Raises `ValueError` with the rest of a sentence about the server."""
         if (self.command is None) == (self.url is None):
-            return "needs either command (the program to start) or url (an address)."
+            raise ValueError("needs either command (the program to start) or url (an address).")
+        key, what = ("url", "an address") if self.command is None else ("command", "a program")
         if self.type is not None and (self.type == "stdio") != (self.command is not None):
-            return f"has the type {self.type}, and {'command' if self.command else 'url'}, which do not fit together."
-        foreign = {"headers"} if self.command else {"args", "env", "cwd"}
-        if wrong := sorted(foreign & self.model_fields_set):
-            return f"has {wrong[0]}, which {'a program' if self.command else 'an address'} does not have."
-        return None
+            raise ValueError(f"has the type {self.type}, and {key}, which do not fit together.")
+        programs = {"arguments": "args", "environment": "env", "directory": "cwd"}
+        foreign = {"headers": "headers"} if self.command else programs
+        if wrong := sorted(foreign[name] for name in foreign.keys() & self.model_fields_set):
+            raise ValueError(f"has {wrong[0]}, which {what} does not have.")
+        for key, texts in (("url", [self.url or ""]), ("headers", [*self.headers, *self.headers.values()])):
+            if any(not text.isprintable() or not text.isascii() for text in texts):
+                raise ValueError(
+                    f"cannot be reached: {key} contains a line break or another character that cannot be sent."
+                )
+        return self
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def description(self) -> str:
+        """Says what it is, a program or a server, without anything that may be secret."""
+        if self.command is not None:
+            return f"the program {self.redacted(self.command)}"
+        return f"the server at {self.redacted(URL(self.url or '').host)}"
+
+    @property
+    def reach(self) -> Sequence[object]:
+        """Returns what the server is and which tools are allowed, for a fingerprint; secrets do not change it."""
+        given = [*sorted(self.environment.items()), *sorted(self.headers.items())]
+        what = [self.name, self.command or "", self.url or "", *self.arguments, self.directory or "", *map(str, given)]
+        allowed = None if self.tools is None else sorted(self.tools)
+        return [*map(self.redacted, what), allowed, self.read_only]
+
+    def allows(self, tool: str) -> bool:
+        return self.tools is None or tool in self.tools
+
+    def redacted(self, text: str) -> str:
+        """Replaces the values of variables by the references that stand for them in the file."""
+        for value, reference in sorted(self._resolved.items(), key=lambda pair: -len(pair[0])):
+            if len(value) >= _SHORTEST:
+                text = text.replace(value, reference)
+        return text
 
 
 class _Wrong(Exception):
@@ -78,13 +138,19 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
         raise SettingsInvalid(f"{file} is not valid JSON: {error.msg}, in line {error.lineno}.") from None
     except (ValueError, RecursionError):
         raise SettingsInvalid(f"{file} cannot be read as JSON in UTF-8.") from None
-    entries = _find_entries(found)
-    if entries is None:
+    match found:
+        case {"mcpServers": _, "servers": _}:
+            entries = None
+        case {"mcpServers": entries} | {"servers": entries}:
+            pass
+        case _:
+            entries = None
+    if not isinstance(entries, dict):
         raise SettingsInvalid(f'{file} must be an object with "mcpServers" or "servers", which holds the servers.')
     servers, mistakes = list[Connector](), list[str]()
     for name, entry in entries.items():
         try:
-            servers.append(_create_connector(name, _parse_entry(name, entry), variables, file.parent))
+            servers.append(_create_connector(name, entry, variables, file.parent))
         except _Wrong as error:
             mistakes += [f"{file}: the server {name!r} {line}" for line in str(error).splitlines()]
     if mistakes:
@@ -92,79 +158,53 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
     return tuple(servers)
 
 
-def _find_entries(found: Any) -> dict[str, Any] | None:
-    if not isinstance(found, dict):
-        return None
-    tops = [found[top] for top in _TOP if top in found]
-    return tops[0] if len(tops) == 1 and isinstance(tops[0], dict) else None
+def _create_connector(name: str, entry: Any, variables: Mapping[str, str], directory: Path) -> Connector:
+    """Creates a connector with the values of the variables that its settings name.
 
-
-def _parse_entry(name: str, given_: Any) -> _Entry:
+    Raises `_Wrong` with a line for each mistake.
+    """
     if not _NAME.fullmatch(name):
         raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
-    if not isinstance(given_, dict):
+    if not isinstance(entry, dict):
         raise _Wrong("must be an object.")
+    settings = {key: value for key, value in entry.items() if value is not None}
+    resolved: dict[str, str] = {}
+    if settings.get("disabled") is not True:  # one that is not used needs no values
+        for key in settings.keys() & {*_WITH_REFERENCES}:
+            settings[key] = _fill(settings[key], variables, resolved)
+    if isinstance(cwd := settings.get("cwd"), str) and cwd:
+        settings["cwd"] = str(directory.absolute() / cwd)
     try:
-        entry = _Entry.model_validate(given_)
+        connector = Connector.model_validate(settings, context={"name": name, "resolved": resolved})
     except ValidationError as error:
-        keys = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors(include_input=False))
-        raise _Wrong("\n".join(map(_describe_key, keys))) from None
-    if problem := entry.problem():
-        raise _Wrong(problem)
-    return entry
+        # The agents depend on another setting, which is reported.
+        problems = [problem for problem in error.errors() if problem["type"] != "default_factory_not_called"]
+        raise _Wrong("\n".join(dict.fromkeys(map(_describe, problems)))) from None
+    if connector.directory and not connector.disabled and not Path(connector.directory).is_dir():
+        raise _Wrong(f"cannot be started: its cwd {entry['cwd']} is not a directory.")
+    return connector
 
 
-def _describe_key(key: str) -> str:
+def _describe(problem: Any) -> str:
+    if not problem["loc"]:
+        return str(problem["ctx"]["error"])
+    key = str(problem["loc"][0])
     if key in _MUST_BE:
         return f"is wrong: {key} must be {_MUST_BE[key]}."
     return f"has the unknown key {key!r}. Known keys are {', '.join(_MUST_BE)}."
 
 
-def _create_connector(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Connector:
-    """Creates a connector with the values of the variables that its settings name.
-
-    Raises `_Wrong` for unusable ones.
-    """
-    resolved: dict[str, str] = {}
-
-    def put_in(text: str) -> str:
-        return _REFERENCE.sub(lambda found: _find_value(found, variables, resolved), text)
-
-    # One that is not used needs no values.
-    filled: Callable[[str], str] = str if entry.disabled else put_in
-    url, headers = entry.url and filled(entry.url), {key: filled(value) for key, value in entry.headers.items()}
-    for key, texts in (("url", [url or ""]), ("headers", [*headers, *headers.values()])):
-        if any(not text.isprintable() or not text.isascii() for text in texts):
-            raise _Wrong(f"cannot be reached: {key} contains a line break or another character that cannot be sent.")
-    if any("\0" in text for text in resolved):
-        raise _Wrong("cannot be started: the value of a variable contains a zero byte.")
-    cwd = str(directory.absolute() / filled(entry.cwd)) if entry.cwd else None
-    if cwd is not None and not entry.disabled and not Path(cwd).is_dir():
-        raise _Wrong(f"cannot be started: its cwd {entry.cwd} is not a directory.")
-    return Connector(
-        name,
-        entry.command and filled(entry.command),
-        url,
-        [filled(text) for text in entry.args],
-        {key: filled(value) for key, value in entry.env.items()},
-        cwd,
-        headers,
-        tools=None if entry.tools is None else frozenset(entry.tools),
-        read_only=entry.readOnly,
-        agents=_choose_agents(entry),
-        timeout=entry.timeout,
-        disabled=entry.disabled,
-        resolved=resolved,
-    )
-
-
-def _choose_agents(entry: _Entry) -> frozenset[AgentName]:
-    """Returns the agents that have its tools; by default the researcher for a server that only reads, and nobody for
-    others.
-    """
-    if entry.agents is not None:
-        return frozenset(entry.agents)
-    return frozenset({"researcher"}) if entry.readOnly else frozenset()
+def _fill(value: Any, variables: Mapping[str, str], resolved: dict[str, str]) -> Any:
+    """Puts the values of variables into a text, or into those of a list or an object, and notes them in `resolved`."""
+    match value:
+        case str():
+            return _REFERENCE.sub(lambda found: _find_value(found, variables, resolved), value)
+        case list():
+            return [_fill(one, variables, resolved) for one in value]
+        case dict():
+            return {key: _fill(one, variables, resolved) for key, one in value.items()}
+        case _:
+            return value
 
 
 def _find_value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[str, str]) -> str:

@@ -18,10 +18,8 @@ from mcp.types import Tool
 
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connection import UNREADABLE, FailedOutput
-from backend.tools.connectors import approved, names, offered
-from backend.tools.connectors.approved import Approved
-from backend.tools.connectors.configuration import usable
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors import names, offered
+from backend.tools.connectors.configuration import Connector, usable
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
 from backend.tools.table import TOOLS
@@ -79,7 +77,7 @@ class Connectors:
         if not servers:
             return []
         found = await asyncio.gather(*map(self._list_tools, servers))
-        known = await approved.load_approved(self._database)
+        known = await offered.load_approved(self._database)
         return [
             self._create_tool(server, tool)
             for server, tools in zip(servers, found, strict=True)
@@ -109,7 +107,7 @@ class Connectors:
         listed.until = time.monotonic() + seconds
         return listed.tools
 
-    def _is_offered(self, server: Connector, tool: Tool, known: Approved) -> bool:
+    def _is_offered(self, server: Connector, tool: Tool, known: offered.Approved) -> bool:
         """Whether a tool is allowed, approved as it is now, and not too large; logs once that a new or changed one
         needs approval.
         """

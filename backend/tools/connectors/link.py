@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import httpx2
@@ -15,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
 
 from backend.tools.connection import CLIENT
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.server_log import logged
 from common.tls import tls_context
 
@@ -40,17 +39,45 @@ class Lost(Unanswered):
     """went away in the middle of the call"""
 
 
-@dataclass(eq=False)
-class _OpenConnection:
-    """A connection that lasts as long as its task, which alone may open and close it."""
+class _Connection:
+    """A connection that its own task opens and closes, as anyio demands, until `ending` is set."""
 
-    task: asyncio.Task[None] | None = None
-    client: Client | None = None
-    failure: str = "did not answer"
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-    ending: asyncio.Event = field(default_factory=asyncio.Event)
-    users: int = 0
-    used: float = 0.0
+    def __init__(self, server: Connector) -> None:
+        loop = asyncio.get_running_loop()
+        self.ending = asyncio.Event()
+        self.client: asyncio.Future[Client] = loop.create_future()
+        self.task = loop.create_task(self._keep_open(server))
+        self._users = 0
+        self._idle: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Keeps the connection open while the block runs, and for ten minutes after the last one."""
+        if self._idle is not None:
+            self._idle.cancel()
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self.ending.set)
+
+    async def _keep_open(self, server: Connector) -> None:
+        try:
+            async with _client(server) as client:
+                self.client.set_result(client)
+                logger.info("mcp.%s is connected", server.name)
+                await self.ending.wait()
+        except Exception as error:  # noqa: BLE001 - the edge to what others wrote; its text may hold secrets
+            failure = _describe_failure(server, error)
+            logger.warning("mcp.%s %s", server.name, failure)
+            if not self.client.done():
+                self.client.set_exception(Unreachable(failure))
+                self.client.exception()  # asyncio logs one that nobody waits for otherwise
+        finally:
+            self.ending.set()
+            self.client.cancel()
 
 
 class Link:
@@ -58,12 +85,8 @@ class Link:
 
     def __init__(self, server: Connector) -> None:
         self._server = server
-        self._held: _OpenConnection | None = None
+        self._connection: _Connection | None = None
         self._tasks = set[asyncio.Task[None]]()
-
-    @property
-    def is_open(self) -> bool:
-        return self._held is not None and self._held.client is not None
 
     @property
     def _late(self) -> str:
@@ -77,7 +100,7 @@ class Link:
         try:
             return await self._ask(_all_tools, again=True)
         except Unanswered:
-            self._drop(self._held)
+            self._drop()
             raise
 
     async def call(self, tool: str, arguments: dict[str, Any], *, again: bool) -> CallToolResult:
@@ -85,9 +108,13 @@ class Link:
         return await self._ask(lambda client: client.call_tool(tool, arguments), again=again)
 
     async def close(self) -> None:
-        self._drop(self._held)
+        self._drop()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.ending.set()
 
     async def _ask(self, request: Callable[[Client], Awaitable[T]], *, again: bool) -> T:
         try:
@@ -102,77 +129,32 @@ class Link:
 
         Raises `Unreachable`, `Unanswered` after the time-out, and `Lost`, after closing the connection, if it broke.
         """
-        held = self._held or self._open()
-        held.users += 1
-        try:
-            client = await self._wait_for_client(held)
-            async with asyncio.timeout(self._server.timeout):
-                return await request(client)
-        except TimeoutError:
-            raise Unanswered(self._late) from None
-        except MCPError as error:
-            if error.code != CONNECTION_CLOSED and error.error.message != _SESSION_GONE:
-                raise
-            self._drop(held)
-            raise Lost(Lost.__doc__) from None
-        finally:
-            held.users -= 1
-            held.used = _now()
+        connection = self._connection
+        if connection is None or connection.ending.is_set():
+            connection = self._connection = _Connection(self._server)
+            self._tasks.add(connection.task)
+            connection.task.add_done_callback(self._tasks.discard)
+        with connection.use():
+            client = await self._wait_until_open(connection)
+            try:
+                async with asyncio.timeout(self._server.timeout):
+                    return await request(client)
+            except TimeoutError:
+                raise Unanswered(self._late) from None
+            except MCPError as error:
+                if error.code != CONNECTION_CLOSED and error.error.message != _SESSION_GONE:
+                    raise
+                connection.ending.set()
+                raise Lost(Lost.__doc__) from None
 
-    def _open(self) -> _OpenConnection:
-        """Begins to open a connection in an asyncio task of its own, and returns it before it is ready."""
-        self._held = held = _OpenConnection()
-        held.task = asyncio.create_task(self._keep_open(held))
-        self._tasks.add(held.task)
-        held.task.add_done_callback(self._tasks.discard)
-        return held
-
-    async def _wait_for_client(self, held: _OpenConnection) -> Client:
-        """Waits for an opening connection and returns its client.
-
-        Raises `Unreachable` if it fails or takes too long.
-        """
-        try:
-            async with asyncio.timeout(self._server.timeout):
-                await held.ready.wait()
-        except TimeoutError:
-            self._drop(held)
-            if held.task is not None:
-                held.task.cancel()
-            raise Unreachable(self._late) from None
-        if held.client is None:
-            raise Unreachable(held.failure)
-        return held.client
-
-    def _drop(self, held: _OpenConnection | None) -> None:
-        if held is not None:
-            held.ending.set()
-        if self._held is held:
-            self._held = None
-
-    async def _keep_open(self, held: _OpenConnection) -> None:
-        """Opens a connection and keeps it until it is dropped or was unused for long; notes why it failed."""
-        try:
-            async with _client(self._server) as client:
-                held.client = client
-                held.ready.set()
-                logger.info("mcp.%s is connected", self._server.name)
-                await self._until_unused(held)
-        except Exception as error:  # noqa: BLE001 - the edge to what others wrote; its text may hold secrets
-            held.failure = _describe_failure(self._server, error)
-            logger.warning("mcp.%s %s", self._server.name, held.failure)
-        finally:
-            self._drop(held)
-            held.ready.set()
-
-    async def _until_unused(self, held: _OpenConnection) -> None:
-        """Waits until the connection is dropped, or has had no request for ten minutes."""
-        while held.users or held.used + _IDLE_SECONDS > _now():
-            pause = _IDLE_SECONDS if held.users else held.used + _IDLE_SECONDS - _now()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(pause, 0.001)):
-                    await held.ending.wait()
-                return
+    async def _wait_until_open(self, connection: _Connection) -> Client:
+        await asyncio.wait({connection.client}, timeout=self._server.timeout)
+        if not connection.client.done():
+            connection.task.cancel()
+            raise Unreachable(self._late)
+        if connection.client.cancelled():
+            raise Unreachable("did not answer")
+        return connection.client.result()
 
 
 @asynccontextmanager
@@ -222,7 +204,3 @@ def _describe_failure(server: Connector, error: BaseException) -> str:
             return f"cannot be used: {server.description} does not answer as an MCP server"
         case _:
             return f"cannot be used: {server.description} failed ({type(error).__name__})"
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

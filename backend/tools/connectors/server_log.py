@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from backend.tools.connectors.connector import Connector
+from backend.tools.connectors.configuration import Connector
 from common.commands import escape_unprintable
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from backend.errors import BackendError, LimitReached
 from backend.tools.caller_token import calling_for
-from backend.tools.connectors.connector import AgentName
+from backend.tools.connectors.configuration import AgentName
 from backend.tools.task_tools import KEY, USER
 from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
 from common.ids import new_id
