@@ -1,6 +1,5 @@
 """A connection to an MCP server: one for the process, for every person, and it heals itself."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
@@ -9,13 +8,13 @@ from typing import Any, ClassVar, TypeVar
 import httpx2
 from agents import AgentBase
 from agents.exceptions import ModelBehaviorError
-from agents.mcp import MCPServer
-from agents.mcp.util import MCPToolCustomDataContext, MCPToolMetaResolver
+from agents.mcp import MCPServer, MCPToolMetaContext
+from agents.mcp.util import MCPToolCustomDataContext
 from agents.run_context import RunContextWrapper
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
+from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, TextContent, Tool
 from pydantic import ValidationError
 
 from backend.conversations.records import UNKNOWN_OUTCOME
@@ -33,6 +32,10 @@ T = TypeVar("T")
 
 UNREADABLE = "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
 PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
+USER = "todo/user_id"
+DIRECTORY = "todo/directory"
+"""The directory of the user's that stands for the folder; like the user it is sent in the token."""
+KEY = "todo/idempotency_key"
 CLIENT = Implementation(name="todo-assistant", version=VERSION)
 
 
@@ -48,11 +51,11 @@ class FailedOutput(str):
 
 
 class McpConnection(MCPServer):
-    """The tools of an MCP server, whenever it was last restarted.
+    """The tools of an MCP server, whenever it was last restarted, and `http` for its other routes.
 
     A request without a usable answer is sent again for `resend_seconds`, then `unavailable` is raised. A tool call that
     may have reached the server is sent again only with `idempotent_calls`. A server that says nothing for
-    `answer_seconds` has stopped. `meta` makes what goes with each call of an agent.
+    `answer_seconds` has stopped.
     """
 
     unavailable: ClassVar[type[ToolsUnavailable]] = ToolsUnavailable
@@ -64,16 +67,19 @@ class McpConnection(MCPServer):
         *,
         resend_seconds: float,
         answer_seconds: float,
-        auth: httpx2.Auth | None = None,
-        meta: MCPToolMetaResolver | None = None,
+        auth: httpx2.Auth | None,
+        http_timeout: httpx2.Timeout,
+        http_connections: int | None = None,
         idempotent_calls: bool = False,
     ) -> None:
         super().__init__(
-            tool_meta_resolver=meta, custom_data_extractor=_store_result, failure_error_function=_failure_for_model
+            tool_meta_resolver=self._resolve_meta,
+            custom_data_extractor=_store_result,
+            failure_error_function=_failure_for_model,
         )
         self._name = name
-        self._url = url
-        self._http = ResendingClient(
+        self.url = url
+        self._mcp_http = ResendingClient(
             resend_seconds,
             resends_calls=idempotent_calls,
             auth=auth,
@@ -84,11 +90,19 @@ class McpConnection(MCPServer):
             verify=tls_context(),
         )
         self._client = Client(
-            streamable_http_client(url, http_client=self._http),
+            streamable_http_client(url, http_client=self._mcp_http),
             mode=PROTOCOL,
             cache=None,
             client_info=CLIENT,
             read_timeout_seconds=2 * answer_seconds + resend_seconds,
+        )
+        self.http = httpx2.AsyncClient(
+            base_url=url.rstrip("/").removesuffix("/mcp"),
+            auth=auth,
+            limits=httpx2.Limits(max_connections=http_connections, keepalive_expiry=30),
+            timeout=http_timeout,
+            trust_env=False,
+            verify=tls_context(),
         )
         self.stack = AsyncExitStack()
         self._tools: list[Tool] = []
@@ -98,12 +112,21 @@ class McpConnection(MCPServer):
         return self._name
 
     async def connect(self) -> None:
-        """Opens the connection pool. Nothing is sent, so this works while the server is down."""
-        await self.stack.enter_async_context(self._http)
-        await self.stack.enter_async_context(self._client)
+        """Opens the connection pools. Nothing is sent, so this works while the server is down."""
+        for client in (self._mcp_http, self._client, self.http):
+            await self.stack.enter_async_context(client)
 
     async def cleanup(self) -> None:
         await self.stack.aclose()
+
+    def meta_of(self, turn: Any) -> dict[str, Any]:
+        """Returns what goes with each call of a run besides its user and key."""
+        raise NotImplementedError
+
+    def _resolve_meta(self, context: MCPToolMetaContext) -> dict[str, Any]:
+        turn = context.run_context.context
+        call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext
+        return {USER: turn.user_id, KEY: turn.call_keys[call_id], **self.meta_of(turn)}
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None
@@ -124,26 +147,16 @@ class McpConnection(MCPServer):
     def adapt_tool(self, tool: Tool) -> Tool:
         return tool
 
-    async def problem(self) -> str | None:
-        """Returns why no tool could be called now, as part of a sentence, or None; asks the server, for at most two
-        seconds.
-        """
-        try:
-            async with asyncio.timeout(1.5):
-                await self.refresh()
-        except (TimeoutError, ToolsUnavailable):
-            shown = httpx2.URL(self._url).copy_with(userinfo=b"", query=None, fragment=None)
-            return f"The MCP server does not answer at {shown}"
-        return None
-
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        """Calls a tool once, in a trace span; `ResendingClient` below it sends the request again.
+        """Calls a tool once, as the user that `meta` names; `ResendingClient` below it sends the request again.
 
         Raises `unavailable` if the server cannot be reached, and `MCPError` for its other errors.
         """
-        with traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT"):
+        meta = dict(meta or {})
+        span = traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT")
+        with calling_for(meta.pop(USER), meta.pop(DIRECTORY, None)), span:
             return await self._send(self._client.call_tool(tool_name, arguments, meta=meta))  # pyright: ignore[reportArgumentType]
 
     async def list_prompts(self) -> ListPromptsResult:
@@ -162,6 +175,10 @@ class McpConnection(MCPServer):
             if error.code == UNAVAILABLE:
                 raise self.unavailable from error
             raise
+
+
+def text_of(result: CallToolResult) -> str:
+    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
 
 
 def _store_result(context: MCPToolCustomDataContext) -> None:

@@ -1,20 +1,17 @@
 """The MCP client of the task tools: adds the user and the idempotency key to each call."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import httpx2
-from agents.mcp import MCPToolMetaContext
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, TextContent, Tool
+from mcp.types import CallToolResult, Tool
 
 from backend.tools.caller_token import CallerToken, calling_for
-from backend.tools.connection import McpConnection, ToolsUnavailable
+from backend.tools.connection import KEY, USER, McpConnection, ToolsUnavailable, text_of
 from backend.tools.resending import tracing_headers
-from common.tls import tls_context
 
-USER = "todo/user_id"
-KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
 BATCH = "todo/batch"
 """What the changes of a call are undone with: the run's id for an answer, the key of the call for a click."""
@@ -53,22 +50,14 @@ class TaskTools(McpConnection):
             resend_seconds=resend_seconds,
             answer_seconds=_ANSWER_SECONDS,
             auth=token,
-            meta=_call_meta,
+            http_timeout=httpx2.Timeout(_READ_SECONDS, connect=1),
+            http_connections=_MOST_READERS,
             idempotent_calls=True,  # they only read, or have an idempotency key
         )
         self._signed = token is not None
-        self._reads = httpx2.AsyncClient(
-            base_url=url.rstrip("/").removesuffix("/mcp"),
-            auth=token,
-            limits=httpx2.Limits(max_connections=_MOST_READERS, keepalive_expiry=30),
-            timeout=httpx2.Timeout(_READ_SECONDS, connect=1),
-            trust_env=False,
-            verify=tls_context(),
-        )
 
-    async def connect(self) -> None:
-        await super().connect()
-        await self.stack.enter_async_context(self._reads)
+    def meta_of(self, turn: Any) -> dict[str, Any]:
+        return {BATCH: turn.batch, ACTOR: "assistant", **_here(turn.time_zone)}
 
     def adapt_tool(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)
@@ -77,21 +66,24 @@ class TaskTools(McpConnection):
         return tool.model_copy(update={"input_schema": schema})
 
     async def problem(self) -> str | None:
-        """Returns why no tool could be called now, with advice for the operator, or None."""
-        advice = (
-            "check that it runs, MCP_INTERNAL_URL, and that both services have the same MCP_URL and MCP_TOKEN_SECRET"
-        )
-        problem = await super().problem()
-        return problem and f"{problem}: {advice}."
+        """Returns why no tool could be called now, with advice for the operator, or None; asks for two seconds."""
+        try:
+            async with asyncio.timeout(1.5):
+                await self.refresh()
+        except (TimeoutError, ToolsUnavailable):
+            shown = httpx2.URL(self.url).copy_with(userinfo=b"", query=None, fragment=None)
+            return (
+                f"The MCP server does not answer at {shown}: check that it runs, MCP_INTERNAL_URL, and that both "
+                "services have the same MCP_URL and MCP_TOKEN_SECRET."
+            )
+        return None
 
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        """Calls a tool for the user that `meta` names, adding `user_id` and the user's signed token."""
+        """Calls a tool for the user that `meta` names, adding `user_id`; no turn, no call."""
         meta = dict(meta or {})
-        user_id = meta.pop(USER)  # no turn, no call
-        with calling_for(user_id):
-            return await super().call_tool(tool_name, {**(arguments or {}), "user_id": user_id}, meta)
+        return await super().call_tool(tool_name, {**(arguments or {}), "user_id": meta[USER]}, meta)
 
     async def change(
         self,
@@ -112,13 +104,8 @@ class TaskTools(McpConnection):
             raise CallRefused(
                 "This needs a signed call: give both services the same MCP_TOKEN_SECRET, and start again."
             )
-        meta = {USER: user_id, KEY: key, ACTOR: "person", BATCH: key, **_here(time_zone)}
-        if undo_batch is not None:
-            meta[UNDO_BATCH] = undo_batch
-        try:
-            return _result(await self.call_tool(tool, dict(arguments), meta))
-        except MCPError as error:
-            raise TasksUnavailable from error
+        meta = {KEY: key, BATCH: key, **({} if undo_batch is None else {UNDO_BATCH: undo_batch})}
+        return await self._call(tool, arguments, meta, user_id=user_id, time_zone=time_zone)
 
     async def list_tasks(
         self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str
@@ -128,11 +115,19 @@ class TaskTools(McpConnection):
         whatever their state.
         """
         arguments = {"limit": limit, **({"cursor": cursor} if cursor else {}), **wish}
-        meta = {USER: user_id, ACTOR: "person", **_here(time_zone)}
+        return await self._call("list_tasks", arguments, {}, user_id=user_id, time_zone=time_zone)
+
+    async def _call(
+        self, tool: str, arguments: Mapping[str, Any], meta: dict[str, Any], *, user_id: str, time_zone: str | None
+    ) -> dict[str, Any]:
+        meta = {USER: user_id, ACTOR: "person", **_here(time_zone), **meta}
         try:
-            return _result(await self.call_tool("list_tasks", arguments, meta))
+            result = await self.call_tool(tool, dict(arguments), meta)
         except MCPError as error:
             raise TasksUnavailable from error
+        if result.is_error or result.structured_content is None:
+            raise CallRefused(text_of(result), (result.meta or {}).get(REFUSAL, "invalid"))
+        return result.structured_content
 
     async def get_json(
         self, path: Literal["changes", "done", "tasks"], *, user_id: str, **asked: str | int
@@ -143,24 +138,10 @@ class TaskTools(McpConnection):
         """
         with calling_for(user_id):
             try:
-                response = await self._reads.get(path, params=asked, headers=tracing_headers())
+                response = await self.http.get(path, params=asked, headers=tracing_headers())
                 return response.raise_for_status().json()
             except (httpx2.HTTPError, ValueError) as error:
                 raise TasksUnavailable from error
-
-
-def _result(called: CallToolResult) -> dict[str, Any]:
-    if not called.is_error and called.structured_content is not None:
-        return called.structured_content
-    sentence = "\n".join(part.text for part in called.content if isinstance(part, TextContent))
-    raise CallRefused(sentence, (called.meta or {}).get(REFUSAL, "invalid"))
-
-
-def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
-    turn = context.run_context.context
-    call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    made_by = {USER: turn.user_id, KEY: turn.call_keys[call_id], BATCH: turn.batch, ACTOR: "assistant"}
-    return {**made_by, **_here(turn.time_zone)}
 
 
 def _here(time_zone: str | None) -> dict[str, str]:

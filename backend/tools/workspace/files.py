@@ -1,5 +1,6 @@
 """The folders' files for their person, as the workspace's own door has them."""
 
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -11,15 +12,18 @@ from mcp.shared.exceptions import MCPError
 
 from backend.errors import BackendError, LimitReached
 from backend.tools.caller_token import calling_for
+from backend.tools.connection import KEY, USER, text_of
 from backend.tools.connectors.configuration import AgentName
-from backend.tools.task_tools import KEY, USER
-from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
+from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart
 from common.ids import new_id
+
+logger = logging.getLogger(__name__)
 
 _UNCONFINED = (
     "Nothing was committed. There is no sandbox here, and git could run programs that an agent wrote. Ask an agent to "
     "commit, which needs your approval, or commit by hand."
 )
+_REMOVE_TIMEOUT = httpx2.Timeout(10, connect=1.5)
 _AT_ONCE = 8  # files and lists of one person on their way; a browser has six
 
 
@@ -118,9 +122,17 @@ class FolderFiles:
         return text_of(result)
 
     async def remove_all(self, conversation_id: str, *, user_id: str) -> None:
-        """Deletes the conversation's folder, and those of its agents that worked in folders of their own."""
+        """Deletes the conversation's folder, and those of its agents that worked in folders of their own.
+
+        An error is only logged: the service deletes folders that are unused for long.
+        """
         for folder in (conversation_id, *(folder_apart(conversation_id, agent) for agent in get_args(AgentName))):
-            await self._tools.remove(folder, user_id=user_id)
+            with calling_for(user_id):
+                try:
+                    response = await self._tools.http.delete(f"files/{folder}", timeout=_REMOVE_TIMEOUT)
+                    response.raise_for_status()
+                except httpx2.HTTPError as error:
+                    logger.warning("the folder of a deleted conversation may be left: %s", type(error).__name__)
 
     @contextmanager
     def _count_transfer(self, user_id: str) -> Iterator[None]:

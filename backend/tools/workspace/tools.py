@@ -8,25 +8,19 @@ from contextlib import suppress
 from typing import Any, Literal
 
 import httpx2
-from agents.mcp import MCPToolMetaContext
-from mcp.types import CallToolResult, TextContent
 
 from backend.errors import BackendError
 from backend.tools.caller_token import CallerToken, calling_for
-from backend.tools.connection import McpConnection, ToolsUnavailable
-from backend.tools.task_tools import KEY, USER
-from common.tls import tls_context
+from backend.tools.connection import DIRECTORY, McpConnection, ToolsUnavailable
 
 logger = logging.getLogger(__name__)
 
 FOLDER = "todo/folder"
-DIRECTORY = "todo/directory"  # which is sent in the token
 _NOTES, _NOTES_BYTES = ("AGENTS.md", "AGENT.md"), 65_536
 _CONFINED = ("bubblewrap", "landlock", "sandbox-exec")
 _UNCONFINED = "none"
 _ANSWER_SECONDS = 630  # a command may run for 600
 _LOOK_SECONDS = 1.5
-_REMOVE_SECONDS = httpx2.Timeout(10, connect=_LOOK_SECONDS)
 _TOO_MUCH, DISK_FULL = 413, 507
 _FIRST_SECONDS = 10  # while the service may still be starting beside this one
 _FIRST_AGAIN_SECONDS = 0.2
@@ -79,7 +73,8 @@ class WorkspaceTools(McpConnection):
             resend_seconds=resend_seconds,
             answer_seconds=_ANSWER_SECONDS,
             auth=token,
-            meta=_call_meta,
+            # Unlimited connections: of one user's files only a few are under way, and a Stop must not wait for any.
+            http_timeout=httpx2.Timeout(60, connect=2),
         )
         self._mode = mode
         self._separate_agents = frozenset(separate_agents)
@@ -90,19 +85,9 @@ class WorkspaceTools(McpConnection):
         self._missed = 0  # probes in a row without a response
         self._was_there = False
         self._starting_until = 0.0
-        self.http = httpx2.AsyncClient(
-            base_url=url.rstrip("/").removesuffix("/mcp"),
-            auth=token,
-            # As many as there are: of one person's files only a few are under way, and a Stop must not wait for any.
-            limits=httpx2.Limits(max_connections=None, keepalive_expiry=30),
-            timeout=httpx2.Timeout(60, connect=2),
-            trust_env=False,
-            verify=tls_context(),
-        )
 
     async def connect(self) -> None:
         await super().connect()
-        await self.stack.enter_async_context(self.http)
         self._starting_until = time.monotonic() + _FIRST_SECONDS
         await self.look()
         watching = asyncio.create_task(self._watch())
@@ -148,12 +133,8 @@ class WorkspaceTools(McpConnection):
             await asyncio.sleep(_FIRST_AGAIN_SECONDS if self.is_starting else _AGAIN_SECONDS[known])
             await self.look()
 
-    async def call_tool(
-        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
-    ) -> CallToolResult:
-        meta = dict(meta or {})
-        with calling_for(meta.pop(USER), meta.pop(DIRECTORY, None)):
-            return await super().call_tool(tool_name, arguments, meta)
+    def meta_of(self, turn: Any) -> dict[str, Any]:
+        return {DIRECTORY: turn.directory, FOLDER: turn.folder}
 
     def folder_of(self, conversation_id: str, agent: str) -> str:
         return folder_apart(conversation_id, agent) if agent in self._separate_agents else conversation_id
@@ -195,27 +176,9 @@ class WorkspaceTools(McpConnection):
                             return name, found[:_NOTES_BYTES].decode(errors="replace")
         return None
 
-    async def remove(self, folder: str, *, user_id: str) -> None:
-        """Deletes a folder. An error is only logged: the service deletes folders that are unused for long."""
-        with calling_for(user_id):
-            try:
-                (await self.http.delete(f"files/{folder}", timeout=_REMOVE_SECONDS)).raise_for_status()
-            except httpx2.HTTPError as error:
-                logger.warning("the folder of a deleted conversation may be left: %s", type(error).__name__)
-
 
 def folder_apart(conversation_id: str, agent: str) -> str:
     return f"{conversation_id}.{agent}"
-
-
-def text_of(result: CallToolResult) -> str:
-    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-
-
-def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
-    turn = context.run_context.context
-    call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    return {USER: turn.user_id, DIRECTORY: turn.directory, FOLDER: turn.folder, KEY: turn.call_keys[call_id]}
 
 
 async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
