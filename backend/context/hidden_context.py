@@ -7,6 +7,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from common.text import remove_invisible
@@ -92,25 +93,16 @@ def escaped(text: str) -> str:
 
 def _looks_hidden(text: str) -> bool:
     """Whether a tag in the text could be taken for a block's, whatever is between its letters and looks like them."""
-    return any(c in text for c in _OPENING) and _NAME.search(text.translate(_LETTERS)) is not None
+    return any(c in text for c in _OPENING) and _NAME.search("".join(map(_spelled, text))) is not None
 
 
-class _Letters(dict[int, str]):
-    """By code point, what is left of it to read: letters that may spell the name, one letter for all others, or none.
+@lru_cache(maxsize=20_000)
+def _spelled(character: str) -> str:
+    """Returns what is left of a character to read: letters that may spell the name, a dash for all others, or nothing.
 
-    One that folds to many is a way to make a text long: it is looked up once, and never written out.
+    Some fold to many letters, which is a way to make a text long.
     """
-
-    _MOST = 20_000
-
-    def __missing__(self, code: int) -> str:
-        if len(self) >= self._MOST:
-            self.clear()
-        folded = _NO_LETTERS.sub("", unicodedata.normalize("NFKD", chr(code)).casefold())
-        if code > 127 and (letter := _LATIN.search(unicodedata.name(chr(code), ""))):
-            folded = letter[1].lower()
-        self[code] = folded if not folded or _SPELLING.intersection(folded) else "-"
-        return self[code]
-
-
-_LETTERS = _Letters()
+    folded = _NO_LETTERS.sub("", unicodedata.normalize("NFKD", character).casefold())
+    if not character.isascii() and (letter := _LATIN.search(unicodedata.name(character, ""))):
+        folded = letter[1].lower()
+    return folded if not folded or _SPELLING.intersection(folded) else "-"

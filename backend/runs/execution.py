@@ -15,10 +15,9 @@ from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
-from backend.context.directory import render_directory, render_notes
 from backend.context.fitting import fit
 from backend.context.hidden_context import sanitize_item
-from backend.context.memory import render_memory
+from backend.context.memory import render_directory, render_directory_notes, render_memory
 from backend.context.render import render_input
 from backend.context.window import Window, choose_window
 from backend.conversations import runs, steering, sub_agents
@@ -188,7 +187,7 @@ class Execution:
         if not workspace.has_owner:
             raise RunError("no_directories")
         if notes := await workspace.read_notes(self.context.folder, directory, user_id=run.user_id):
-            self._notes_of_directory = render_notes(*notes, tokens=self._dependencies.history_tokens)
+            self._notes_of_directory = render_directory_notes(*notes, tokens=self._dependencies.history_tokens)
 
     # The model
 

@@ -1,7 +1,6 @@
 """What the model reads of calls that other branches of a conversation have made."""
 
-from backend.context.notes import render_branch_note
-from backend.context.render import output_of
+from backend.context.render import render_branch_note
 from backend.conversations.records import CallState, Entry, ToolCall
 
 
@@ -14,7 +13,7 @@ def make_call(number: int, state: CallState, output: str | None) -> ToolCall:
 def render(*calls: ToolCall) -> str | None:
     named = [{"run_id": call.run_id, "id": call.id} for call in calls]
     note = Entry("run_9", "note", "branch_note", details={"reason": "edit", "calls": named})
-    return render_branch_note(note, {(call.run_id, call.id): call for call in calls}, output_of)
+    return render_branch_note(note, {(call.run_id, call.id): call for call in calls})
 
 
 def test_known_outcome_is_said_whichever_attempt_has_it() -> None:
