@@ -45,9 +45,7 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
 
 
 def tokens_in(text: str) -> int:
-    """Estimates the tokens of a text, rather too many: one has 3.5 bytes and more in English, a character in Chinese
-    has three.
-    """
+    """Estimates tokens, rather too many: one has 3.5 bytes or more in English, a Chinese character has three."""
     return len(text.encode()) // BYTES
 
 
@@ -135,8 +133,7 @@ def _without_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[
 
 
 def _spared(steps: Iterable[Items], messages: int) -> set[int]:
-    """The `id()` of the newest messages, the person's last among them, and of the notes before each of theirs: of the
-    time, and of the tasks that it names."""
+    """Returns the `id()` of the newest messages, among them the user's last, and of the notes before theirs."""
     items = [item for step in steps for item in step]
     said = [index for index, item in enumerate(items) if _is_message(item)]
     asked = [index for index in said if items[index].get("role") == "user"]

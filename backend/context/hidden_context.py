@@ -55,10 +55,7 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_item(item: Any) -> Any:
-    """Sanitizes an item of the model's input: what tools answered and what the model itself said.
-
-    Messages of the user are sanitized or a `block` already.
-    """
+    """Sanitizes an item of the model's input, unless it is a message of the user, which is sanitized or a `block`."""
     match item:
         case {"type": "function_call", "arguments": arguments}:
             return {**item, "arguments": _json(arguments)}
@@ -85,9 +82,7 @@ def _json(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escapes a text so that no tag begins or ends in it, and removes what cannot be seen; its lines stay what they
-    are.
-    """
+    """Escapes a text so that no tag begins or ends in it, and removes what cannot be seen."""
     return html.escape(remove_invisible(text), quote=False).translate(_AS_TEXT)
 
 

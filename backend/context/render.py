@@ -60,9 +60,7 @@ _ModelTurn = tuple[str, int]  # run and number
 
 
 def render_input(timeline: Timeline) -> Items:
-    """Renders records as the model's input, in the order in which they happened; the outputs of a model turn's calls
-    follow its last call.
-    """
+    """Renders records as the model's input, in their order; the outputs of a model turn's calls follow the last."""
     items: Items = []
     outputs: Items = []  # of the newest model turn
     turns = turns_with_calls(timeline.records)
@@ -113,10 +111,7 @@ def _turn_of(record: Record) -> _ModelTurn:
 
 
 def _was_left(call: ToolCall) -> bool:
-    """Whether a call was rejected because its run ended while it waited.
-
-    Its output says so, and no notice is needed.
-    """
+    """Whether a call was rejected because its run ended while it waited: its output says so, without a notice."""
     return call.state == "rejected" and call.reason not in (None, "user")
 
 
@@ -165,9 +160,7 @@ def _render_message(entry: Entry) -> Items:
 
 
 def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
-    """Returns the server's notes for the model that belong to an entry: the time of a message, a change by hand, what
-    other branches did, or how an answer ended.
-    """
+    """Returns the server's notes for the model that belong to an entry."""
     details = entry.details or {}
     match entry.kind:
         case "user_message":
@@ -198,10 +191,7 @@ def _render_change(details: Mapping[str, Any]) -> str:
 
 
 def render_branch_note(entry: Entry, noted_calls: Mapping[tuple[str, str], ToolCall]) -> str | None:
-    """Renders what other branches have done, for the model: the task list has no branches.
-
-    None if no call has changed anything. The same call of several attempts was made once, and is listed once.
-    """
+    """Renders the calls of other branches, each once: the task list has no branches. None if none changed anything."""
     details = entry.details or {}
     made: dict[str, ToolCall] = {}
     for named in details.get("calls", ()):
@@ -212,10 +202,10 @@ def render_branch_note(entry: Entry, noted_calls: Mapping[tuple[str, str], ToolC
                 made[call.idempotency_key] = call
     if not made:
         return None
-    lines = [f"{_BRANCH_REASONS[details['reason']]} made these calls already:"]
-    for call in list(made.values())[-_NOTED_CALLS:]:
-        lines.append(f"- {_clip(f'{call.tool}({call.arguments})')} → {_clip(output_of(call))}")
-    return "\n".join([*lines, "Do not repeat what has been done: check what is there."])
+    newest = list(made.values())[-_NOTED_CALLS:]
+    calls = [f"- {_clip(f'{call.tool}({call.arguments})')} → {_clip(output_of(call))}" for call in newest]
+    before = f"{_BRANCH_REASONS[details['reason']]} made these calls already:"
+    return "\n".join([before, *calls, "Do not repeat what has been done: check what is there."])
 
 
 def _clip(text: str) -> str:

@@ -37,11 +37,7 @@ class Summaries:
         self._in_progress: set[str] = set()  # conversations
 
     async def make(self, run: Run, *, up_to: int) -> None:
-        """Summarises all up to a number after a run has ended; errors are only logged.
-
-        Without a summary, a note stands for what is left out. Of runs that follow each other quickly only the first
-        one's is made.
-        """
+        """Summarises all up to a number after a run has ended; errors are only logged, as a note stands for it."""
         if run.conversation_id in self._in_progress:
             return
         try:
@@ -67,9 +63,7 @@ class Summaries:
             raise NoSummary from error
 
     async def _make(self, run: Run, up_to: int) -> int:
-        """Requests and stores summaries, each of as much as one request holds, until all up to a number is covered;
-        returns how many messages were summarised. Raises what the model's client raises, and `NoSummary`.
-        """
+        """Stores summaries until all up to a number is covered; returns how many messages were summarised."""
         self._in_progress.add(run.conversation_id)
         entry_id, messages = new_id("sum"), 0
         try:

@@ -24,10 +24,7 @@ _ABOUT = "In the next message @ and a number is a task of the person's by its id
 
 
 def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
-    """Returns the ids of the tagged tasks, each once.
-
-    Raises `InvalidRequest` for an invalid id, and for too many tags.
-    """
+    """Returns the ids of the tagged tasks, each once; raises `InvalidRequest` for invalid ids and too many tags."""
     found = [_number(part) for part in content if isinstance(part, UserMessageTagContent)]
     numbers = [number for number in dict.fromkeys(found) if number is not None]
     if None in found or len(found) > MOST:
@@ -41,10 +38,7 @@ def _number(tag: UserMessageTagContent) -> int | None:
 
 
 def fill_tags(content: Iterable[UserMessageContent], titles: Mapping[int, str] | None) -> list[UserMessageContent]:
-    """Returns the parts with each tag made anew from its id: with the task's title, or with a text and a state.
-
-    Those say that the task is not on the list, or, if `titles` is None, that titles could not be looked up.
-    """
+    """Returns the parts with each tag made anew from its id; `titles` is None if they could not be looked up."""
 
     def add_title(part: UserMessageContent) -> UserMessageContent:
         if not isinstance(part, UserMessageTagContent) or (number := _number(part)) is None:
@@ -61,9 +55,7 @@ def fill_tags(content: Iterable[UserMessageContent], titles: Mapping[int, str] |
 
 
 def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) -> str:
-    """Returns a message as people read it, with each tag by its title; `numbered` for the model, with each tag by its
-    id.
-    """
+    """Returns a message as people read it, with each tag by its title, or by its id if `numbered`, for the model."""
     text, before = "", None
     for part in content:
         if isinstance(part, UserMessageTagContent):
@@ -88,10 +80,7 @@ def as_line(content: Iterable[UserMessageContent], quoted: str | None) -> str:
 
 
 def parse_content(entry: Entry) -> list[UserMessageContent] | None:
-    """Returns the parts of a stored message that has tags, several parts or a quote; None for a plain text.
-
-    The quote is not among the parts.
-    """
+    """Returns the parts of a stored message, without its quote; None for a plain text."""
     content = (entry.details or {}).get("content")
     return None if content is None else _CONTENT.validate_python(content)
 

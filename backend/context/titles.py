@@ -29,17 +29,13 @@ class Titles:
         self._database, self._model = database, model
 
     def find_first_message(self, history: Timeline) -> str | None:
-        """Returns the text of a conversation's only message of the user; None if there are more, or the provider makes
-        no titles.
-        """
+        """Returns a conversation's only message of the user; None if there are more, or the provider makes no titles."""
         said = [one for one in history.records if isinstance(one, Entry) and one.kind == "user_message"]
         is_first = self._model.endpoint.profile.titles and history.is_complete and len(said) == 1
         return said[0].text if is_first else None
 
     async def make(self, run: Run, message: str, answer: str) -> None:
-        """Lets the model write a title for the conversation of a run and stores it, unless its user has given it one,
-        or a name. Errors are only logged.
-        """
+        """Lets the model write a title and stores it, unless the user has given one; errors are only logged."""
         title = first_words(message)
         lines = [
             f"Person: {hidden_context.sanitize(message[:_CHARS])}",

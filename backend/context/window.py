@@ -87,10 +87,7 @@ def render_request(timeline: Timeline, *, tokens: int) -> Items:
 
 
 def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
-    """Returns the number up to which all can be summarised now: what the window spares begins after it.
-
-    None if that is nothing.
-    """
+    """Returns the number up to which all can be summarised now; None if that is nothing."""
     _, records, sizes = _measure(timeline)
     spared = _spared(_turns(records), sizes, tokens)
     if not spared or (timeline.is_complete and len(spared) == len(records)):
@@ -132,9 +129,7 @@ def _newest_turns(records: Sequence[Record], sizes: _Sizes, *, tokens: int, most
 
 
 def _spared(turns: Sequence[list[Record]], sizes: _Sizes, tokens: int) -> list[Record]:
-    """Returns the records of the newest turns with four messages, or of fewer if the messages alone are over the
-    budget.
-    """
+    """Returns the newest turns with four messages, or fewer if the messages alone are over the budget."""
     spared: list[Record] = []
     messages = room = 0
     for turn in reversed(turns):
@@ -167,9 +162,7 @@ def _is_message(record: Record) -> bool:
 
 
 def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None:
-    """Writes the request for a summary of as much as a budget of tokens holds, the oldest first; None if there is
-    nothing.
-    """
+    """Writes the request for a summary of as much as a budget of tokens holds, the oldest first."""
     summary = timeline.newest_summary
     lines: list[str] = []
     covers, messages, last = 0, 0, 0

@@ -35,10 +35,7 @@ Action = ParsedToolCall | Final | Fault
 
 
 def read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]:
-    """Reads a JSON object that a model wrote as text: returns its action and the reasoning in it.
-
-    The action is None for JSON that is none, and a `Fault` for one that cannot be carried out.
-    """
+    """Returns the action in a JSON object that a model wrote as text, None for other JSON, and the reasoning in it."""
     try:
         value = json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", text), strict=False)
     except (ValueError, RecursionError) as error:

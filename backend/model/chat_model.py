@@ -197,10 +197,7 @@ def retry_settings(first_pause: float, *, show_progress: Callable[[str], None]) 
 
 
 def _decide(first_pause: float, show_progress: Callable[[str], None], context: RetryPolicyContext) -> RetryDecision:
-    """Decides whether and after which pause the SDK repeats a request, and shows and counts that.
-
-    Only errors that pass are retried, and the SDK never does so after output was streamed.
-    """
+    """Retries only errors that pass; the SDK itself never does so after output was streamed."""
     error = context.error
     if not isinstance(error, ModelError) or not error.failure.is_passing:
         return RetryDecision(retry=False)

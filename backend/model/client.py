@@ -79,19 +79,12 @@ class ProviderClient:
         return self
 
     async def create(self, *, extra_headers: Any = None, extra_query: Any = None, **kwargs: Any) -> Chunks:
-        """Sends a request of the SDK and returns the response as chunks for it; raises `ModelError`, as reading it
-        does.
-        """
         given = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
         given |= given.pop("extra_body", {})
         return as_chunks(await self.request(given), given["model"])
 
     async def request(self, given: dict[str, Any]) -> Pieces:
-        """Sends a request in OpenAI's form and returns the response's pieces; raises `ModelError`, as reading it does.
-
-        Changes the request to what the provider accepts, and repeats it where tool calls are written as text or were
-        lost.
-        """
+        """Sends a request in OpenAI's form as the provider accepts it; this and reading raise `ModelError`."""
         end = finish_reason.get(FinishReason())
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         body = self._profile.shape({**given, "messages": messages})
@@ -111,10 +104,7 @@ class ProviderClient:
         return response
 
     async def _respond(self, body: dict[str, Any], end: FinishReason) -> Pieces:
-        """Sends one request and returns its response, streamed or whole.
-
-        It must begin within the time for the first token, a whole one within ten minutes at least.
-        """
+        """Sends one request; a response that is not streamed must begin within ten minutes at least."""
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
@@ -134,9 +124,7 @@ class ProviderClient:
                     yield piece
 
     async def _post(self, body: dict[str, Any], seconds: float) -> Response:
-        """Sends a request, and again without each optional field that the server rejects; these are left out from then
-        on. Returns the response before its body is read.
-        """
+        """Sends a request, and again without each optional field that the server rejects, also from then on."""
         rejected: list[str] = []
         with self._note_outcome(body):
             try:
@@ -182,9 +170,7 @@ class ProviderClient:
             raise ModelError.of_client(error) from error
 
     def _learn(self, body: dict[str, Any], reader: ResponseReader, last: Piece) -> None:
-        """Notes what a complete response says about its server: reasoning without an opening tag, content that goes
-        back with calls, and a cut request.
-        """
+        """Notes what a complete response says about its server."""
         if reader.tags.lacks_opening:
             self._begin_thinking.add(body["model"])
         elif not reader.tags.has_closed:
@@ -237,9 +223,7 @@ class ProviderClient:
 
     @contextmanager
     def _note_outcome(self, body: Mapping[str, Any]) -> Iterator[None]:
-        """Notes the outcome of the request in the block in `last_outcome`, logs why it failed, and raises the error
-        again.
-        """
+        """Notes in `last_outcome` how the request in the block went, and logs why it failed."""
         try:
             yield
         except ModelError as error:

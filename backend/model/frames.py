@@ -139,9 +139,7 @@ class _Events:
             self._data.append(value.removeprefix(" "))
 
     def finish(self) -> Iterator[Any]:
-        """Yields the value of the event that is assembled so far, or `END`; an `error` event becomes an object with
-        `error`. Raises `ModelError` for invalid JSON.
-        """
+        """Yields the value of the event that is assembled so far; raises `ModelError` for invalid JSON."""
         text, event = "\n".join(self._data).strip(), self._event
         self._data, self._event = [], ""
         if text.startswith("[DONE]"):
@@ -159,10 +157,7 @@ class _Events:
 
 
 def _of_body(body: str) -> Iterator[Any]:
-    """Yields the values of a response that is no stream: one JSON value, a list of them, or one on each line.
-
-    Raises `ModelError` for anything else.
-    """
+    """Yields the values of a response that is no stream: one JSON value, a list of them, or one on each line."""
     if body.startswith("<"):
         raise ModelError("model_not_found", words=body)
     value = parse_json(body)
@@ -174,10 +169,7 @@ def _of_body(body: str) -> Iterator[Any]:
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """Yields the decoded lines of a body.
-
-    Lines end with CR, LF or both; `Response.aiter_lines` also splits at characters that JSON may contain.
-    """
+    """Yields lines that end with CR, LF or both; `Response.aiter_lines` splits at characters that JSON may contain."""
     pending: list[bytes] = []
     was_cr = False
     async for piece in pieces:

@@ -79,9 +79,7 @@ class Profile:
         return requests.alternating(valid) if self.roles == "alternate" else valid
 
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Converts a request body to what this provider accepts: its messages, tools, names of fields, temperature and
-        effort. Tools are described as text, or the response is requested whole, if the setting says so.
-        """
+        """Converts a request body in OpenAI's form to what this provider accepts."""
         body = {**body, "messages": self.messages(body["messages"])}
         if "max_tokens" in body:
             body[self.max_tokens_field] = body.pop("max_tokens")
@@ -247,10 +245,7 @@ class ModelNotConfigured(SettingsInvalid):
 
 
 def resolve(settings: ModelSettings) -> ModelEndpoint:
-    """Chooses the provider's address, key and models by the settings: Cerebras with a key, the offline model without.
-
-    Raises `ModelNotConfigured`.
-    """
+    """Chooses the provider's address, key and models by the settings; raises `ModelNotConfigured`."""
     has_key = settings.cerebras_api_key or settings.llm_api_key
     name = settings.llm_provider or ("cerebras" if has_key else "offline")
     profile = _with_settings(PROFILES[name], settings)

@@ -57,10 +57,7 @@ class ResponseReader:
         self._usage: CompletionUsage | None = None
 
     def read_frame(self, value: Any) -> Piece:
-        """Returns what a JSON value of the stream adds to the answer; tool calls are collected until `end`.
-
-        Raises `ModelError` for an error that is sent as a frame, or for a finish reason that is a failure.
-        """
+        """Returns what a JSON value of the stream adds to the answer; raises `ModelError` for a reported failure."""
         self._is_done = self._is_done or value is END
         self.chars += 1
         if not isinstance(value, dict):
@@ -82,11 +79,7 @@ class ResponseReader:
         return piece
 
     def end(self) -> Piece:
-        """Returns the rest, with the tool calls, finish reason and usage.
-
-        Raises `ModelError` for a response that was cut off: it has neither a finish reason nor `[DONE]`, or reached the
-        output limit without output.
-        """
+        """Returns the rest, with calls and finish reason; raises `ModelError` for a response that was cut off."""
         rest = self.tags.finish()
         self.has_output = self.has_output or bool(rest.text)
         if self.finish is None and not (self._is_done and self.has_output):

@@ -47,10 +47,7 @@ def rejected_field(body: Body, words: str) -> str | None:
 
 
 def valid_messages(messages: list[Message], *, reasoning: str | None, short_ids: bool = False) -> list[Message]:
-    """The messages with valid names and arguments, and each call with its output.
-
-    `reasoning` names the field in which reasoning is sent back; None leaves it out.
-    """
+    """Returns the messages with valid calls; `reasoning` is the field in which reasoning is sent back, if any."""
     return _paired([_valid_message(message, reasoning) for message in messages], short_ids=short_ids)
 
 
@@ -94,9 +91,7 @@ def _valid_message(message: Message, reasoning: str | None) -> Message:
 
 
 def _valid_call(call: Body) -> Body:
-    """Replaces illegal characters of the name, and arguments that are no JSON object, as of a call that was cut off, by
-    {}: many servers reject them.
-    """
+    """Replaces what many servers reject: illegal characters of the name, and arguments that are no JSON object."""
     function = call["function"]
     arguments = function.get("arguments") or ""
     valid = {"name": legal_name(function.get("name") or ""), "arguments": arguments if is_object(arguments) else "{}"}
@@ -133,10 +128,7 @@ def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
 
 
 def _unused(call_id: str, used: set[str], *, short: bool) -> str:
-    """Returns the id of a call, or one derived from it that was not used before, and notes it as used.
-
-    If `short`, it has nine letters and digits, as Mistral demands.
-    """
+    """Returns an id derived from the call's that is not used; if `short`, nine letters and digits, as for Mistral."""
     candidates = itertools.chain([call_id] if call_id else [], (f"{call_id}_{number}" for number in itertools.count(2)))
     shaped = (hashlib.sha256(one.encode()).hexdigest()[:9] if short else one for one in candidates)
     unused = next(one for one in shaped if one not in used)
@@ -145,10 +137,7 @@ def _unused(call_id: str, used: set[str], *, short: bool) -> str:
 
 
 def alternating(messages: list[Message]) -> list[Message]:
-    """The messages with alternating roles, as the chat templates of Mistral and Gemma demand.
-
-    Messages of one role in a row are joined, and a tool's output and a user's message are separated.
-    """
+    """Joins messages of one role, and divides others, as the chat templates of Mistral and Gemma demand."""
     joined: list[Message] = []
     for message in messages:
         last = joined[-1] if joined else None
@@ -169,9 +158,7 @@ def _can_join(one: Message, other: Message) -> bool:
 
 
 def describe_tools(body: Body) -> Body:
-    """Returns the body with its tools described in the instructions, and all calls and outputs written as text; the
-    fields for tools are left out.
-    """
+    """Returns the body with its tools, calls and outputs described as text."""
     tools = [tool["function"] for tool in body.get("tools", ())]
     messages = list(_render_messages(body["messages"]))
     if tools:

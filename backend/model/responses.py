@@ -33,10 +33,7 @@ Chunks = AsyncGenerator[ChatCompletionChunk]
 async def read_pieces(
     values: AsyncGenerator[Any], reader: ResponseReader, limits: ResponseLimits, deadline: float
 ) -> Pieces:
-    """Yields the pieces of a server's response, whose first token must come before the deadline.
-
-    Raises `ModelError` for silence, too much text and all that `ResponseReader` raises.
-    """
+    """Yields the pieces of a response, whose first token must come before the deadline; raises `ModelError`."""
     has_begun = False
     async with aclosing(values):
         while True:
@@ -73,11 +70,7 @@ Repeat = Callable[[str, str], Awaitable[Pieces]]
 
 
 async def read_actions(response: Pieces, tools: Collection[str], repeat: Repeat) -> Pieces:
-    """The response, with the actions that the model wrote as text as tool calls, reasoning and answers.
-
-    One with an action that cannot be carried out is requested again, once; raises `ModelError` if the second has one,
-    too.
-    """
+    """Yields the response with the actions in its text as calls and answers; asks once more after a fault."""
     first = TextResponse(tools)
     usage: CompletionUsage | None = None
     async with aclosing(response):
@@ -111,10 +104,7 @@ def _with_actions(piece: Piece, response: TextResponse) -> Piece:
 async def find_lost_calls(
     response: Pieces, request_whole: Callable[[], Awaitable[Pieces]], on_lost: Callable[[], None]
 ) -> Pieces:
-    """The response, which is requested again without streaming when it has neither text nor a call.
-
-    Some servers lose the calls that they stream; `on_lost` is called when the second response has some.
-    """
+    """Requests a response without text and calls again, not streamed, as some servers lose streamed calls."""
     has_output = has_thought = is_empty = False
     usage: CompletionUsage | None = None
     async with aclosing(response):

@@ -47,9 +47,7 @@ class TextResponse:
         self._part = Part()
 
     def feed(self, text: str) -> Part:
-        """Reads more text of the response and returns what can be shown of it; calls, answers and a fault are
-        collected.
-        """
+        """Reads more text and returns what can be shown of it; calls, answers and a fault are collected."""
         self.raw += text
         self._pending += text
         while self._pending and self._advance():
@@ -57,10 +55,7 @@ class TextResponse:
         return self._take_part()
 
     def finish(self, *, cut_off: bool) -> Part:
-        """Returns the rest, with the final answers, at the end of the response.
-
-        An action that was not complete becomes the fault; `cut_off` says that the output limit ended it.
-        """
+        """Returns the rest, with the final answers; an action that is not complete becomes the fault."""
         rest, self._pending = self._marks + self._pending, ""
         if self._object is not None and looks_like_action(rest.removeprefix(self._marks), self._tools):
             self.fault = "it was cut off at the output limit." if cut_off else "it is not valid JSON: it has no end."

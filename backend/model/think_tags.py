@@ -35,10 +35,7 @@ class ThinkTags:
         self._unopened: list[str] | None = [] if begins_thinking else None
 
     def feed(self, text: str) -> Part:
-        """Reads more text and returns what is certain to be answer or reasoning.
-
-        The beginning of a tag is held back.
-        """
+        """Reads more text and returns what is certain to be answer or reasoning."""
         self._pending += text
         part = Part()
         while self._pending and (self._read_thought(part) if self._is_thinking else self._read_text(part)):

@@ -59,9 +59,7 @@ class Policy:
         return _UNCONFINED if row.runs_programs else limits
 
     def reach_of(self, tool: str) -> str | None:
-        """Returns a fingerprint of what an approval card says that a call of this tool may reach; None if it says
-        nothing of that.
-        """
+        """Returns a fingerprint of what an approval card says that a call may reach; None if it says nothing."""
         row = find_tool(tool)
         if row.asked_with is None and not row.runs_programs:
             return None
@@ -94,9 +92,7 @@ def deleted_by(tool: str, arguments: str) -> int:
 
 
 def named_in(given: Mapping[str, Any], first: str) -> list[str]:
-    """Returns what a call names by one argument and by `also`, each once; as the tools do, it reads a list written as
-    text.
-    """
+    """Returns what a call names by an argument and `also`, each once; as the tools do, it reads a list in a text."""
     return list(dict.fromkeys(map(str, [*_listed(given.get(first)), *_listed(given.get("also"))])))
 
 

@@ -18,9 +18,7 @@ _user: ContextVar[tuple[str, str | None]] = ContextVar("user")
 
 @contextmanager
 def calling_for(user_id: str, directory: str | None = None) -> Iterator[None]:
-    """Sets the user for whom `CallerToken` signs the requests that are made in the block, and for the workspace the
-    directory of the user's that stands for the folder.
-    """
+    """Sets for whom `CallerToken` signs in the block, and the user's directory that stands for the folder."""
     token = _user.set((user_id, directory))
     try:
         yield

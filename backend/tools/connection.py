@@ -150,10 +150,7 @@ class McpConnection(MCPServer):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        """Calls a tool once, as the user that `meta` names; `ResendingClient` below it sends the request again.
-
-        Raises `unavailable` if the server cannot be reached, and `MCPError` for its other errors.
-        """
+        """Calls a tool once, as the user that `meta` names; raises `unavailable`, and `MCPError` of the server."""
         meta = dict(meta or {})
         span = traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT")
         with calling_for(meta.pop(USER), meta.pop(DIRECTORY, None)), span:
@@ -166,9 +163,7 @@ class McpConnection(MCPServer):
         raise NotImplementedError("Prompts of MCP servers are not used.")
 
     async def _send(self, request: Awaitable[T]) -> T:
-        """Awaits a request and raises `unavailable` for the error that `ResendingClient` returns if there is no
-        response.
-        """
+        """Raises `unavailable` for the error that `ResendingClient` returns if there is no response."""
         try:
             return await request
         except MCPError as error:

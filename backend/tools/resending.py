@@ -49,11 +49,7 @@ class ResendingClient(httpx2.AsyncClient):
         self._resends_calls = resends_calls
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """Returns the server's response, read to its end.
-
-        A response of a proxy or a dying server counts as none; if none comes, returns a 503 with the MCP error
-        `UNAVAILABLE`. It never raises.
-        """
+        """Returns the server's response, or a 503 with the MCP error `UNAVAILABLE`; it never raises."""
         request.headers.update(tracing_headers())
         may_repeat = self._resends_calls or request.headers.get("mcp-method") != "tools/call"
         now = asyncio.get_running_loop().time

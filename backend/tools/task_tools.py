@@ -132,10 +132,7 @@ class TaskTools(McpConnection):
     async def get_json(
         self, path: Literal["changes", "done", "tasks"], *, user_id: str, **asked: str | int
     ) -> dict[str, Any]:
-        """Reads from the task server's HTTP routes, without a tool; raises `TasksUnavailable`.
-
-        It is not asked twice, and over connections of its own: who polls must not cost the calls theirs.
-        """
+        """Reads from the server's HTTP routes, once, over connections of their own: polling must not delay calls."""
         with calling_for(user_id):
             try:
                 response = await self.http.get(path, params=asked, headers=tracing_headers())

@@ -125,9 +125,7 @@ class _Wrong(Exception):
 
 
 def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Connector, ...]:
-    """Reads `mcp.json` and puts in the variables that it names; raises `SettingsInvalid` with a sentence for each
-    mistake.
-    """
+    """Reads `mcp.json`; raises `SettingsInvalid` with a sentence for each mistake."""
     if file is None:
         return ()
     try:
@@ -159,10 +157,7 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
 
 
 def _create_connector(name: str, entry: Any, variables: Mapping[str, str], directory: Path) -> Connector:
-    """Creates a connector with the values of the variables that its settings name.
-
-    Raises `_Wrong` with a line for each mistake.
-    """
+    """Checks the entry of a server and fills its references; raises `_Wrong` with a line for each mistake."""
     if not _NAME.fullmatch(name):
         raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
     if not isinstance(entry, dict):

@@ -62,17 +62,12 @@ class Connectors:
         return any(agent in server.agents for server in self._servers)
 
     def unusable(self) -> dict[str, str]:
-        """Returns why servers cannot be used, by their names as people know them: the program is missing, or the last
-        try failed.
-        """
+        """Returns why servers cannot be used, by their names: the program is missing, or the last try failed."""
         reasons = {server.name: _missing(server) or self._listed[server.name].problem for server in self._servers}
         return {f"mcp.{name}": reason for name, reason in reasons.items() if reason}
 
     async def tools_for(self, agent: str) -> list[FunctionTool]:
-        """Returns the tools that an agent gets from its servers: those that are allowed and approved.
-
-        Asks servers that were not asked for a minute; leaves out those that cannot be reached.
-        """
+        """Returns the allowed and approved tools of an agent's servers, without those that cannot be reached."""
         servers = [server for server in self._servers if agent in server.agents]
         if not servers:
             return []
@@ -90,10 +85,7 @@ class Connectors:
         self._stack.close()
 
     async def _list_tools(self, server: Connector) -> Sequence[Tool]:
-        """Returns the tools of a server, asked for at most once a minute.
-
-        If it cannot be used, logs why and returns none.
-        """
+        """Returns the tools of a server, asked for at most once a minute; none and a log line if it cannot be used."""
         listed = self._listed[server.name]
         if time.monotonic() < listed.until:
             return listed.tools
@@ -108,9 +100,7 @@ class Connectors:
         return listed.tools
 
     def _is_offered(self, server: Connector, tool: Tool, known: offered.Approved) -> bool:
-        """Whether a tool is allowed, approved as it is now, and not too large; logs once that a new or changed one
-        needs approval.
-        """
+        """Whether a tool is allowed, approved as it is now, and not too large; logs once that it needs approval."""
         if not server.allows(tool.name):
             return False
         found = offered.fingerprint(tool)
@@ -167,9 +157,7 @@ class Connectors:
         return "failed" if result.is_error else _DONE, offered.text(server, result, shown)
 
     async def _refusal(self, server: Connector, tool: Tool, shown: str) -> str | None:
-        """Returns why a call that may change something is not made: the server, asked once more, cannot be used or
-        describes the tool in another way than when it was offered. None if it may be made.
-        """
+        """Returns why a call is not made, as when the server, asked once more, describes the tool in another way."""
         try:
             tools = await self._listed[server.name].link.tools()
         except Exception as error:  # noqa: BLE001 - as in `_list_tools`
@@ -199,18 +187,13 @@ def limits_with(servers: Sequence[Connector]) -> dict[str, str]:
 
 
 def reach_with(servers: Sequence[Connector]) -> dict[str, Sequence[object]]:
-    """Returns what these servers are, for fingerprints: by their names, and by the tools that start agents which may
-    use them.
-    """
+    """Returns for fingerprints what servers are, by their names and by the tools that start their agents."""
     of_agents = {tool: [one.reach for one in found] for tool, found in _servers_by_tool(servers).items()}
     return of_agents | {one.name: one.reach for one in usable(servers)}
 
 
 def _servers_by_tool(servers: Sequence[Connector]) -> dict[str, list[Connector]]:
-    """Returns, by the name of each tool that starts an agent, the enabled servers that the agent may use.
-
-    Tools whose agent may use none are left out.
-    """
+    """Returns the enabled servers that an agent may use, by the tool that starts it, if there are any."""
     there = usable(servers)
     found = {tool: [one for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
     return {tool: reached for tool, reached in found.items() if reached}

@@ -93,10 +93,7 @@ class Link:
         return f"did not answer within {self._server.timeout:g} seconds"
 
     async def tools(self) -> list[Tool]:
-        """Asks for all tools that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`.
-
-        Closes the connection to a server that does not answer even that: the next request opens another.
-        """
+        """Asks for all tools that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`."""
         try:
             return await self._ask(_all_tools, again=True)
         except Unanswered:
@@ -125,10 +122,7 @@ class Link:
         return await self._ask_once(request)
 
     async def _ask_once(self, request: Callable[[Client], Awaitable[T]]) -> T:
-        """Sends a request over the open connection or a new one.
-
-        Raises `Unreachable`, `Unanswered` after the time-out, and `Lost`, after closing the connection, if it broke.
-        """
+        """Sends a request over the open connection or a new one; raises `Lost`, after closing it, if it broke."""
         connection = self._connection
         if connection is None or connection.ending.is_set():
             connection = self._connection = _Connection(self._server)
@@ -159,10 +153,7 @@ class Link:
 
 @asynccontextmanager
 async def _client(server: Connector) -> AsyncIterator[Client]:
-    """Connects to a server: starts its program, whose standard error is logged, or opens its address.
-
-    Closes it afterwards.
-    """
+    """Connects to a server: starts its program, whose standard error is logged, or opens its address."""
     async with AsyncExitStack() as stack:
         if server.command is not None:
             errors = stack.enter_context(logged(server))

@@ -8,10 +8,7 @@ _LONGEST = 64  # characters of a function's name, as model providers have it
 
 
 def for_model(server: str, tool: str) -> str:
-    """Returns the name by which models call a tool.
-
-    Two tools never have the same one: a name that is too long, or has other characters, ends with a hash.
-    """
+    """Returns the name by which models call a tool; no two have one: it ends with a hash if it is irregular."""
     name = f"mcp_{server}__{tool}"
     if len(name) <= _LONGEST and re.fullmatch(r"[A-Za-z0-9_-]+", tool):
         return name

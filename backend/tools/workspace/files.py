@@ -69,9 +69,7 @@ class FolderFiles:
         return self._tools.is_starting
 
     def agents(self) -> dict[str, object]:
-        """Returns for the page whether agents may be started now, and what confines their commands; None if they have
-        no commands.
-        """
+        """Returns whether agents may be started now, and what confines their commands, None if they have none."""
         confinement = self._tools.confinement if self._tools.runs_commands else None
         return {"offered": self._tools.may_start, "confinement": confinement}
 
@@ -106,10 +104,7 @@ class FolderFiles:
             pass
 
     async def commit(self, folder: str, message: str, *, user_id: str) -> str:
-        """Commits the files of a folder with git and returns the text of the result; raises `NotCommitted`.
-
-        It does so only in a sandbox: the folder's configuration and hooks are its agents', and git runs them.
-        """
+        """Commits the files of a folder in a sandbox, as git runs the folder's hooks; raises `NotCommitted`."""
         if self._tools.is_unconfined:
             raise NotCommitted(_UNCONFINED)
         meta = {USER: user_id, FOLDER: folder, KEY: new_id("key")}
@@ -122,10 +117,7 @@ class FolderFiles:
         return text_of(result)
 
     async def remove_all(self, conversation_id: str, *, user_id: str) -> None:
-        """Deletes the conversation's folder, and those of its agents that worked in folders of their own.
-
-        An error is only logged: the service deletes folders that are unused for long.
-        """
+        """Deletes the conversation's folders; errors are only logged, as the service deletes unused ones."""
         for folder in (conversation_id, *(folder_apart(conversation_id, agent) for agent in get_args(AgentName))):
             with calling_for(user_id):
                 try:
@@ -152,10 +144,7 @@ class FolderFiles:
     async def _send(
         self, method: str, path: str, user_id: str, *, directory: str | None = None, **more: Any
     ) -> AsyncIterator[httpx2.Response]:
-        """Sends a request to the workspace as the user; gives its response, not read yet, while the block runs.
-
-        Raises `WorkspaceUnavailable`, `LimitReached`, or the error that the response stands for.
-        """
+        """Sends a request as the user and yields its unread response; raises the error that it stands for."""
         with self._count_transfer(user_id):
             with calling_for(user_id, directory):
                 request = self._tools.http.build_request(method, path, **more)

@@ -110,10 +110,7 @@ class WorkspaceTools(McpConnection):
         return self._is_there and (self._mode == "on" or self.confinement in _CONFINED)
 
     async def look(self) -> bool:
-        """Asks the service what it confines commands with and notes it; returns whether it answers.
-
-        After two misses in a row the service counts as gone.
-        """
+        """Asks the service what confines commands; returns whether it answers. After two misses it counts as gone."""
         try:
             response = await self.http.get("ready", timeout=_LOOK_SECONDS, auth=None)
             found = response.raise_for_status().json()
@@ -140,18 +137,12 @@ class WorkspaceTools(McpConnection):
         return folder_apart(conversation_id, agent) if agent in self._separate_agents else conversation_id
 
     async def stop(self, folder: str, *, user_id: str) -> None:
-        """Ends the commands that run in a folder: their calls return with the output so far.
-
-        Errors of HTTP are ignored.
-        """
+        """Ends the commands that run in a folder: their calls return with the output so far."""
         with calling_for(user_id), suppress(httpx2.HTTPError):
             await self.http.post(f"stop/{folder}", timeout=_LOOK_SECONDS)
 
     async def give_uploads(self, folder: str, other: str, *, user_id: str) -> None:
-        """Copies the files that the user uploaded to a folder, and nobody changed since, to `uploads` in another one.
-
-        Raises `NoRoom` and `WorkspaceUnavailable`.
-        """
+        """Copies the user's unchanged uploads to another folder; raises `NoRoom` and `WorkspaceUnavailable`."""
         with calling_for(user_id):
             try:
                 response = await self.http.post(f"uploads/{folder}/{other}")
