@@ -39,7 +39,7 @@ from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.configuration import Connector, usable
-from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
+from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
@@ -88,6 +88,11 @@ async def _open_resources(
     tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
     connectors = Connectors(servers, database)
     stack.push_async_callback(connectors.close)
+    policy = Policy(
+        settings.approvals,
+        servers=servers,
+        is_unconfined=(lambda: workspace.is_unconfined) if workspace else (lambda: False),
+    )
     return _Resources(
         database=database,
         model=model,
@@ -95,7 +100,7 @@ async def _open_resources(
         workspace=workspace,
         connectors=connectors,
         summaries=Summaries(database, model, _limits(settings)),
-        approvals=Approvals(database, _create_policy(settings, servers, workspace), tools),
+        approvals=Approvals(database, policy, tools),
     )
 
 
@@ -192,19 +197,6 @@ def _create_agents(
     by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
     others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
     return {ASSISTANT: assistant, **others}
-
-
-def _create_policy(settings: BackendSettings, servers: Sequence[Connector], workspace: WorkspaceTools | None) -> Policy:
-    """Creates the approval policy with what connectors and the workspace may reach."""
-    read_only = [server.name for server in servers if server.read_only]
-    is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
-    return Policy(
-        settings.approvals,
-        allowed=read_only,
-        limits=limits_with(servers),
-        servers=reach_with(servers),
-        is_unconfined=is_unconfined,
-    )
 
 
 async def _open_tools(settings: BackendSettings, stack: AsyncExitStack) -> TaskTools:

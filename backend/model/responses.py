@@ -8,18 +8,11 @@ from typing import Any
 
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import (
-    Choice,
-    ChoiceDelta,
-    ChoiceDeltaToolCall,
-    ChoiceDeltaToolCallFunction,
-)
 
 from backend.model.errors import ModelError
 from backend.model.frames import ResponseLimits
 from backend.model.reader import Piece, ResponseReader
 from backend.model.text_responses import TextResponse
-from backend.model.tool_calls import ParsedToolCall
 
 _SECONDS_AFTER_FINISH = 2  # for the usage; some servers keep the stream open after the finish reason
 
@@ -125,35 +118,34 @@ async def find_lost_calls(
             yield replace(piece, thought=thought, usage=_sum(piece.usage, usage))
 
 
-class Delta(ChoiceDelta):
-    """With the fields that the SDK reads beyond OpenAI's."""
-
-    reasoning: Any = None
-    reasoning_content: Any = None
-    thinking_blocks: Any = None
-    annotations: Any = None
-    audio: Any = None
-
-
 async def as_chunks(response: Pieces, model: str) -> Chunks:
     async with aclosing(response):
         async for piece in response:
-            delta = Delta(
-                content=piece.text or None,
-                refusal=piece.refusal or None,
-                reasoning=piece.thought or None,
-                tool_calls=[_to_delta(index, call) for index, call in enumerate(piece.calls)] or None,
+            calls = [
+                {
+                    "index": index,
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for index, call in enumerate(piece.calls)
+            ]
+            delta = {
+                "content": piece.text or None,
+                "refusal": piece.refusal or None,
+                "reasoning": piece.thought or None,
+                "tool_calls": calls or None,
+            }
+            yield ChatCompletionChunk.model_validate(
+                {
+                    "id": "",
+                    "object": "chat.completion.chunk",
+                    "created": 0,
+                    "model": model,
+                    "choices": [{"index": 0, "delta": delta, "finish_reason": piece.finish}],
+                    "usage": piece.usage,
+                }
             )
-            # Not `model_construct`, which OpenAI's client replaces by a slower one of its own.
-            choice = Choice(index=0, delta=delta, finish_reason=piece.finish)
-            yield ChatCompletionChunk(
-                id="", object="chat.completion.chunk", created=0, model=model, choices=[choice], usage=piece.usage
-            )
-
-
-def _to_delta(index: int, call: ParsedToolCall) -> ChoiceDeltaToolCall:
-    function = ChoiceDeltaToolCallFunction(name=call.name, arguments=call.arguments)
-    return ChoiceDeltaToolCall(index=index, id=call.id, type="function", function=function)
 
 
 def _sum(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.names import server_of
 from backend.tools.table import OF_AGENTS, TOOLS, find_tool, normalize_arguments
 from common.environment import SettingsInvalid
@@ -15,6 +16,7 @@ WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)
 MOST_DELETED = 10  # tasks in a turn without its person being asked
 
 _FOLDER = "It can write files in its own folder."
+_WITH_SERVERS = "It can use {}, read the files that you added, and run programs in its own folder."
 _UNCONFINED = (
     "It runs without a sandbox: it can do anything that the workspace's account can do, and run any file in the folder."
 )
@@ -23,25 +25,20 @@ _UNCONFINED = (
 class Policy:
     """What is asked before it is done: tools by their names, and `WORDS`.
 
-    Tools of other MCP servers are asked for by the word `connectors`, but for those of the servers in `allowed`. What
-    runs programs is always asked for where `is_unconfined` tells that nothing confines them. Raises `SettingsInvalid`
-    for other words, with a sentence that names the setting. A card shows the `limits` of tools instead of those
-    in the table; `servers` are those that tools reach, by tool or by their own names.
+    Tools of the other MCP `servers` are asked for by the word `connectors`, unless a server only reads. What runs
+    programs is always asked for where `is_unconfined` tells that nothing confines them. Raises `SettingsInvalid` for
+    other words, with a sentence that names the setting.
     """
 
     def __init__(
         self,
         wanted: Sequence[str],
         *,
-        allowed: Collection[str] = (),
-        limits: Mapping[str, str] | None = None,
-        servers: Mapping[str, Sequence[object]] | None = None,
+        servers: Sequence[Connector] = (),
         is_unconfined: Callable[[], bool] = lambda: False,
     ) -> None:
         self._wanted = frozenset(wanted)
-        self._allowed = frozenset(allowed)
-        self._limits = limits or {}
-        self._servers = servers or {}
+        self._servers = {server.name: server for server in servers if not server.disabled}
         self._is_unconfined = is_unconfined
         known = (*WORDS, *TOOLS, *OF_AGENTS)
         if unknown := [word for word in wanted if word not in known]:
@@ -51,7 +48,9 @@ class Policy:
 
     def limits_of(self, tool: str) -> str | None:
         """Returns the last line of a tool's approval card, what it may reach. None if the table's own line is right."""
-        row, limits = find_tool(tool), self._limits.get(tool)
+        row = find_tool(tool)
+        reached = [server for server in self._servers.values() if row.agent in server.agents]
+        limits = _WITH_SERVERS.format(" and ".join(f"mcp.{one.name}" for one in reached)) if reached else None
         if not self._is_unconfined():
             return limits
         if row.agent is not None:
@@ -64,8 +63,11 @@ class Policy:
         if row.asked_with is None and not row.runs_programs:
             return None
         said = self.limits_of(tool) or (row.words.limits if row.words else "")
-        reached = [said, self._servers.get(server_of(tool) or tool)]
-        return hashlib.sha256(json.dumps(reached).encode()).hexdigest()
+        if server := self._servers.get(server_of(tool) or ""):
+            reach = server.reach
+        else:
+            reach = [one.reach for one in self._servers.values() if row.agent in one.agents] or None
+        return hashlib.sha256(json.dumps([said, reach]).encode()).hexdigest()
 
     def may_ask(self, tool: str) -> bool:
         return self._is_asked(tool) or (BULK in self._wanted and find_tool(tool).deletes)
@@ -83,7 +85,8 @@ class Policy:
     def _is_asked(self, tool: str) -> bool:
         if find_tool(tool).runs_programs and self._is_unconfined():
             return True
-        word = None if server_of(tool) in self._allowed else find_tool(tool).asked_with
+        server = self._servers.get(server_of(tool) or "")
+        word = None if server is not None and server.read_only else find_tool(tool).asked_with
         return not self._wanted.isdisjoint((ALWAYS, tool, word))
 
 

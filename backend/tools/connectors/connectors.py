@@ -22,7 +22,6 @@ from backend.tools.connectors import names, offered
 from backend.tools.connectors.configuration import Connector, usable
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
-from backend.tools.table import TOOLS
 from common.database import Database
 from common.telemetry import logs, traces
 
@@ -33,7 +32,6 @@ _FRESH_SECONDS = 60  # a list of tools is asked for again after that
 _AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
 _UNKNOWN = " Whether the call was carried out is not known: check before repeating it."
 _GONE = "The call was not made: {} {}. Do what you can without it, and say so."
-_MAY = "It can use {}, read the files that you added, and run programs in its own folder."
 _HIDDEN = "The call was not made: what {} says of itself has changed, and its operator has not approved that yet."
 
 
@@ -178,22 +176,3 @@ def _missing(server: Connector) -> str | None:
 def _reason(error: Exception) -> str:
     """Describes an error without any text of the server's."""
     return str(error) if isinstance(error, Unreachable | Unanswered) else f"cannot be used ({type(error).__name__})"
-
-
-def limits_with(servers: Sequence[Connector]) -> dict[str, str]:
-    """Returns what an approval card says of each tool that starts an agent which may use these servers."""
-    reached = _servers_by_tool(servers)
-    return {tool: _MAY.format(" and ".join(f"mcp.{one.name}" for one in found)) for tool, found in reached.items()}
-
-
-def reach_with(servers: Sequence[Connector]) -> dict[str, Sequence[object]]:
-    """Returns for fingerprints what servers are, by their names and by the tools that start their agents."""
-    of_agents = {tool: [one.reach for one in found] for tool, found in _servers_by_tool(servers).items()}
-    return of_agents | {one.name: one.reach for one in usable(servers)}
-
-
-def _servers_by_tool(servers: Sequence[Connector]) -> dict[str, list[Connector]]:
-    """Returns the enabled servers that an agent may use, by the tool that starts it, if there are any."""
-    there = usable(servers)
-    found = {tool: [one for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
-    return {tool: reached for tool, reached in found.items() if reached}
