@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 import openai
 from httpx2 import Response
-from openai import AsyncOpenAI, Omit, Timeout
+from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 
 from backend.model import requests
 from backend.model.errors import ModelError
-from backend.model.frames import LimitedHttpClient, read_values
+from backend.model.frames import read_values
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Finish, Piece, ResponseReader
 from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read_actions, read_pieces
@@ -61,8 +61,8 @@ class ProviderClient:
             api_key=endpoint.api_key,
             max_retries=0,
             timeout=Timeout(None, connect=5),  # `_send` and `read_pieces` limit the rest
-            http_client=LimitedHttpClient(
-                endpoint.limits,
+            http_client=DefaultAioHttpClient(
+                event_hooks={"response": [endpoint.limits.limit_body]},
                 verify=tls_context(),
                 follow_redirects=False,  # what users write goes to the address that was set
                 trust_env=not _is_loopback(endpoint.base_url),  # and to no proxy on its way to this machine

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpx2 import HTTPError, Response
-from openai import DefaultAioHttpClient
 
 from backend.model.errors import ModelError
 from backend.model.tool_calls import INVALID, parse_json
@@ -34,37 +33,22 @@ class ResponseLimits:
         if received > bytes_of_char * self.chars + _OVERHEAD:
             raise ModelError("model_answer_too_large", most=self.chars)
 
+    async def limit_body(self, response: Response) -> None:
+        """Makes reading a response raise `ModelError` above the limit, as a hook of the HTTP client.
 
-class LimitedHttpClient(DefaultAioHttpClient):
-    """An HTTP client that reads no more of a response than its limits allow; reading raises `ModelError` above them.
-
-    openai 3.54 and httpx2 2.16 have no limit for a body or a line; both read a body by `Response.aiter_bytes`, which
-    decompresses at most 1 MiB at once.
-    """
-
-    def __init__(self, limits: ResponseLimits, **options: Any) -> None:
-        super().__init__(**options)
-        self._limits = limits
-
-    async def send(self, *args: Any, stream: bool = False, **options: Any) -> Response:
-        response = await super().send(*args, stream=True, **options)
+        openai 3.54 and httpx2 2.16 have no limit for a body or a line; both read a body by `Response.aiter_bytes`,
+        which decompresses at most 1 MiB at once.
+        """
         read = response.aiter_bytes
 
         async def read_limited(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
             received = 0
             async for piece in read(chunk_size):
                 received += len(piece)
-                self._limits.check_bytes(received, bytes_of_char=_IN_STREAM)
+                self.check_bytes(received, bytes_of_char=_IN_STREAM)
                 yield piece
 
         response.aiter_bytes = read_limited
-        if not stream:
-            try:
-                await response.aread()
-            except BaseException:
-                await response.aclose()
-                raise
-        return response
 
 
 async def read_values(response: Response, limits: ResponseLimits) -> AsyncGenerator[Any]:

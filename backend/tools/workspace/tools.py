@@ -45,9 +45,7 @@ class NoRoom(BackendError):
 class WorkspaceTools(McpConnection):
     """The eight tools; whose they are, in which folder they work and the key of each call are added from its turn.
 
-    `may_start` says whether agents can be started now, `runs_commands` whether they can run programs, and
-    `is_unconfined` whether nothing confines those, as only a backend has it that is made with `unconfined`: what the
-    service said when it was last asked, and nothing works once it does not answer any more.
+    Its properties are what the service said when it was last asked; nothing works once it does not answer any more.
     """
 
     unavailable = WorkspaceUnavailable
@@ -81,21 +79,18 @@ class WorkspaceTools(McpConnection):
         self.has_owner = has_owner
         self._unconfined = unconfined
         self.confinement: str | None = None
-        self._is_there = False
-        self._missed = 0  # probes in a row without a response
-        self._was_there = False
+        self._missed = _MISSES  # requests in a row without a response
         self._starting_until = 0.0
 
     async def connect(self) -> None:
         await super().connect()
         self._starting_until = time.monotonic() + _FIRST_SECONDS
-        await self.look()
-        watching = asyncio.create_task(self._watch())
-        self.stack.push_async_callback(_cancel_and_wait, watching)
+        await self._look()
+        self.stack.callback(asyncio.create_task(self._watch()).cancel)
 
     @property
     def is_starting(self) -> bool:
-        return not self._was_there and time.monotonic() < self._starting_until
+        return time.monotonic() < self._starting_until
 
     @property
     def is_unconfined(self) -> bool:
@@ -107,10 +102,10 @@ class WorkspaceTools(McpConnection):
 
     @property
     def may_start(self) -> bool:
-        return self._is_there and (self._mode == "on" or self.confinement in _CONFINED)
+        return self._missed < _MISSES and (self._mode == "on" or self.confinement in _CONFINED)
 
-    async def look(self) -> bool:
-        """Asks the service what confines commands; returns whether it answers. After two misses it counts as gone."""
+    async def _look(self) -> None:
+        """Asks the service what it confines commands with; after two misses it counts as gone."""
         try:
             response = await self.http.get("ready", timeout=_LOOK_SECONDS, auth=None)
             found = response.raise_for_status().json()
@@ -118,17 +113,16 @@ class WorkspaceTools(McpConnection):
             logger.info("the workspace does not answer: %s", type(error).__name__)
             self._missed += 1
             if self._missed >= _MISSES:
-                self._is_there, self.confinement = False, None
-            return False
-        self.confinement = found.get("confinement") if isinstance(found, dict) else None
-        self._is_there, self._was_there, self._missed = True, True, 0
-        return True
+                self.confinement = None
+        else:
+            self.confinement = found.get("confinement") if isinstance(found, dict) else None
+            self._missed, self._starting_until = 0, 0.0
 
     async def _watch(self) -> None:
         while True:
             known = self.confinement is not None and not self._missed
             await asyncio.sleep(_FIRST_AGAIN_SECONDS if self.is_starting else _AGAIN_SECONDS[known])
-            await self.look()
+            await self._look()
 
     def meta_of(self, turn: Any) -> dict[str, Any]:
         return {DIRECTORY: turn.directory, FOLDER: turn.folder}
@@ -156,22 +150,17 @@ class WorkspaceTools(McpConnection):
         """Reads what the user wants agents to know of a directory: the name of the file and at most 64 KiB of it."""
         with calling_for(user_id, directory):
             for name in _NOTES:
+                found = b""
                 with suppress(httpx2.HTTPError):
                     async with self.http.stream("GET", f"files/{folder}/{name}") as response:
-                        if response.is_success:
-                            found = b""
-                            async for piece in response.aiter_bytes():
-                                found += piece
-                                if len(found) > _NOTES_BYTES:
-                                    break
-                            return name, found[:_NOTES_BYTES].decode(errors="replace")
+                        response.raise_for_status()
+                        async for piece in response.aiter_bytes():
+                            found += piece
+                            if len(found) > _NOTES_BYTES:
+                                break
+                        return name, found[:_NOTES_BYTES].decode(errors="replace")
         return None
 
 
 def folder_apart(conversation_id: str, agent: str) -> str:
     return f"{conversation_id}.{agent}"
-
-
-async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
