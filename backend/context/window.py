@@ -1,7 +1,7 @@
 """Which part of a long conversation the model reads, and what stands for the rest."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from backend.context import hidden_context, tags
 from backend.context.fitting import SPARED, fit, size_of, tokens_in
@@ -61,24 +61,23 @@ class SummaryRequest:
 def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     """Chooses the newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
 
-    A turn is a message of the user with all that follows it. What is over the budget, or more than was read, is cut to
+    What is over the budget, or more than was read, is cut to
     half, so that the next requests begin alike again. The turns of the newest four messages stay, but for those whose
     messages alone are over the budget: what is too long in the others is left to `fit`.
     """
-    summary, records, sizes = _measure(timeline)
+    summary, turns = _measure(timeline)
     stand_in = [render_summary(summary.text)] if summary is not None else []
     before = sum(size_of(hidden_item(text)) for text in stand_in)
-    kept = records
-    if not timeline.is_complete:
-        kept = _newest_turns(records, sizes, tokens=tokens // 2, most=len(records) // 2, budget=tokens)
-    elif before + _total(records, sizes) > tokens:
-        kept = _newest_turns(records, sizes, tokens=tokens // 2, most=len(records), budget=tokens)
+    kept = turns
+    if not timeline.is_complete or before + sum(turn.tokens for turn in turns) > tokens:
+        most = sum(len(turn.records) for turn in turns) // (1 if timeline.is_complete else 2)
+        kept = turns[-max(_count_newest(turns, tokens=tokens // 2, most=most), _count_spared(turns, tokens)) :]
+    records = [record for turn in kept for record in turn.records]
     left_out = None
-    if kept and (not timeline.is_complete or len(kept) < len(records)):
-        left_out = (kept[0].seq or 0) - 1
+    if records and (not timeline.is_complete or len(kept) < len(turns)):
+        left_out = (records[0].seq or 0) - 1
         stand_in.append(OMITTED)
-    head = 1 if stand_in else 0
-    return Window(replace(timeline, records=kept), "\n".join(stand_in) or None, left_out, head)
+    return Window(replace(timeline, records=records), "\n".join(stand_in) or None, left_out, 1 if stand_in else 0)
 
 
 def render_request(timeline: Timeline, *, tokens: int) -> Items:
@@ -88,73 +87,68 @@ def render_request(timeline: Timeline, *, tokens: int) -> Items:
 
 def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
     """Returns the number up to which all can be summarised now; None if that is nothing."""
-    _, records, sizes = _measure(timeline)
-    spared = _spared(_turns(records), sizes, tokens)
-    if not spared or (timeline.is_complete and len(spared) == len(records)):
+    _, turns = _measure(timeline)
+    spared = _count_spared(turns, tokens)
+    if not spared or (timeline.is_complete and spared == len(turns)):
         return None
-    return (spared[0].seq or 0) - 1
+    return (turns[-spared].records[0].seq or 0) - 1
 
 
-_Sizes = Mapping[int, int]  # of records, by `id()`
+@dataclass
+class _Turn:
+    """A message of the user with all that follows it; the first turn may be cut."""
+
+    records: list[Record] = field(default_factory=list[Record])
+    tokens: int = 0
+    messages: int = 0
+    message_tokens: int = 0
 
 
-def _measure(timeline: Timeline) -> tuple[Entry | None, list[Record], _Sizes]:
+def _measure(timeline: Timeline) -> tuple[Entry | None, list[_Turn]]:
+    """Returns the newest summary and the turns that the model reads after what it covers."""
     summary = timeline.newest_summary
     covered = (summary.details or {}).get("covers", 0) if summary else 0
-    turns = turns_with_calls(timeline.records)
-    records: list[Record] = []
-    sizes: dict[int, int] = {}
+    with_calls = turns_with_calls(timeline.records)
+    turns: list[_Turn] = []
     for record in timeline.records:
-        if (record.seq or 0) > covered:
-            items = render_record(record, timeline, has_calls=(record.run_id, record.model_turn) in turns)
-            if items or (isinstance(record, Entry) and record.kind in _MESSAGES):
-                records.append(record)
-                sizes[id(record)] = sum(size_of(item) + _AROUND for item in items)
-    return summary, records, sizes
+        if (record.seq or 0) <= covered:
+            continue
+        items = render_record(record, timeline, has_calls=(record.run_id, record.model_turn) in with_calls)
+        if not items and not _is_message(record):
+            continue
+        if not turns or (isinstance(record, Entry) and record.kind == "user_message"):
+            turns.append(_Turn())
+        turn, size = turns[-1], sum(size_of(item) + _AROUND for item in items)
+        turn.records.append(record)
+        turn.tokens += size
+        if _is_message(record):
+            turn.messages += 1
+            turn.message_tokens += size
+    return summary, turns
 
 
-def _newest_turns(records: Sequence[Record], sizes: _Sizes, *, tokens: int, most: int, budget: int) -> list[Record]:
-    """Returns the newest turns with at most `most` records and `tokens`, but at least those that `_spared` returns."""
-    turns = _turns(records)
-    if not turns:
-        return []
-    *earlier, kept = turns
-    room = tokens - _total(kept, sizes)
-    for turn in reversed(earlier):
-        room -= _total(turn, sizes)
-        if room < 0 or len(turn) + len(kept) > most:
-            break
-        kept = turn + kept
-    return max(kept, _spared(turns, sizes, budget), key=len)
-
-
-def _spared(turns: Sequence[list[Record]], sizes: _Sizes, tokens: int) -> list[Record]:
-    """Returns the newest turns with four messages, or fewer if the messages alone are over the budget."""
-    spared: list[Record] = []
-    messages = room = 0
+def _count_newest(turns: Sequence[_Turn], *, tokens: int, most: int) -> int:
+    """Counts the newest turns that have at most `most` records and so many tokens; the newest one counts always."""
+    records = count = 0
     for turn in reversed(turns):
-        said = [record for record in turn if _is_message(record)]
-        room += _total(said, sizes)
-        if spared and (messages >= SPARED or room > tokens):
+        tokens -= turn.tokens
+        records += len(turn.records)
+        if count and (tokens < 0 or records > most):
             break
-        spared = turn + spared
-        messages += len(said)
-    return spared
+        count += 1
+    return count
 
 
-def _total(records: Sequence[Record], sizes: _Sizes) -> int:
-    return sum(sizes[id(record)] for record in records)
-
-
-def _turns(records: Sequence[Record]) -> list[list[Record]]:
-    """Groups the records into turns, each of which begins with a message of the user; the first may be cut."""
-    turns: list[list[Record]] = [[]]
-    for record in records:
-        if isinstance(record, Entry) and record.kind == "user_message":
-            turns.append([record])
-        else:
-            turns[-1].append(record)
-    return [turn for turn in turns if turn]
+def _count_spared(turns: Sequence[_Turn], tokens: int) -> int:
+    """Counts the newest turns with four messages, or fewer if the messages alone are over the budget."""
+    messages = count = 0
+    for turn in reversed(turns):
+        tokens -= turn.message_tokens
+        if count and (messages >= SPARED or tokens < 0):
+            break
+        count += 1
+        messages += turn.messages
+    return count
 
 
 def _is_message(record: Record) -> bool:
