@@ -38,7 +38,7 @@ class ThinkTags:
         """Reads more text and returns what is certain to be answer or reasoning."""
         self._pending += text
         part = Part()
-        while self._pending and (self._read_thought(part) if self._is_thinking else self._read_text(part)):
+        while self._pending and self._advance(part):
             pass
         return part
 
@@ -49,21 +49,22 @@ class ThinkTags:
             return Part(thought=rest)
         return Part(text="".join(self._unopened or ()) + rest)
 
-    def _read_opening(self) -> bool | None:
-        """Whether an opening tag begins here, which is removed; None while it may be incomplete."""
-        start = self._pending.lstrip()
-        if opening := _OPENING.match(start):
-            self._pending = start[opening.end() :].lstrip()
-            return True
-        return None if _CUT_TAG.match(start) and len(start) < _LONGEST_TAG else False
-
-    def _read_thought(self, part: Part) -> bool:
-        if self._may_open:  # a model whose template has the tag may write it all the same
-            opens = self._read_opening()
-            if opens is None:
+    def _advance(self, part: Part) -> bool:
+        """Adds what is read next to the part; returns whether to go on with the pending text."""
+        if self._may_open:
+            if self.has_closed:
+                self._pending = self._pending.lstrip()
+            start = self._pending.lstrip()
+            if opening := _OPENING.match(start):  # a model whose template has the tag may write it all the same
+                self._pending = start[opening.end() :].lstrip()
+                self._is_thinking, self._may_open, self._unopened = True, False, None
+                return True
+            if _CUT_TAG.match(start) and len(start) < _LONGEST_TAG:
                 return False
             self._may_open = False
-            self._unopened = None if opens else self._unopened
+        return self._read_thought(part) if self._is_thinking else self._read_text(part)
+
+    def _read_thought(self, part: Part) -> bool:
         closing = _CLOSING.search(self._pending)
         thought = self._release() if closing is None else self._pending[: closing.start()]
         part.thought += thought
@@ -77,16 +78,6 @@ class ThinkTags:
         return True
 
     def _read_text(self, part: Part) -> bool:
-        if self._may_open:
-            if self.has_closed:
-                self._pending = self._pending.lstrip()
-            opens = self._read_opening()
-            if opens is None:
-                return False
-            self._may_open = False
-            if opens:
-                self._is_thinking = True
-                return True
         closing = None if self.has_closed else _CLOSING.search(self._pending)
         if closing is None:
             self._add_text(part, self._release())
