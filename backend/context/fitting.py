@@ -96,7 +96,6 @@ def _with_beginning(output: Any, tokens: int) -> Any:
 
 
 def _without_outputs(steps: Sequence[Items], room: int) -> list[Items]:
-    """Leaves out what calls returned, the oldest first, until the steps are within so many tokens."""
     over = _size(steps) - room
     shorter: list[Items] = []
     for step in steps:

@@ -38,7 +38,6 @@ class RenderedMemory:
 
 
 def render_memory(text: str, *, tokens: int) -> RenderedMemory:
-    """Renders the newest lines of the memory, which are at the end, within a quarter of the budget of `tokens`."""
     shown = hidden_context.escaped(text).rstrip()
     lines, read = shown.split("\n") if shown else [], list[str]()
     room = tokens // _SHARE * BYTES
@@ -55,7 +54,6 @@ def render_directory(directory: str) -> str:
 
 
 def render_directory_notes(name: str, text: str, *, tokens: int) -> str:
-    """Renders the beginning of the user's notes on a directory, within a quarter of the budget of `tokens`."""
     most = tokens // _SHARE * BYTES
     shown = hidden_context.escaped(text).rstrip().encode()[:most].decode(errors="ignore")
     return _DIRECTORY_NOTES.format(name=name, text=shown) if shown else ""

@@ -94,7 +94,6 @@ def _join_reasoning(records: Iterable[Record]) -> list[Record]:
 
 
 def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Items:
-    """Renders the items of one record; `has_calls` says whether its model turn made calls."""
     if isinstance(record, ToolCall):
         call = {"type": "function_call", "call_id": record.id, "name": record.tool, "arguments": record.arguments}
         output = {"type": "function_call_output", "call_id": record.id, "output": output_of(record)}
@@ -160,7 +159,6 @@ def _render_message(entry: Entry) -> Items:
 
 
 def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
-    """Returns the server's notes for the model that belong to an entry."""
     details = entry.details or {}
     match entry.kind:
         case "user_message":

@@ -29,7 +29,6 @@ class Titles:
         self._database, self._model = database, model
 
     def find_first_message(self, history: Timeline) -> str | None:
-        """Returns the only message of the user; None if there are more, or the provider makes no titles."""
         said = [one for one in history.records if isinstance(one, Entry) and one.kind == "user_message"]
         is_first = self._model.endpoint.profile.titles and history.is_complete and len(said) == 1
         return said[0].text if is_first else None

@@ -105,7 +105,6 @@ class _Turn:
 
 
 def _measure(timeline: Timeline) -> tuple[Entry | None, list[_Turn]]:
-    """Returns the newest summary and the turns that the model reads after what it covers."""
     summary = timeline.newest_summary
     covered = (summary.details or {}).get("covers", 0) if summary else 0
     with_calls = turns_with_calls(timeline.records)

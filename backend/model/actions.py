@@ -48,7 +48,6 @@ def read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]:
 
 
 def looks_like_action(text: str, tools: Collection[str]) -> bool:
-    """Whether an object that is not valid or not complete was meant to be an action."""
     if re.match(rf"""\{{\s*["'](?:{"|".join(_KEYS)})["']\s*:""", text):
         return True
     if re.search(r"""["']name["']\s*:.*["'](?:arguments|parameters)["']\s*:""", text, re.DOTALL):

@@ -89,7 +89,6 @@ class ChatModel(OpenAIChatCompletionsModel):
                 yield _incomplete(completed, end.value)
 
     async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
-        """The response to one message without tools, and its usage; raises `ModelError`."""
         messages = [{"role": "user", "content": prompt}]
         body = {"model": self.endpoint.model, "messages": messages, "max_tokens": max_tokens}
         text, usage = "", None
@@ -164,7 +163,6 @@ def _kind_of(event: Any) -> str | int:
 
 @contextmanager
 def _measure_request(model: str) -> Iterator[None]:
-    """Adds a metric and a span of a request to the model, without its texts."""
     began, outcome = time.perf_counter(), "ok"
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
     span = traces.start_span(f"chat {model}", attributes, kind="CLIENT")
@@ -197,7 +195,6 @@ def retry_settings(first_pause: float, *, show_progress: Callable[[str], None]) 
 
 
 def _decide(first_pause: float, show_progress: Callable[[str], None], context: RetryPolicyContext) -> RetryDecision:
-    """Retries only errors that pass; the SDK itself never does so after output was streamed."""
     error = context.error
     if not isinstance(error, ModelError) or not error.failure.is_passing:
         return RetryDecision(retry=False)

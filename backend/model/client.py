@@ -104,7 +104,6 @@ class ProviderClient:
         return response
 
     async def _respond(self, body: dict[str, Any], end: FinishReason) -> Pieces:
-        """Sends one request; a response that is not streamed must begin within ten minutes at least."""
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
@@ -151,7 +150,6 @@ class ProviderClient:
         self._adapt("loses calls that it streams", "LLM_TOOL_CALLS", "whole", tool_calls="whole")
 
     def _adapt(self, reason: str, setting: str, value: str, **changes: Any) -> None:
-        """Changes the profile for the requests from now on, and logs the setting that makes it permanent."""
         logger.warning("the model's server %s: set %s=%s", reason, setting, value)
         self._profile = replace(self._profile, **changes)
         self.needed_settings[setting] = value
@@ -170,7 +168,6 @@ class ProviderClient:
             raise ModelError.of_client(error) from error
 
     def _learn(self, body: dict[str, Any], reader: ResponseReader, last: Piece) -> None:
-        """Notes what a complete response says about its server."""
         if reader.tags.lacks_opening:
             self._begin_thinking.add(body["model"])
         elif not reader.tags.has_closed:

@@ -202,7 +202,6 @@ _QUOTE = 16  # characters that a quotation has at least, and a short text that i
 
 
 def for_log(words: str, messages: Iterable[Any], key: str) -> str:
-    """A provider's words on one line, without secrets and without quotations of the conversation."""
     words = words[: 4 * LONGEST_WORDS]
     words = _SECRET.sub("…", words.replace(key, "…") if key else words)
     words = _without_quotes(words, list(_texts(messages)))

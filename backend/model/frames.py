@@ -29,7 +29,6 @@ class ResponseLimits:
     silence_seconds: float = 120
 
     def check_bytes(self, received: int, *, bytes_of_char: int) -> None:
-        """Raises `ModelError` if more decompressed bytes were received than the characters can need."""
         if received > bytes_of_char * self.chars + _OVERHEAD:
             raise ModelError("model_answer_too_large", most=self.chars)
 
@@ -73,7 +72,6 @@ async def read_values(response: Response, limits: ResponseLimits) -> AsyncGenera
 
 
 async def values_of(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:
-    """The JSON values of a response's body, however it is cut into pieces, and `END`; raises `ModelError`."""
     lines, body = _lines(pieces), list[str]()
     events: _Events | None = None
     async for line in lines:

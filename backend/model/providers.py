@@ -79,7 +79,6 @@ class Profile:
         return requests.alternating(valid) if self.roles == "alternate" else valid
 
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Converts a request body in OpenAI's form to what this provider accepts."""
         body = {**body, "messages": self.messages(body["messages"])}
         if "max_tokens" in body:
             body[self.max_tokens_field] = body.pop("max_tokens")
@@ -245,7 +244,6 @@ class ModelNotConfigured(SettingsInvalid):
 
 
 def resolve(settings: ModelSettings) -> ModelEndpoint:
-    """Chooses the provider's address, key and models by the settings; raises `ModelNotConfigured`."""
     has_key = settings.cerebras_api_key or settings.llm_api_key
     name = settings.llm_provider or ("cerebras" if has_key else "offline")
     profile = _with_settings(PROFILES[name], settings)

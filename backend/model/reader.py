@@ -79,7 +79,6 @@ class ResponseReader:
         return piece
 
     def end(self) -> Piece:
-        """Returns the rest, with calls and finish reason; raises `ModelError` for a response that was cut off."""
         rest = self.tags.finish()
         self.has_output = self.has_output or bool(rest.text)
         if self.finish is None and not (self._is_done and self.has_output):
@@ -90,7 +89,6 @@ class ResponseReader:
 
 
 def _raise_error(frame: Frame) -> None:
-    """Raises `ModelError` for an error that is sent with status 200."""
     is_answer = frame.get("choices") is not None or frame.get("usage")
     # huggingface/text-generation-inference#1896
     says = any(isinstance(frame.get(name), str) for name in ("message", "detail", "msg", "error_msg"))

@@ -41,7 +41,6 @@ def not_streamed(body: Body) -> Body:
 
 
 def rejected_field(body: Body, words: str) -> str | None:
-    """The optional field of a request that the server's error names."""
     words = words.replace("include_usage", "stream_options")
     return next((field for field in OPTIONAL if field in body and re.search(rf"\b{field}\b", words)), None)
 
@@ -158,7 +157,6 @@ def _can_join(one: Message, other: Message) -> bool:
 
 
 def describe_tools(body: Body) -> Body:
-    """Returns the body with its tools, calls and outputs described as text."""
     tools = [tool["function"] for tool in body.get("tools", ())]
     messages = list(_render_messages(body["messages"]))
     if tools:
@@ -177,7 +175,6 @@ def request_correction(body: Body, answer: str, reason: str) -> Body:
 
 
 def _render_messages(messages: list[Message]) -> Iterator[Body]:
-    """Writes calls as JSON into the assistant's messages, and outputs as messages of the user."""
     names: dict[str, str] = {}
     outputs: list[str] = []  # joined, because many models' templates accept no two user messages in a row
     for message in messages:

@@ -72,7 +72,6 @@ class TextResponse:
         return part
 
     def _advance(self) -> bool:
-        """Reads the next part of the pending text; returns whether there may be another."""
         if self._object is not None:
             return self._read_object(self._object)
         if self._is_in_code:

@@ -35,7 +35,6 @@ class ThinkTags:
         self._unopened: list[str] | None = [] if begins_thinking else None
 
     def feed(self, text: str) -> Part:
-        """Reads more text and returns what is certain to be answer or reasoning."""
         self._pending += text
         part = Part()
         while self._pending and self._advance(part):
@@ -50,7 +49,6 @@ class ThinkTags:
         return Part(text="".join(self._unopened or ()) + rest)
 
     def _advance(self, part: Part) -> bool:
-        """Adds what is read next to the part; returns whether to go on with the pending text."""
         if self._may_open:
             if self.has_closed:
                 self._pending = self._pending.lstrip()

@@ -119,12 +119,10 @@ def _continues(fragment: Fragment, begun: Fragment) -> bool:
 
 
 def clean_name(name: str) -> str:
-    """A tool's name without the decorations that some models and servers leave on it."""
     return _AFTER_NAME.sub("", _BEFORE_NAME.sub("", name.strip())) or name
 
 
 def legal_name(name: str) -> str:
-    """A name that every provider takes in a request."""
     return _ILLEGAL.sub("_", clean_name(name))[:LONGEST_NAME] or "unknown"
 
 

@@ -120,7 +120,6 @@ class McpConnection(MCPServer):
         await self.stack.aclose()
 
     def meta_of(self, turn: Any) -> dict[str, Any]:
-        """Returns what goes with each call of a run besides its user and key."""
         raise NotImplementedError
 
     def _resolve_meta(self, context: MCPToolMetaContext) -> dict[str, Any]:
@@ -135,7 +134,6 @@ class McpConnection(MCPServer):
         return self._tools or await self.refresh()
 
     async def refresh(self) -> list[Tool]:
-        """Asks the server for its tools; without a usable response, raises `unavailable` and keeps the old list."""
         try:
             with calling_for(BACKEND):  # the tools are the same for all users
                 listed = await self._send(self._client.list_tools())
@@ -163,7 +161,6 @@ class McpConnection(MCPServer):
         raise NotImplementedError("Prompts of MCP servers are not used.")
 
     async def _send(self, request: Awaitable[T]) -> T:
-        """Raises `unavailable` for the error that `ResendingClient` returns if there is no response."""
         try:
             return await request
         except MCPError as error:

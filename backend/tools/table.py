@@ -122,7 +122,6 @@ _OF_ANOTHER_SERVER = ToolRow(asked_with="connectors")
 
 
 def find_tool(tool: str) -> ToolRow:
-    """Returns the row of a tool, by default one that may change something and of which nothing is shown."""
     known = TOOLS.get(tool) or OF_AGENTS.get(tool)
     return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
 

@@ -66,7 +66,6 @@ class TaskTools(McpConnection):
         return tool.model_copy(update={"input_schema": schema})
 
     async def problem(self) -> str | None:
-        """Returns why no tool could be called now, with advice for the operator, or None; asks for two seconds."""
         try:
             async with asyncio.timeout(1.5):
                 await self.refresh()
@@ -81,7 +80,6 @@ class TaskTools(McpConnection):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        """Calls a tool for the user that `meta` names, adding `user_id`; no turn, no call."""
         meta = dict(meta or {})
         return await super().call_tool(tool_name, {**(arguments or {}), "user_id": meta[USER]}, meta)
 

@@ -41,7 +41,6 @@ _MUST_BE = {
 
 
 def _choose_agents(settings: dict[str, Any]) -> frozenset[AgentName]:
-    """Returns the researcher for a server that only reads, and nobody for others."""
     return frozenset[AgentName]({"researcher"}) if settings["read_only"] else frozenset[AgentName]()
 
 
@@ -113,7 +112,6 @@ class Connector(BaseModel):
         return self.tools is None or tool in self.tools
 
     def redacted(self, text: str) -> str:
-        """Replaces the values of variables by the references that stand for them in the file."""
         for value, reference in sorted(self._resolved.items(), key=lambda pair: -len(pair[0])):
             if len(value) >= _SHORTEST:
                 text = text.replace(value, reference)
@@ -190,7 +188,6 @@ def _describe(problem: Any) -> str:
 
 
 def _fill(value: Any, variables: Mapping[str, str], resolved: dict[str, str]) -> Any:
-    """Puts the values of variables into a text, or into those of a list or an object, and notes them in `resolved`."""
     match value:
         case str():
             return _REFERENCE.sub(lambda found: _find_value(found, variables, resolved), value)

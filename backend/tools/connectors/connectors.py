@@ -60,12 +60,10 @@ class Connectors:
         return any(agent in server.agents for server in self._servers)
 
     def unusable(self) -> dict[str, str]:
-        """Returns why servers cannot be used, by their names: the program is missing, or the last try failed."""
         reasons = {server.name: _missing(server) or self._listed[server.name].problem for server in self._servers}
         return {f"mcp.{name}": reason for name, reason in reasons.items() if reason}
 
     async def tools_for(self, agent: str) -> list[FunctionTool]:
-        """Returns the allowed and approved tools of an agent's servers, without those that cannot be reached."""
         servers = [server for server in self._servers if agent in server.agents]
         if not servers:
             return []
@@ -137,7 +135,6 @@ class Connectors:
         return answer if outcome == _DONE else FailedOutput(answer)
 
     async def _answer(self, server: Connector, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
-        """Calls a tool; returns the outcome for the log and the text for the model, also for every error."""
         link = self._listed[server.name].link
         if not server.read_only and (refusal := await self._refusal(server, tool, shown)) is not None:
             return "not made", refusal
@@ -174,5 +171,4 @@ def _missing(server: Connector) -> str | None:
 
 
 def _reason(error: Exception) -> str:
-    """Describes an error without any text of the server's."""
     return str(error) if isinstance(error, Unreachable | Unanswered) else f"cannot be used ({type(error).__name__})"

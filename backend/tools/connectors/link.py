@@ -101,7 +101,6 @@ class Link:
             raise
 
     async def call(self, tool: str, arguments: dict[str, Any], *, again: bool) -> CallToolResult:
-        """Calls a tool, a second time if `again` and the connection was lost; raises as `tools` does."""
         return await self._ask(lambda client: client.call_tool(tool, arguments), again=again)
 
     async def close(self) -> None:
@@ -153,7 +152,6 @@ class Link:
 
 @asynccontextmanager
 async def _client(server: Connector) -> AsyncIterator[Client]:
-    """Connects to a server: starts its program, whose standard error is logged, or opens its address."""
     async with AsyncExitStack() as stack:
         if server.command is not None:
             errors = stack.enter_context(logged(server))

@@ -23,6 +23,5 @@ def for_people(name: str) -> str:
 
 
 def server_of(name: str) -> str | None:
-    """The MCP server of a tool as models call it; None for ours."""
     found = _NAMED.fullmatch(name)
     return found[1] if found else None

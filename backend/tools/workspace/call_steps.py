@@ -114,7 +114,6 @@ def render_running(tool: str, arguments: str, folder_url: str) -> Json:
 
 
 def render_done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json | None) -> Json:
-    """Renders a call that has returned as a step; one that failed has what its agent reads."""
     called = Called(arguments_of(arguments) or {}, folder_url, details or {})
     row = _row(tool, called)
     if not (details or {}).get("ok", True):

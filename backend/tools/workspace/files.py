@@ -69,12 +69,10 @@ class FolderFiles:
         return self._tools.is_starting
 
     def agents(self) -> dict[str, object]:
-        """Returns whether agents may be started now, and what confines their commands, None if they have none."""
         confinement = self._tools.confinement if self._tools.runs_commands else None
         return {"offered": self._tools.may_start, "confinement": confinement}
 
     async def check_directory(self, directory: str, *, user_id: str) -> None:
-        """Raises `FileRefused` for a directory of the user's in which no conversation may work."""
         async with self._send("GET", "directory", user_id, directory=directory):
             pass
 
@@ -87,7 +85,6 @@ class FolderFiles:
     async def open_file(
         self, folder: str, path: str, *, user_id: str, directory: str | None = None
     ) -> AsyncIterator[httpx2.Response]:
-        """Opens a file for reading while the block runs: the workspace's response, whose body is not read yet."""
         async with self._send("GET", _path_of(folder, path), user_id, directory=directory) as response:
             yield response
 

@@ -131,12 +131,10 @@ class WorkspaceTools(McpConnection):
         return folder_apart(conversation_id, agent) if agent in self._separate_agents else conversation_id
 
     async def stop(self, folder: str, *, user_id: str) -> None:
-        """Ends the commands that run in a folder: their calls return with the output so far."""
         with calling_for(user_id), suppress(httpx2.HTTPError):
             await self.http.post(f"stop/{folder}", timeout=_LOOK_SECONDS)
 
     async def give_uploads(self, folder: str, other: str, *, user_id: str) -> None:
-        """Copies the user's unchanged uploads to another folder; raises `NoRoom` and `WorkspaceUnavailable`."""
         with calling_for(user_id):
             try:
                 response = await self.http.post(f"uploads/{folder}/{other}")
