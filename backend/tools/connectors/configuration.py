@@ -160,15 +160,15 @@ def _create_connector(name: str, entry: Any, variables: Mapping[str, str], direc
         raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
     if not isinstance(entry, dict):
         raise _Wrong("must be an object.")
-    settings = {key: value for key, value in entry.items() if value is not None}
-    resolved: dict[str, str] = {}
+    settings, resolved = dict(entry), dict[str, str]()
     if settings.get("disabled") is not True:  # one that is not used needs no values
-        for key in settings.keys() & {*_WITH_REFERENCES}:
-            settings[key] = _fill(settings[key], variables, resolved)
+        for key in _WITH_REFERENCES:
+            settings[key] = _fill(settings.get(key), variables, resolved)
     if isinstance(cwd := settings.get("cwd"), str) and cwd:
         settings["cwd"] = str(directory.absolute() / cwd)
     try:
-        connector = Connector.model_validate(settings, context={"name": name, "resolved": resolved})
+        given = {key: value for key, value in settings.items() if value is not None}
+        connector = Connector.model_validate(given, context={"name": name, "resolved": resolved})
     except ValidationError as error:
         # The agents depend on another setting, which is reported.
         problems = [problem for problem in error.errors() if problem["type"] != "default_factory_not_called"]
