@@ -134,17 +134,11 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
         raise SettingsInvalid(f"{file} is not valid JSON: {error.msg}, in line {error.lineno}.") from None
     except (ValueError, RecursionError):
         raise SettingsInvalid(f"{file} cannot be read as JSON in UTF-8.") from None
-    match found:
-        case {"mcpServers": _, "servers": _}:
-            entries = None
-        case {"mcpServers": entries} | {"servers": entries}:
-            pass
-        case _:
-            entries = None
-    if not isinstance(entries, dict):
+    tops = [found[key] for key in ("mcpServers", "servers") if key in found] if isinstance(found, dict) else []
+    if len(tops) != 1 or not isinstance(tops[0], dict):
         raise SettingsInvalid(f'{file} must be an object with "mcpServers" or "servers", which holds the servers.')
     servers, mistakes = list[Connector](), list[str]()
-    for name, entry in entries.items():
+    for name, entry in tops[0].items():
         try:
             servers.append(_create_connector(name, entry, variables, file.parent))
         except _Wrong as error:
