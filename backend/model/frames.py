@@ -72,24 +72,26 @@ async def read_values(response: Response, limits: ResponseLimits) -> AsyncGenera
 
 
 async def values_of(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:
-    lines, body = _lines(pieces), list[str]()
-    events: _Events | None = None
+    lines = _lines(pieces)
+    first = ""
     async for line in lines:
-        if events is None and not body:
-            line = line.strip().removeprefix("\ufeff")
-            if not line:
-                continue
-            events = _Events() if _is_event(line) else None
-        if events is None:
-            body.append(line)
-            continue
+        if first := line.strip().removeprefix("\ufeff"):
+            break
+    if not _is_event(first):
+        for value in _of_body("\n".join([first, *[line async for line in lines]])):
+            yield value
+        return
+    events = _Events()
+    for value in events.take(first):
+        yield value
+    async for line in lines:
         for value in events.take(line):
             if value is END:
                 await _drain(lines)
                 yield END
                 return
             yield value
-    for value in events.finish() if events is not None else _of_body("\n".join(body)):
+    for value in events.finish():
         yield value
 
 
