@@ -64,8 +64,13 @@ SQL
 # The migration converts the conversations of that version, and its image has no pg_dump.
 dump_version_0_1_0() {
     local dump=$volume/todo-0.1.0.dump revision
-    revision=$(psql --host=/tmp --username="$POSTGRES_USER" --dbname=todo --no-psqlrc --tuples-only --no-align \
-        --command="SELECT version_num FROM alembic_version" 2>/dev/null || true)
+    revision=$(psql --host=/tmp --username="$POSTGRES_USER" --dbname=todo --no-psqlrc --quiet --tuples-only --no-align <<'SQL'
+SELECT to_regclass('alembic_version') IS NOT NULL AS migrated \gset
+\if :migrated
+SELECT version_num FROM alembic_version;
+\endif
+SQL
+    )
     [ "$revision" = 0021 ] && [ ! -s "$dump" ] || return 0
     pg_dump --host=/tmp --username="$POSTGRES_USER" --format=custom --file="$dump.new" todo
     mv "$dump.new" "$dump"

@@ -66,8 +66,7 @@ def site(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
         caddy = start_caddy(
             tmp_path,
             {
-                "http_port 8080": f"http_port {plain_port}",
-                "https_port 8443": f"https_port {port}",
+                "admin off": f"admin off\n\thttp_port {plain_port}\n\thttps_port {port}",
                 "backend:8000": f"127.0.0.1:{backend.port}",
                 "mcp:8001": f"127.0.0.1:{mcp.port}",
             },

@@ -134,6 +134,9 @@ def test_only_caddy_is_published_with_a_domain() -> None:
     services = compose_file.services({"DOMAIN": "todo.test"}, compose_file.TLS)
     published = {port for service in services.values() for port in service.get("ports", ())}
     assert {port for port in published if not port.startswith("127.0.0.1:")} == set(services["caddy"]["ports"])
+    # Caddy tells browsers the port that it listens at, for HTTP/3.
+    assert services["caddy"]["ports"] == ["80:80", "443:443", "443:443/udp"]
+    assert not re.search(r"https?_port", (ROOT / "deploy" / "Caddyfile").read_text())
 
 
 def test_networks() -> None:

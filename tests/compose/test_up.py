@@ -82,6 +82,7 @@ def test_conversation_without_any_setup(stack: Stack) -> None:
     assert '"type":"assistant_message"' in events
     assert "buy milk" in events
     assert [title.lower() for title in titles(stack)] == ["buy milk"]
+    assert "ERROR" not in stack.database.log.read_text()
 
 
 @pytest.mark.parametrize("name", ["postgres", "offline-model", "mcp", "workspace", "backend"])
