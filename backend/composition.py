@@ -10,13 +10,12 @@ from agents import Agent, ModelSettings
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
 from backend.api.calendar.service import CalendarService
-from backend.api.chatkit.plain_messages import PlainMessages
 from backend.api.chatkit.server import TodoChatKitServer
+from backend.api.dependencies import Services
 from backend.api.files.service import FilesService
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
-from backend.api.services import Services
 from backend.api.tasks.service import TaskListService
 from backend.calendar.feed import Feeds
 from backend.cards.service import CardService
@@ -66,9 +65,7 @@ class _Resources:
 async def open_services(
     settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector]
 ) -> AsyncIterator[Services]:
-    """Opens all that the process needs, gives it to the routes and closes it in reverse order; `servers` are the other
-    MCP servers.
-    """
+    """Opens all that the process needs, and closes it in reverse order; `servers` are the other MCP servers."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
         resources = await _open_resources(settings, endpoint, servers, stack)
@@ -107,7 +104,6 @@ async def _open_resources(
 def _create_services(
     settings: BackendSettings, resources: _Resources, runs: RunService, cards: CardService
 ) -> Services:
-    """Creates the services of the routes from what is open."""
     database, model, tools = resources.database, resources.model, resources.tools
     endpoint, chars = model.endpoint, settings.limit_message_chars
     files = FolderFiles(resources.workspace) if resources.workspace else None
@@ -121,11 +117,9 @@ def _create_services(
         folder_files=files,
         connectors=resources.connectors,
         runs=runs,
-        cards=cards,
         interactions=interactions,
         frontends=FrontendService(interactions),
         chatkit=TodoChatKitServer(runs, cards, files, endpoint, message_chars=chars, backend_url=settings.address),
-        plain_messages=PlainMessages(runs, chars),
         files=FilesService(database, files, _limits(settings)),
         calendars=CalendarService(
             database, feeds, RateLimit(settings.limit_calendar_reads_per_minute), settings.backend_url
@@ -137,10 +131,7 @@ def _create_services(
 
 
 async def _open_runs(settings: BackendSettings, resources: _Resources, stack: AsyncExitStack) -> RunService:
-    """Creates what executes runs, takes the process's lease, and starts sweeps and background work.
-
-    `stack` ends them.
-    """
+    """Creates what executes runs, takes the process's lease, and starts sweeps and background work."""
     database, model = resources.database, resources.model
     streams = Streams(database)
     agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
@@ -181,7 +172,6 @@ async def _open_runs(settings: BackendSettings, resources: _Resources, stack: As
 def _create_agents(
     settings: BackendSettings, resources: _Resources, run_sub_agent: RunSubAgent
 ) -> dict[str, Agent[RunContext]]:
-    """Creates the assistant, and its sub-agents if there is a workspace for them."""
     model, tools, workspace = resources.model, resources.tools, resources.workspace
     sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     may_ask = resources.approvals.policy.may_ask
@@ -232,7 +222,6 @@ async def _open_workspace(
 
 
 def _limits(settings: BackendSettings) -> UserLimits:
-    """Returns the limits of each user that the settings name."""
     return UserLimits(
         per_minute=settings.limit_runs_per_minute,
         running=settings.limit_running_runs,

@@ -27,10 +27,7 @@ QUIET = ("httpcore2", "httpx2", "openai", "openai.agents", "mcp", "uvicorn", "ch
 
 
 def main() -> None:
-    """Checks the configuration, configures the log and serves until it is stopped.
-
-    Ends with status 78 if it cannot work.
-    """
+    """Serves until it is stopped; ends with status 78 if the configuration cannot work."""
     settings, endpoint, servers = check_command.run()
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
     for sentence in renamed_settings():
@@ -48,7 +45,6 @@ def main() -> None:
 
 
 def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector], address: str) -> ASGIApp:
-    """Creates the application of one process."""
     from backend.app import create_app
 
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
@@ -71,7 +67,6 @@ def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequenc
 
 
 def _announce(settings: BackendSettings, endpoint: ModelEndpoint) -> None:
-    """Logs the model and its provider. Warns if the model is the offline one, and if there is no sign-in."""
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":
         logger.warning(

@@ -60,7 +60,6 @@ class AddressSettings(BaseSettings):
 
     @property
     def address(self) -> str:
-        """The address of the backend that is set, otherwise the one on this machine."""
         return self.backend_url or f"http://localhost:{self.backend_port}"
 
 
@@ -152,7 +151,6 @@ RENAMED = {
 
 
 def _formerly(name: str) -> Any:
-    """The field of a setting that may still be set by its former name."""
     return Field(validation_alias=AliasChoices(RENAMED[name], name))
 
 
@@ -279,7 +277,6 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
 
     @property
     def has_workspace(self) -> bool:
-        """Whether agents may work, once the workspace answers."""
         return self.agents != "off" and self.workspace_url is not None
 
     @property

@@ -68,7 +68,6 @@ def own_origin(scope: Scope, headers: Headers) -> str:
 
 
 def without_port(host: str) -> str:
-    """Returns the name in a Host header; the whole header if it is invalid."""
     found = _HOST.fullmatch(host)
     return found[1] if found else host
 

@@ -82,7 +82,6 @@ class UnexpectedErrors:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Makes FastAPI answer every error with one sentence and a fitting status."""
     app.add_middleware(UnexpectedErrors)
 
     @app.exception_handler(BackendError)
@@ -125,7 +124,6 @@ def render_error(error: BackendError) -> JSONResponse:
 
 
 def _describe(problem: Mapping[str, Any]) -> str:
-    """Returns a sentence about the first problem that Pydantic found: where it is, and what should be there."""
     source, *path = map(str, problem["loc"])
     if source != "body":
         return f"The request is not valid at {' '.join((source, *path))}: {problem['msg']}."

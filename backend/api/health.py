@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from backend.api.services import AppServices, Services
+from backend.api.dependencies import AppServices, Services
 from backend.runs.metrics import observe_process
 from common.database import schema
 from common.telemetry import metrics
@@ -21,7 +21,6 @@ router = APIRouter()
 
 @router.get("/health")
 async def get_health() -> dict[str, str]:
-    """Responds that the process runs, without checking anything."""
     return {"status": "ok"}
 
 
@@ -34,7 +33,6 @@ async def get_readiness(request: Request, services: AppServices) -> Response:
 
 @router.get("/metrics")
 async def get_metrics(services: AppServices) -> Response:
-    """Returns the metrics of all worker processes, after updating those of this one."""
     observe_process(services.database)
     return metrics.render_metrics()
 

@@ -17,10 +17,7 @@ Response = tuple[int, dict[str, Any]]
 
 
 async def find_started_run(database: Database, user_id: str, key: IdempotencyKey | None) -> str | None:
-    """Returns the id of the run that this request has started before; None without a key.
-
-    Raises `KeyUsed` if the key belongs to another request.
-    """
+    """Returns the run that this request has started before. Raises `KeyUsed` if the key is another request's."""
     stored = await _find(database, user_id, key) if key is not None else None
     return stored.run_id if stored is not None else None
 
@@ -50,7 +47,6 @@ async def carry_out_once(
 
 
 async def _find(database: Database, user_id: str, key: IdempotencyKey) -> StoredRequest | None:
-    """Finds what is stored under a key; None if nothing is. Raises `KeyUsed` if it is of another request."""
     stored = await idempotency.find(database, user_id, key)
     if stored is not None and bytes(stored.request) != key.request:
         raise KeyUsed
@@ -58,10 +54,7 @@ async def _find(database: Database, user_id: str, key: IdempotencyKey) -> Stored
 
 
 async def _stored_response(database: Database, user_id: str, key: IdempotencyKey) -> Response:
-    """Waits while another request with this key is carried out and returns its response.
-
-    Raises as `carry_out_once` does.
-    """
+    """Waits while another request with this key is carried out; raises as `carry_out_once` does."""
     pause = _FIRST_PAUSE
     while True:
         stored = await _find(database, user_id, key)

@@ -40,20 +40,13 @@ class AuthenticatedUser:
     is_guest: bool = False
 
 
-@dataclass(frozen=True)
-class SignedIn:
-    """A user whose token was checked, until it expires (Unix time)."""
-
-    user_id: str
-    expires: int
-
-
 class Identity:
     """Finds the user of a request by its bearer token or its session cookie, never by its body."""
 
     def __init__(self, settings: BackendSettings) -> None:
         self.required = settings.auth_mode == "jwt"
         self._owner_secret = settings.owner_secret
+        self.has_owner = self._owner_secret is not None
         if self.required:
             assert settings.auth_issuer
             assert settings.auth_audience
@@ -65,13 +58,7 @@ class Identity:
             self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
-    @property
-    def has_owner(self) -> bool:
-        """Whether conversations may work in directories of the user who runs the services."""
-        return self._owner_secret is not None
-
     def is_owner(self, request: HTTPConnection) -> bool:
-        """Whether a request has the owner's secret; nobody is the owner where there is none."""
         if self._owner_secret is None:
             return False
         sent = request.headers.get(OWNER_HEADER, "").encode()
@@ -90,12 +77,8 @@ class Identity:
         return user_id
 
     async def _authenticate(self, request: HTTPConnection, database: Database) -> str:
-        """Returns the user's id by the Authorization header, and without one by the session cookie.
-
-        Raises as `find_user_id`.
-        """
         if "authorization" in request.headers:
-            return (await self.sign_in(request)).user_id
+            return (await self.read_token(request))["sub"]
         cookies = _sent_cookies(request)
         if not cookies:
             raise Unauthorized
@@ -106,18 +89,17 @@ class Identity:
             raise Unauthorized
         return claims["sub"]
 
-    async def sign_in(self, request: HTTPConnection) -> SignedIn:
-        """Checks the bearer token and returns the user that it names. Raises `Unauthorized`."""
+    async def read_token(self, request: HTTPConnection) -> dict[str, Any]:
+        """Returns the claims of the bearer token, of which `sub` is the user. Raises `Unauthorized`."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthorized
-        claims = await _read_claims(self._bearer, token.strip())
-        return SignedIn(claims["sub"], int(claims["exp"]))
+        return await _read_claims(self._bearer, token.strip())
 
-    def create_session(self, user: SignedIn) -> str:
+    def create_session(self, user_id: str, *, expires: int) -> str:
         """Creates the value of the page's cookie, which is valid as long as the token that it was made from."""
         jti = secrets.token_urlsafe(_SESSION_ID_BYTES)
-        return make_token(self._secret, user.user_id, audience=SESSION, expires=user.expires, jti=jti)
+        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=jti)
 
     async def sign_out(self, request: HTTPConnection, database: Database) -> None:
         """Ends the sessions of the request's cookies, of which there may be copies. Raises `ForeignOrigin`."""
@@ -129,7 +111,6 @@ class Identity:
             await sessions.end(database, claims["sub"], claims["jti"], expires=int(claims["exp"]))
 
     async def _session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
-        """Returns the claims of a session cookie. Raises `ForeignOrigin` and `Unauthorized`."""
         if not _from_own_page(request):
             raise ForeignOrigin
         claims = await _read_claims(self._sessions, cookie)
@@ -139,7 +120,6 @@ class Identity:
 
 
 async def _read_claims(tokens: AccessTokenVerifier, token: str) -> dict[str, Any]:
-    """Verifies a token and returns its claims. Raises `Unauthorized`."""
     try:
         return await tokens.verify(token)
     except jwt.PyJWTError as error:
@@ -148,14 +128,11 @@ async def _read_claims(tokens: AccessTokenVerifier, token: str) -> dict[str, Any
 
 
 def cookie_name(request: HTTPConnection) -> str:
-    """Returns the cookie's name; over https one that only this very host can set, and only so (RFC 6265bis, section
-    4.1.3.2).
-    """
+    """Over https only this very host can set the cookie, and only so (RFC 6265bis, section 4.1.3.2)."""
     return f"__Host-{_COOKIE}" if request.scope["scheme"] == "https" else _COOKIE
 
 
 def _sent_cookies(request: HTTPConnection) -> list[str]:
-    """Returns the values of all session cookies of a request."""
     parts = (part.partition("=") for header in request.headers.getlist("cookie") for part in header.split(";"))
     name = cookie_name(request)
     return [value.strip() for key, _, value in parts if key.strip() == name]

@@ -5,14 +5,13 @@ import re
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, StrictStr
 
-from backend.api.dependencies import LimitedUser
-from backend.api.routing import UserRoute
-from backend.api.services import AppServices, Services
+from backend.api.body import UserRoute
+from backend.api.dependencies import AppServices, LimitedUser, Services
 from backend.context import memory
 from backend.errors import BackendError, InvalidRequest
 from backend.users import profiles
 
-_TAG = re.compile(r'\s*((?:W/)?"[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')  # RFC 9110, section 8.8.3
+_TAG = re.compile('(?:W/)?"([^"]*)"')
 
 
 class NoVersion(BackendError):
@@ -40,8 +39,6 @@ class MemoryBody(BaseModel):
 
 
 class ShownMemory(BaseModel):
-    """The memory, with how many of its lines the assistant reads."""
-
     text: str
     lines: int
     lines_read: int
@@ -52,7 +49,6 @@ router = APIRouter(route_class=UserRoute, include_in_schema=False)
 
 @router.get("/memory")
 async def get_memory(services: AppServices, user: LimitedUser, response: Response) -> ShownMemory:
-    """Returns the user's memory, with its version as ETag."""
     return _show(await profiles.load_memory(services.database, user.user_id), services, response)
 
 
@@ -60,10 +56,7 @@ async def get_memory(services: AppServices, user: LimitedUser, response: Respons
 async def set_memory(
     request: Request, services: AppServices, user: LimitedUser, body: MemoryBody, response: Response
 ) -> ShownMemory:
-    """Replaces the user's memory if it still has a version in If-Match.
-
-    Raises `NoVersion`, `MemoryChanged` and `MemoryTooLong`.
-    """
+    """Replaces the memory that has a version in If-Match; raises `NoVersion`, `MemoryChanged`, `MemoryTooLong`."""
     versions = _parse_if_match(request.headers.getlist("if-match"))
     if len(body.text.encode()) > memory.LONGEST:
         raise MemoryTooLong
@@ -83,18 +76,13 @@ def _parse_if_match(headers: list[str]) -> list[str] | None:
     header = ",".join(headers).strip()
     if header == "*":
         return None
-    tags, position = list[str](), 0
-    while position < len(header) or not tags:
-        found = _TAG.match(header, position)  # a search would take the square of the header's length
-        if found is None:
-            raise InvalidRequest('If-Match must be * or ETags as the server sent them, like "0123abcd".')
-        tags.append(found[1].removeprefix("W/")[1:-1])
-        position = found.end()
-    return tags
+    tags = [_TAG.fullmatch(part.strip()) for part in header.split(",")]
+    if not all(tags):
+        raise InvalidRequest('If-Match must be * or ETags as the server sent them, like "0123abcd".')
+    return [tag[1] for tag in tags if tag]
 
 
 def _show(text: str, services: Services, response: Response) -> ShownMemory:
-    """Returns the memory and how much of it the assistant reads; sets its ETag in the response."""
     found = memory.render_memory(text, tokens=services.model.endpoint.profile.history_tokens)
     response.headers["ETag"] = f'"{profiles.version_of(text)}"'
     response.headers["Cache-Control"] = "no-store"

@@ -38,10 +38,7 @@ def check_content(content: Content, *, most_chars: int, other_chars: int = 0) ->
 
 
 async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> list[ck.UserMessageContent]:
-    """Returns a message's parts; tags get the titles that their tasks have now, in one request to the task server.
-
-    Raises `InvalidRequest` for invalid tags.
-    """
+    """Gives tags the titles that their tasks have now. Raises `InvalidRequest` for invalid tags."""
     if not (numbers := tags.numbers_of(content)):
         return list(content)
     return tags.fill_tags(content, await load_titles(numbers, tools, user_id=user_id))
@@ -60,6 +57,5 @@ def create_message(
 
 
 def content_of(text: str, details: dict[str, Any] | None) -> list[ck.UserMessageContent]:
-    """Returns the parts of a stored message."""
     stored = (details or {}).get("content")
     return _CONTENT.validate_python(stored) if stored else [ck.UserMessageTextContent(text=text)]

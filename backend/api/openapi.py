@@ -44,7 +44,6 @@ def stream_of(model: type[BaseModel], media_type: str = MEDIA_TYPE) -> dict[int 
 
 
 def create_openapi_router(path: str, *routers: APIRouter) -> APIRouter:
-    """Creates the route that serves the OpenAPI 3.1 document of these routers."""
     router = APIRouter()
 
     @cache

@@ -74,16 +74,12 @@ class PageRenderer:
 
 
 def _script(config: dict[str, Any]) -> str:
-    """Renders the configuration as an element that no text in it can end."""
     text = json.dumps(config).replace("<", "\\u003c")  # no text can end the element
     return f'<script type="application/json" id="config">{text}</script>'
 
 
 class _Files(StaticFiles):
     def file_response(self, *args: Any, **options: Any) -> Response:
-        """Responds with a file that browsers ask for again each time, by its ETag, as names stay the same over
-        versions.
-        """
         response = super().file_response(*args, **options)
         response.headers["Cache-Control"] = "no-cache"  # names stay the same over versions: asked for again, by ETag
         return response

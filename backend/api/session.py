@@ -5,32 +5,30 @@ import time
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from backend.api.dependencies import AppServices
 from backend.api.identity import Identity, cookie_name
-from backend.api.rate_limit import check_rate
-from backend.api.services import AppServices
 from backend.errors import InvalidRequest
 from backend.users import sessions
+from backend.users.limits import check_rate
 
 router = APIRouter()
 
 
 @router.post("/session")
 async def sign_in(request: Request, services: AppServices) -> Response:
-    """Exchanges a bearer token for the session cookie.
-
-    Raises `InvalidRequest` with AUTH_MODE=none, `Unauthorized` and `LimitReached`.
-    """
+    """Exchanges a bearer token for the session cookie; raises `InvalidRequest` with AUTH_MODE=none."""
     identity: Identity = request.app.state.identity
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
-    user = await identity.sign_in(request)
-    check_rate(services.rate_limit, user.user_id)  # or sessions that are ended would fill the database
-    await sessions.delete_expired(services.database, user.user_id)
-    response = JSONResponse({"user_id": user.user_id, "expires": user.expires})
+    claims = await identity.read_token(request)
+    user_id, expires = claims["sub"], int(claims["exp"])
+    check_rate(services.rate_limit, user_id)  # or sessions that are ended would fill the database
+    await sessions.delete_expired(services.database, user_id)
+    response = JSONResponse({"user_id": user_id, "expires": expires})
     response.set_cookie(
         cookie_name(request),
-        identity.create_session(user),
-        max_age=max(0, user.expires - int(time.time())),
+        identity.create_session(user_id, expires=expires),
+        max_age=max(0, expires - int(time.time())),
         httponly=True,
         secure=request.url.scheme == "https",
         samesite="strict",

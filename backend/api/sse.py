@@ -26,13 +26,16 @@ def format_event(data: str, *, event: str | None = None, id: int | None = None) 
 class Stream(StreamingResponse):
     """Sends what `content` yields, and ends when its reader leaves.
 
-    `content` is read from the first to the last chunk in the task of the request, as openai-chatkit 1.6.5 sets a
-    ContextVar in its generator. Starlette's own class reads it in a task group: each reader would hold one, and each
-    that has left would leave it to the garbage collector, with all that it had read.
+    Starlette's own class (1.10) reads it in a task group: each reader would hold one, and each that has left would
+    leave it to the garbage collector, with all that it had read.
     """
 
     def __init__(
-        self, content: AsyncIterable[bytes | str], media_type: str, headers: Mapping[str, str] | None = None
+        self,
+        content: AsyncIterable[bytes | str],
+        headers: Mapping[str, str] | None = None,
+        *,
+        media_type: str | None = None,
     ) -> None:
         super().__init__(content, media_type=media_type, headers={**_HEADERS, **(headers or {})})
 
@@ -59,39 +62,34 @@ class Stream(StreamingResponse):
 
 
 class EventStream(Stream):
-    """Sends each of `events`, and `KEEP_ALIVE` whenever nothing was sent for `app.state.keep_alive_seconds`."""
+    """Sends events, and `KEEP_ALIVE` whenever nothing was sent for `app.state.keep_alive_seconds`."""
 
-    def __init__(self, events: AsyncIterable[bytes], headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(events, MEDIA_TYPE, headers)
-        self._keep_alive_seconds = KEEP_ALIVE_SECONDS
-        self._sent_at = 0.0
+    media_type = MEDIA_TYPE
+    _keep_alive_seconds = KEEP_ALIVE_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._keep_alive_seconds = scope["app"].state.keep_alive_seconds
         await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
-        """Sends the events, and a comment whenever nothing was sent for `app.state.keep_alive_seconds`."""
         now = asyncio.get_running_loop().time
+        sent_at = now()
 
         async def send_at(message: Message) -> None:
+            nonlocal sent_at
             await send(message)
-            self._sent_at = now()
+            sent_at = now()
 
-        self._sent_at = now()
-        keeping_alive = asyncio.create_task(self._keep_alive(send))
+        async def keep_alive() -> None:
+            while True:
+                rest = sent_at + self._keep_alive_seconds - now()
+                if rest > 0:
+                    await asyncio.sleep(rest)
+                else:
+                    await send_at({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+
+        keeping_alive = asyncio.create_task(keep_alive())
         try:
             await super().stream_response(send_at)
         finally:
             keeping_alive.cancel()
-
-    async def _keep_alive(self, send: Send) -> None:
-        """Sends a comment whenever nothing was sent for `app.state.keep_alive_seconds`, until it is cancelled."""
-        now = asyncio.get_running_loop().time
-        while True:
-            rest = self._sent_at + self._keep_alive_seconds - now()
-            if rest > 0:
-                await asyncio.sleep(rest)
-                continue
-            await send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
-            self._sent_at = now()

@@ -17,20 +17,15 @@ _ITEM = "wf_"
 
 
 def workflow_id(call_id: str) -> str:
-    """Returns the id of the item that shows the sub-agent which a call has started."""
     return f"{_ITEM}{call_id}"
 
 
 def call_of_workflow(item_id: str) -> str | None:
-    """The id of the call that started the sub-agent whose item this is; None for other items."""
     return item_id.removeprefix(_ITEM) if item_id.startswith(_ITEM) else None
 
 
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
-    """Renders a sub-agent's work: `call` has started `run`, which `records` are of.
-
-    Files are opened below `folder_url`.
-    """
+    """Renders the work of the sub-agent that `call` has started; its files are opened below `folder_url`."""
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
     assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
     steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
@@ -46,17 +41,13 @@ def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, fold
 
 
 def find_call(records: Sequence[Record], number: int) -> ToolCall | None:
-    """Returns the call that a step of a sub-agent's run shows; None for a text, and for the assignment, which is step
-    0.
-    """
+    """Returns the call that a step shows; None for a text, and for the assignment, which is step 0."""
     calls = [None, *(call for _, call in _steps(records, ""))]
     return calls[number] if number < len(calls) else None
 
 
 def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, ToolCall | None]]:
-    """Yields the steps of a run, each with the call that it shows, if it shows one: calls and what was said between
-    them.
-    """
+    """Yields the calls of a run and what was said between them as steps, each with its call if it has one."""
     with_calls = {record.model_turn for record in records if isinstance(record, ToolCall)}
     for record in records:
         if isinstance(record, ToolCall):
@@ -67,7 +58,6 @@ def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, T
 
 
 def _step(call: ToolCall, folder_url: str) -> Json:
-    """Renders a call as a step by its state: waiting, running, returned, or why it was not made."""
     match call.state:
         case "requested" | "awaiting_approval" | "approved":
             return {**call_steps.render_running(call.tool, call.arguments, folder_url), "state": "none"}
@@ -84,7 +74,6 @@ def _step(call: ToolCall, folder_url: str) -> Json:
 
 
 def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
-    """Says how many steps a run did, how many files it wrote and how it ended."""
     done = sum(step["state"] == "done" for step in steps)
     files = {path for record in records if isinstance(record, ToolCall) for path in _files_of(record)}
     parts = [
@@ -96,18 +85,16 @@ def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
 
 
 def _files_of(call: ToolCall) -> Mapping[str, int | None]:
-    """Returns the files that a call has written."""
     return call_steps.written_files(call.tool, call.details) if call.state in ("done", "failed") else {}
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowChange:
-    """What became of a sub-agent's item: it is shown (`is_new`), steps were added or changed, or it has ended."""
+    """What became of a sub-agent's item: steps were added or changed, or it has ended."""
 
     workflow: Workflow
-    is_new: bool = False
-    added: Sequence[int] = ()
-    changed: Sequence[int] = ()
+    added: Sequence[int]
+    changed: Sequence[int]
     has_ended: bool = False
 
 
@@ -139,7 +126,6 @@ class WorkflowStream:
         return None
 
     def _apply_agent_event(self, event: Event, run: Run) -> WorkflowChange | None:
-        """Returns what an event of a sub-agent's run changes in its item. None if nothing, or its call is not known."""
         assert run.parent_call_id is not None
         agent = self._agents.get(run.parent_call_id)
         if agent is None:
@@ -163,4 +149,4 @@ class WorkflowStream:
         changed = [number for number, step in enumerate(before) if workflow.steps[number] != step]
         if not (added or changed or has_ended):
             return None
-        return WorkflowChange(workflow, not before, tuple(added), tuple(changed), has_ended)
+        return WorkflowChange(workflow, tuple(added), tuple(changed), has_ended)

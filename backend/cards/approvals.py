@@ -37,8 +37,6 @@ _REASONS = {
 
 
 class _Click(BaseModel):
-    """What a click in the card sends."""
-
     approval_id: StrictStr
     reason: StrictStr | None = None
     always: Literal["on"] | bool = False  # as forms send it
@@ -88,19 +86,16 @@ def can_show_whole(tool: str, arguments: str, *, agent: str | None = None) -> bo
 
 
 def as_question(text: str) -> str:
-    """Turns the text of `describe_call` into a question."""
     head, *lines = text.split("\n")
     return "\n".join([f"{head}?", *lines])
 
 
 def find_named_tasks(arguments: str) -> list[int]:
-    """Returns the numbers of the tasks that a call names, whose titles `describe_call` needs."""
     named = named_in(arguments_of(arguments) or {}, "task_id")
     return [int(number) for number in named if number.isascii() and number.isdigit() and len(number) < _DIGITS]
 
 
 def _task(number: str, titles: Mapping[int, str]) -> str:
-    """Returns the title of a task; its number if the title is not known."""
     known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) < _DIGITS else None
     return f"“{known}”" if known else f"task {number}"
 
@@ -124,7 +119,6 @@ def _as_written(line: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Returns a text on one line, without what cannot be seen."""
     return " ".join(remove_invisible(text).split())
 
 
@@ -132,10 +126,7 @@ def _line(text: str) -> str:
 
 
 def render_approval(call: ToolCall) -> Card | None:
-    """Renders the card of a call that waits for approval or was decided.
-
-    None for a call that needs no approval, or was not requested yet.
-    """
+    """Returns None for a call that needs no approval, or was not requested yet."""
     if call.approval_seq is None or call.approval_text is None or call.created_at is None:
         return None
     root = _render_question(call) if call.state in ("awaiting_approval", "requested") else _render_decision(call)
@@ -148,7 +139,6 @@ def may_allow_always(tool: str) -> bool:
 
 
 def _render_question(call: ToolCall) -> Json:
-    """Renders the card with its buttons, a field for a reason, and the box to allow the tool always."""
     heading, lines = _render_text(call.approval_text or "")
     deletes = deleted_by(call.tool, call.arguments)
     label = {"type": "Label", "key": "label", "value": "Reason (optional)", "fieldName": _REASON, "size": "sm"}
@@ -165,7 +155,6 @@ def _render_question(call: ToolCall) -> Json:
 
 
 def _render_decision(call: ToolCall) -> Json:
-    """Renders the card with what was decided and why."""
     heading, lines = _render_text(call.approval_text or "")
     is_not_made = call.state == "not_made" or (call.state == "rejected" and call.reason == "reach_changed")
     label, color = _NOT_MADE if is_not_made else _REJECTED if call.state == "rejected" else _APPROVED
@@ -177,7 +166,6 @@ def _render_decision(call: ToolCall) -> Json:
 
 
 def _render_text(text: str) -> tuple[Json, list[Json]]:
-    """Renders the first line of an approval's text as heading, and the others below it."""
     head, *lines = text.split("\n")
     heading: Json = {"type": "Text", "key": "head", "value": head, "weight": "semibold"}
     listed = [
@@ -203,10 +191,7 @@ def _button(label: str, action: str, approval_id: str) -> Json:
 
 
 def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool]:
-    """Parses a click on Approve or Reject: the id of the call, the decision, and whether it is for all later calls too.
-
-    Raises `InvalidRequest` for a payload that no card sends.
-    """
+    """Returns the call's id, the decision, and whether it is for all later calls. Raises `InvalidRequest`."""
     try:
         click = _Click.model_validate(payload)
     except ValidationError:

@@ -13,13 +13,11 @@ from backend.tools.connection import ToolsUnavailable
 from backend.tools.table import find_tool
 from backend.tools.task_tools import TaskTools
 
-MOST_TASKS = 1_000  # of one request, by the task service
+_MOST_TASKS = 1_000  # of one request, by the task service
 _SECONDS = 1.0  # a conversation opens without the tasks, too
 
 
 class LastChange(BaseModel):
-    """The batch with which a task was changed last, and whether that was undone."""
-
     task_id: int
     batch: str
     is_undone: bool = False
@@ -43,7 +41,6 @@ class CurrentTasks:
     known: frozenset[int] = frozenset()
 
     def state_of(self, task: Task) -> Task:
-        """Returns the task of a call as it is now; as its call returned it if that is not known."""
         current = self.tasks.get(task.id)
         if current is not None:
             next_task = task.next if current.status == "completed" else None
@@ -51,7 +48,6 @@ class CurrentTasks:
         return Task(id=task.id, title=task.title) if task.id in self.known else task
 
     def with_call(self, call: ToolCall) -> "CurrentTasks":
-        """Returns a copy as it is after a call, by what the call has returned."""
         tasks = {task.id: task for task in tasks_of(call)}
         changed = {task.id: LastChange(task_id=task.id, batch=call.run_id) for task in changed_by(call)}
         return CurrentTasks(
@@ -64,13 +60,11 @@ class CurrentTasks:
         return last is not None and last.batch == batch and not last.is_undone
 
     def is_undone(self, task_id: int, batch: str) -> bool:
-        """Whether the batch changed the task last and was undone."""
         last = self.last_changes.get(task_id)
         return last is not None and last.batch == batch and last.is_undone
 
 
 def page_of(call: ToolCall) -> TaskPage | None:
-    """Returns the page of the list that a call has returned; None if it returned none."""
     if call.state != "done" or not find_tool(call.tool).reads:
         return None
     try:
@@ -91,7 +85,6 @@ def changed_by(call: ToolCall) -> Sequence[Task]:
 
 
 def tasks_of(call: ToolCall) -> Sequence[Task]:
-    """Returns the tasks that a call has returned, whether it read or changed them."""
     page = page_of(call)
     return changed_by(call) if page is None else page.tasks
 
@@ -100,7 +93,7 @@ async def load_current_tasks(
     tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None
 ) -> CurrentTasks:
     """Loads tasks as they are, in one request by ids; without a response within a second nothing is known of them."""
-    ids = sorted(set(task_ids))[-MOST_TASKS:]
+    ids = sorted(set(task_ids))[-_MOST_TASKS:]
     read = await _request_tasks(tools, user_id, ids)
     if read is None:
         return CurrentTasks(now)
@@ -113,16 +106,12 @@ async def load_current_tasks(
 
 
 async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
-    """Loads the titles of the tasks that are on the list, in one request; None without a response within a second.
-
-    Of more than `MOST_TASKS` those of the first.
-    """
-    read = await _request_tasks(tools, user_id, sorted(set(task_ids))[:MOST_TASKS])
+    """Loads the titles of up to 1,000 tasks that are on the list; None without a response within a second."""
+    read = await _request_tasks(tools, user_id, sorted(set(task_ids))[:_MOST_TASKS])
     return None if read is None else {task.id: task.title for task in read.tasks if task.status != "deleted"}
 
 
 async def _request_tasks(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _TaskResponse | None:
-    """Requests tasks by ids; None without a valid response within a second."""
     if not ids:
         return _TaskResponse(tasks=[], last_changes=[])
     try:

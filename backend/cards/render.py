@@ -1,4 +1,4 @@
-"""Renders the cards of a conversation from its tool calls and from the tasks as they are now. Nothing is stored."""
+"""Renders tool calls for the user: the line while one runs, and cards with the tasks as they are now."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,29 +16,42 @@ from backend.cards.task_lists import ReadList, list_below
 from backend.cards.widget import Card, Json
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
-from backend.tools.table import READING, CallTexts, words_for
+from backend.tools.table import READING, CallTexts, LineValues, words_for
 
+_LONGEST_VALUE = 60  # characters, in the line of a call
 _MOST_CARDS = 3  # of one call; more tasks are shown as a list
 _ITEM = "wid"
 
 
 def card_id(call_id: str, position: int = 0) -> str:
-    """Returns the id of a card that shows tasks of a call; `position` is its place among them."""
     return f"{_ITEM}_{position}_{call_id}"
 
 
 def call_of_card(item_id: str) -> str | None:
-    """Returns the id of the call whose tasks a card shows; None for other items."""
     kind, _, rest = item_id.partition("_")
     position, _, call_id = rest.partition("_")
     return call_id if kind == _ITEM and position.isdigit() and call_id else None
 
 
-def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]:
-    """Renders the cards of a part of a conversation, in the order in which they are shown.
+def render_progress(call: ToolCall) -> str | None:
+    """Renders the line about a call that runs or is done; None for others, and for a tool without words."""
+    arguments = arguments_of(call.arguments) or {}
+    words = words_for(call.tool, arguments)
+    if words is None or call.state not in ("running", "done"):
+        return None
+    values = arguments if call.state == "running" else call.details or {}
+    also = values.get("also")
+    count = 1 + len(also) if isinstance(also, list) else 1
+    if call.state == "running":
+        template = words.running_several if count > 1 else words.running
+    else:
+        template = words.done_several if count > 1 else words.done
+    shortened = {name: str(value)[:_LONGEST_VALUE] for name, value in {**values, "count": count}.items()}
+    return template.format_map(LineValues(shortened)) or None
 
-    The records are those of whole runs where possible: what "Undo" undoes depends on all calls of a run.
-    """
+
+def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]:
+    """Renders cards in order; of whole runs where possible, as what "Undo" undoes depends on all calls of a run."""
     runs = dict[str, list[Record]]()
     for record in records:
         runs.setdefault(record.run_id, []).append(record)
@@ -47,7 +60,6 @@ def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]
 
 
 def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> list[Card]:
-    """Renders the cards of a run: approvals, changed tasks, and the list below its answer."""
     calls = [record for record in records if isinstance(record, ToolCall)]
     changes = [call for call in calls if call.tool not in READING and call.state not in ("rejected", "not_made")]
     cards = [card for call in calls if (card := render_approval(call)) is not None]
@@ -59,9 +71,7 @@ def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> lis
 
 
 def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bool) -> Iterator[Card]:
-    """Renders the tasks that a call has changed: a card for each, or one list of many. "Undo" is offered while nothing
-    else has changed them since.
-    """
+    """Renders what a call has changed; "Undo" is offered while nothing else has changed these tasks since."""
     words = words_for(call.tool, arguments_of(call.arguments) or {})
     tasks = [current.state_of(task) for task in changed_by(call)]
     if words is None or not tasks or call.result_seq is None or call.created_at is None:
@@ -84,7 +94,6 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
 def _render_many(
     call: ToolCall, words: CallTexts, tasks: Sequence[Task], current: CurrentTasks, undo: Json | None
 ) -> Json:
-    """Renders the list of the tasks that a call has changed."""
     heading = words.heading.format(count=len(tasks))
     if any(current.is_undone(task.id, call.run_id) for task in tasks):
         heading = f"Undone: {heading}"
@@ -92,14 +101,12 @@ def _render_many(
 
 
 def _label(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
-    """Returns what became of a task: what the call did, or that it was undone."""
     if not current.is_undone(task.id, call.run_id):
         return words.label
     return "Restored" if call.tool == "delete_task" and task.status != "deleted" else "Undone"
 
 
 def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTasks) -> Iterator[Card]:
-    """Renders the list of tasks below an answer, with the tasks as they are now; nothing for an empty one."""
     tasks = [current.state_of(task) for task in read.listed_tasks]
     answers = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
     number, call = answers[-1].last_seq, read.calls[-1]

@@ -1,18 +1,21 @@
-"""The cards of conversations with their tasks as they are now, and what clicks in them do."""
+"""The cards of conversations with their tasks as they are now: for pages, for readers of a run, and for clicks."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from backend.cards.actions import Click, ClickChange, change_of, key_of_act
-from backend.cards.current_tasks import CurrentTasks, load_current_tasks, tasks_of
+from backend.cards.actions import Click, ClickChange, change_of
+from backend.cards.approvals import render_approval
+from backend.cards.current_tasks import CurrentTasks, changed_by, load_current_tasks, tasks_of
 from backend.cards.render import call_of_card, render_cards
 from backend.cards.task import ChangedTask, Task
 from backend.cards.widget import Card
 from backend.conversations import entries, timeline
-from backend.conversations.records import Record, ToolCall
+from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import InvalidRequest, NotFound
+from backend.tools.table import find_tool
 from backend.tools.task_tools import CallRefused, TaskTools
 from common.clock import Clock, wall_time
 from common.database import Database
@@ -32,30 +35,21 @@ class CardService:
     _acting: set[asyncio.Task[list[Card]]] = field(default_factory=set[asyncio.Task[list[Card]]])
 
     def now(self, time_zone: str | None) -> datetime:
-        """Returns the time of the user's clock."""
         return wall_time(self.clock(), time_zone or self.time_zone)
 
     async def load_tasks(
         self, user_id: str, records: Iterable[Record], *, time_zone: str | None = None
     ) -> CurrentTasks:
         """Loads the tasks of the newest cards of these records as they are now, in one request to the task server."""
-        return await load_current_tasks(self.tools, user_id, _live_task_ids(records), now=self.now(time_zone))
+        with_tasks = [tasks for call in records if isinstance(call, ToolCall) and (tasks := tasks_of(call))]
+        ids = {task.id for tasks in with_tasks[-_LIVE_CARDS:] for task in tasks}
+        return await load_current_tasks(self.tools, user_id, ids, now=self.now(time_zone))
 
     async def render(self, user_id: str, records: Sequence[Record], *, time_zone: str | None = None) -> list[Card]:
-        """Renders the cards of a part of a conversation, in order, the newest with their tasks as they are now."""
         return render_cards(records, await self.load_tasks(user_id, records, time_zone=time_zone))
 
     async def load_newest(self, user_id: str, conversation_id: str) -> list[Record]:
-        """Loads the records of the newest runs of a conversation, whose cards show their tasks as they are now."""
         return (await timeline.load_shown(self.database, user_id, conversation_id, runs=_LIVE_CARDS)).records
-
-    async def redraw(
-        self, user_id: str, conversation_id: str, task_ids: Collection[int], *, time_zone: str | None = None
-    ) -> list[Card]:
-        """Renders the newest cards of a conversation that show any of these tasks, as they are now."""
-        records = await self.load_newest(user_id, conversation_id)
-        cards = await self.render(user_id, records, time_zone=time_zone)
-        return [card for card in cards[-_LIVE_CARDS:] if not card.task_ids.isdisjoint(task_ids)]
 
     async def act(
         self, user_id: str, conversation_id: str, click: Click, *, time_zone: str | None = None
@@ -71,65 +65,113 @@ class CardService:
         return await asyncio.shield(acting)
 
     async def close(self) -> None:
-        """Waits until the changes that users have asked for by clicks are carried out."""
         await asyncio.gather(*self._acting, return_exceptions=True)
 
     async def _act(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
-        """Carries out a click, stores it as a change by hand for the model, and renders the cards again; raises as
-        `act`.
-        """
-        records, card = await self._load_card(user_id, conversation_id, click.card_id)
-        wanted = change_of(click, card)
-        changed: Sequence[Task] = ()
-        if wanted is not None:
-            act_id = key_of_act(user_id, click.key) if click.key else new_id("act")
-            changed = await self._change(user_id, wanted, act_id, time_zone)
-            named = [(task.id, task.title) for task in changed]
-            await entries.add_change(
-                self.database, user_id, conversation_id, change_id=act_id, kind=wanted.kind, tasks=named
-            )
-        others = (
-            await self.redraw(user_id, conversation_id, {task.id for task in changed}, time_zone=time_zone)
-            if changed
-            else []
-        )
-        sender = next((other for other in others if other.id == card.id), None)
-        if sender is None:
-            cards = await self.render(user_id, records, time_zone=time_zone)
-            sender = next((other for other in cards if other.id == card.id), card)
-        return [sender, *(other for other in others if other.id != card.id)]
-
-    async def _load_card(self, user_id: str, conversation_id: str, card_id: str) -> tuple[list[Record], Card]:
-        """Loads a card as its call has left its tasks, with all records of its run. Raises `NotFound`."""
-        call_id = call_of_card(card_id)
-        found = await timeline.load_run_of_call(self.database, user_id, conversation_id, call_id or "")
-        cards = render_cards(found.records, CurrentTasks())
-        card = next((card for card in cards if card.id == card_id), None)
+        call_id = call_of_card(click.card_id) or ""
+        records = (await timeline.load_run_of_call(self.database, user_id, conversation_id, call_id)).records
+        card = _find_card(render_cards(records, CurrentTasks()), click.card_id)
         if card is None:
             raise NotFound
-        return found.records, card
+        shown: list[Card] = []
+        if (change := change_of(click, card)) is not None:
+            act_id = _derive_key(user_id, click.key) if click.key else new_id("act")
+            tasks = {task.id: task.title for task in await self._change(user_id, change, act_id, time_zone)}
+            await entries.add_change(
+                self.database, user_id, conversation_id, change_id=act_id, kind=change.kind, tasks=[*tasks.items()]
+            )
+            newest = await self.load_newest(user_id, conversation_id)
+            cards = await self.render(user_id, newest, time_zone=time_zone)
+            shown = [one for one in cards[-_LIVE_CARDS:] if not one.task_ids.isdisjoint(tasks)]
+        clicked = _find_card(shown, card.id)
+        if clicked is None:
+            clicked = _find_card(await self.render(user_id, records, time_zone=time_zone), card.id) or card
+        return [clicked, *(other for other in shown if other.id != card.id)]
 
-    async def _change(self, user_id: str, wanted: ClickChange, act_id: str, time_zone: str | None) -> Sequence[Task]:
-        """Carries out a change by its tool and returns the tasks as they are then.
-
-        Raises the error of a rejection, and `TasksUnavailable`.
-        """
+    async def _change(self, user_id: str, change: ClickChange, act_id: str, time_zone: str | None) -> Sequence[Task]:
+        """Returns the tasks after a change. Raises the error of a rejection, and `TasksUnavailable`."""
         try:
             result = await self.tools.change(
-                wanted.tool,
-                wanted.arguments,
+                change.tool,
+                change.arguments,
                 user_id=user_id,
                 key=act_id,
                 time_zone=time_zone,
-                undo_batch=wanted.undo_batch,
+                undo_batch=change.undo_batch,
             )
         except CallRefused as rejection:
-            raise wanted.rejected or InvalidRequest(str(rejection)) from None
+            raise change.rejected or InvalidRequest(str(rejection)) from None
         return ChangedTask.model_validate(result).tasks
 
 
-def _live_task_ids(records: Iterable[Record]) -> set[int]:
-    """Returns the tasks of the newest twenty calls that have returned some."""
-    calls = [record for record in records if isinstance(record, ToolCall)]
-    with_tasks = [tasks for call in calls if (tasks := tasks_of(call))]
-    return {task.id for tasks in with_tasks[-_LIVE_CARDS:] for task in tasks}
+@dataclass(frozen=True, slots=True)
+class ShownCard:
+    """A card to be shown: for the first time, or in place of the one with the same id."""
+
+    card: Card
+    is_new: bool
+
+
+@dataclass(slots=True)
+class CardStream:
+    """For one reader, who may begin at any event of a run."""
+
+    service: CardService
+    user_id: str
+    conversation_id: str
+    time_zone: str | None = None
+    _records: dict[str, Record] = field(default_factory=dict[str, Record])
+    _current: CurrentTasks = field(init=False)
+    _sent: dict[str, Card] = field(default_factory=dict[str, Card])
+
+    def __post_init__(self) -> None:
+        self._current = CurrentTasks(self.service.now(self.time_zone))
+
+    async def apply_event(self, event: Event) -> list[ShownCard]:
+        kinds = ("approval_requested", "approval_decided", "call_completed")
+        if event.is_of_sub_agent:
+            if event.type not in kinds or not isinstance(event.record, ToolCall):
+                return []
+            card = render_approval(event.record)  # only its approval has one
+            return self._select_changed([card] if card else [])
+        if isinstance(event.record, ToolCall) or (isinstance(event.record, Entry) and event.type == "entry_completed"):
+            self._records[event.record.id] = event.record
+        if event.type not in (*kinds, "run_ended"):
+            return []
+        earlier: list[ShownCard] = []
+        if event.type == "call_completed" and isinstance(event.record, ToolCall):
+            if event.record.state == "done" and find_tool(event.record.tool).redraws:
+                earlier = await self._reload_tasks(event.record)
+            else:
+                self._current = self._current.with_call(event.record)
+        return [*earlier, *self._select_changed(render_cards(self._records.values(), self._current))]
+
+    async def _reload_tasks(self, call: ToolCall) -> list[ShownCard]:
+        """Loads the tasks again after a call has changed some; returns the earlier cards that show the same tasks."""
+        newest = await self.service.load_newest(self.user_id, self.conversation_id)
+        others = [record for record in newest if record.run_id != call.run_id]
+        self._current = await self.service.load_tasks(
+            self.user_id, [*others, *self._records.values()], time_zone=self.time_zone
+        )
+        if not self._current.known:  # the task service did not answer
+            self._current = self._current.with_call(call)
+        changed = {task.id for task in changed_by(call)}
+        cards = render_cards(others, self._current)
+        return [ShownCard(card, is_new=False) for card in cards if not card.task_ids.isdisjoint(changed)]
+
+    def _select_changed(self, cards: Iterable[Card]) -> list[ShownCard]:
+        """Selects the cards that the reader has not been shown like this, and notes them as shown."""
+        changed = [
+            ShownCard(card, is_new=card.id not in self._sent) for card in cards if self._sent.get(card.id) != card
+        ]
+        self._sent |= {one.card.id: one.card for one in changed}
+        return changed
+
+
+def _find_card(cards: Iterable[Card], card_id: str) -> Card | None:
+    return next((card for card in cards if card.id == card_id), None)
+
+
+def _derive_key(user_id: str, key: str) -> str:
+    """Derives a key that no other user has, and that does not reveal the one that a client chose."""
+    return f"act_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}"

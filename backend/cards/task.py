@@ -19,8 +19,6 @@ Due = Annotated[datetime | date, BeforeValidator(_moment)]
 
 
 class Following(BaseModel):
-    """The task that takes the place of a repeating one."""
-
     id: int
     due: Due
 
@@ -39,7 +37,6 @@ class Task(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _gone(cls, values: Any) -> Any:
-        """Sets the status of a task that a result marks as deleted."""
         return {**values, "status": "deleted"} if isinstance(values, dict) and values.get("deleted") else values
 
 
@@ -50,13 +47,10 @@ class ChangedTask(Task):
 
     @property
     def tasks(self) -> list[Task]:
-        """All tasks that the call has changed."""
         return [self, *self.also]
 
 
 class TaskPage(BaseModel):
-    """A result of list_tasks."""
-
     tasks: list[Task]
     next_cursor: str | None
     total: int | None = None

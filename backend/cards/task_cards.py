@@ -1,11 +1,11 @@
-"""One task in a widget: a row of a list or a card of its own, with what a user can do to it there."""
+"""One task in a widget: a row of a list or a card of its own, with its details and what a user can do to it there."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from backend.cards.task import Task
-from backend.cards.task_details import due_in_words, render_details
 from backend.cards.widget import Json, action, badge, caption, column, quiet_button, row
+from common import repeats
 
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
 OPEN = "open_task"  # the client's: it shows the task in its list
@@ -13,6 +13,12 @@ OPEN = "open_task"  # the client's: it shows the task in its list
 _SHOWN_AT_FIRST, _SHOWN_AT_MOST = 20, 200
 _MORE = "There are more tasks. Ask for the rest to see them."
 _DELETED = " (deleted)"
+_PRIORITIES = {"high": ("High", "danger"), "medium": ("Medium", "warning"), "low": ("Low", "secondary")}
+_QUIET = "secondary"
+
+# Keys begin with it: of the badge that says when a task is due, and of the words that say when the one after it is.
+# The date follows, as our page writes it in its reader's language (web/chat/widgets.js).
+_DUE, _NEXT = "due", "next"
 
 
 def render_task_card(task: Task, label: str, *, now: datetime | None, undo: Json | None) -> Json:
@@ -23,17 +29,12 @@ def render_task_card(task: Task, label: str, *, now: datetime | None, undo: Json
 
 
 def render_changed_tasks(tasks: Sequence[Task], heading: str, *, now: datetime | None, undo: Json | None) -> Json:
-    """Renders what one call did to many tasks as a list."""
     # Above the tasks, of which only the first are shown at once.
     first = [{"type": "ListViewItem", "key": "undo", "children": [undo]}] if undo else []
     return _list([*first, *(_task_row(task, now) for task in tasks[:_SHOWN_AT_MOST])], heading)
 
 
 def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | None) -> Json:
-    """Renders tasks as a list with a box for each.
-
-    Its heading tells how many there are, and how many of them are done.
-    """
     rows = [_task_row(task, now) for task in tasks[:_SHOWN_AT_MOST]]
     has_more = has_more or len(tasks) > _SHOWN_AT_MOST
     if has_more:
@@ -52,7 +53,6 @@ def undo_button(batch: str, *, with_others: bool) -> Json:
 
 
 def copy_text(tasks: Sequence[Task], now: datetime | None) -> str:
-    """Renders the tasks as a Markdown list, for copying."""
     return "\n".join(_copied(task, now) for task in tasks[:_SHOWN_AT_MOST])
 
 
@@ -61,14 +61,12 @@ def _list(rows: Sequence[Json], heading: str) -> Json:
 
 
 def _task_row(task: Task, now: datetime | None) -> Json:
-    """Renders a task as a row of a list."""
     described = column(_box(task), *_below(task, now), flex=1)
     children = [described, *_open_buttons(task)]
     return {"type": "ListViewItem", "key": f"row-{task.id}", "align": "start", "children": children}
 
 
 def _box(task: Task) -> Json:
-    """Renders the checkbox of a task, which completes or reopens it; of a deleted task it is disabled."""
     key = f"task-{task.id}"
     box: Json = {"type": "Checkbox", "key": key, "name": key, "label": _label(task)}
     if task.status == "deleted":
@@ -79,18 +77,15 @@ def _box(task: Task) -> Json:
 
 
 def _label(task: Task) -> str:
-    """Returns the title of a task, marked if it is deleted."""
     return f"{task.title}{_DELETED}" if task.status == "deleted" else task.title
 
 
 def _below(task: Task, now: datetime | None) -> list[Json]:
-    """Renders what is shown below a task's title: its description and details."""
     description = [caption(task.description[:200], maxLines=2)] if task.description else []
-    return [*description, *render_details(task, now)]
+    return [*description, *_render_details(task, now)]
 
 
 def _open_buttons(task: Task) -> list[Json]:
-    """Renders the button that opens a task in the page's list; none for a deleted task."""
     if task.status == "deleted":
         return []
     clicked = action(OPEN, {"task_id": task.id}, on_client=True)
@@ -98,6 +93,59 @@ def _open_buttons(task: Task) -> list[Json]:
 
 
 def _copied(task: Task, now: datetime | None) -> str:
-    """Renders a task as a line of a Markdown list."""
     due = f" ({due_in_words(task.due, now)})" if task.due and task.status != "deleted" else ""
     return f"- [{'x' if task.status == 'completed' else ' '}] {_label(task)}{due}"
+
+
+def _render_details(task: Task, now: datetime | None) -> list[Json]:
+    """Renders badges in one line, or none; without `now`, the user's wall clock, nothing is overdue."""
+    if task.status == "deleted":
+        return []
+    parts = [
+        *([_due(task, task.due, now)] if task.due else []),
+        *([_priority(task, task.priority)] if task.priority else []),
+        *([_repeat(task.repeat)] if task.repeat else []),
+        *([caption(" ".join(f"#{label}" for label in task.labels))] if task.labels else []),
+        *([_next(task.next.due, now)] if task.status == "completed" and task.next is not None else []),
+    ]
+    return [row(*parts)] if parts else []
+
+
+def _due(task: Task, due: date, now: datetime | None) -> Json:
+    color = _QUIET if task.status == "completed" or now is None else _urgency(due, now)
+    return badge(due_in_words(due, now), color, "outline") | {"key": _key(_DUE, due)}
+
+
+def _urgency(due: date, now: datetime) -> str:
+    """Returns the colour of a due date. A day is overdue when it is over, a time when it has come."""
+    day = due.date() if isinstance(due, datetime) else due
+    if day < now.date() or (isinstance(due, datetime) and due <= now):
+        return "danger"
+    return "warning" if day == now.date() else _QUIET
+
+
+def due_in_words(due: date, now: datetime | None) -> str:
+    """Writes a due date as Mon 23 Nov 15:00; with the year, if it is not the current one."""
+    year = f" {due.year}" if now and due.year != now.year else ""
+    time = f" {due:%H:%M}" if isinstance(due, datetime) else ""
+    return f"{due:%a} {due.day} {due:%b}{year}{time}"
+
+
+def _priority(task: Task, priority: str) -> Json:
+    label, color = _PRIORITIES[priority]
+    return badge(label, _QUIET if task.status == "completed" else color)
+
+
+def _repeat(rule: str) -> Json:
+    icon = {"type": "Icon", "name": "reload", "size": "sm", "color": _QUIET}
+    children = [icon, caption(repeats.describe_repeat(rule))]
+    return {"type": "Row", "gap": 1, "align": "center", "children": children}
+
+
+def _next(due: date, now: datetime | None) -> Json:
+    return caption(f"next on {due_in_words(due, now)}", key=_key(_NEXT, due))
+
+
+def _key(kind: str, due: date) -> str:
+    """Returns the key of a component, which ends with the date for our page."""
+    return f"{kind}-{due.isoformat()[: len('2026-11-23T15:00')]}"

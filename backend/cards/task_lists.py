@@ -7,7 +7,7 @@ from datetime import datetime
 
 from backend.cards.current_tasks import page_of
 from backend.cards.task import Task
-from backend.cards.task_details import due_in_words
+from backend.cards.task_cards import due_in_words
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
@@ -53,10 +53,7 @@ class ReadList:
         return render_lines(self.tasks, total=total, more=self.has_more, now=page.now if page else None)
 
     def add(self, call: ToolCall) -> None:
-        """Adds the page that a call has read.
-
-        A first page replaces the ones before, and so does any call that changes something.
-        """
+        """Adds a page; a first page replaces the ones before, and so does any call that changes something."""
         if call.state not in ("done", "failed"):
             return
         if not find_tool(call.tool).reads:
@@ -99,9 +96,7 @@ def render_list_text(records: Iterable[Record]) -> str:
 
 
 def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime | None = None) -> str:
-    """Renders a line for each of the first tasks, and how many of the `total` are left; `more` says that there are
-    others.
-    """
+    """Renders a line for each of the first tasks, and how many are left; `more` says that there are others."""
     lines = [_line(task, now) for task in tasks[:_MOST_LINES]]
     if total > len(lines):
         lines.append(f"- and {total - len(lines)} more")
@@ -111,7 +106,6 @@ def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime
 
 
 def _line(task: Task, now: datetime | None) -> str:
-    """Renders a task as a line with its details."""
     details = [
         *([due_in_words(task.due, now)] if task.due else []),
         *([f"{task.priority} priority"] if task.priority else []),
@@ -138,5 +132,4 @@ def _title_of(line: str, titles: set[str]) -> str | None:
 
 
 def _folded(text: str) -> str:
-    """Returns a text for comparison, without differences of case and blanks."""
     return " ".join(text.split()).casefold()

@@ -58,7 +58,6 @@ def badge(label: str, color: str, variant: str = "soft") -> Json:
 
 
 def quiet_button(clicked: Json, **looks: Any) -> Json:
-    """Creates a button that does not draw attention; `looks` has its label or its icon."""
     style = {"size": "sm", "variant": "ghost", "color": "secondary"}
     return {"type": "Button", **looks, **style, "onClickAction": clicked}
 

@@ -1,9 +1,14 @@
-"""How many messages, runs and conversations one user may have, counted in the transaction that starts a run."""
+"""How many messages, runs and conversations one user may have, counted in the transaction that starts a run, and how
+often a process serves one.
+"""
 
+import math
 from dataclasses import asdict, dataclass
 
+from backend.errors import LimitReached
 from common.database import NO_USER, Database, Transaction, advisory_locks
 from common.ids import new_id
+from common.rate_limit import RateLimit
 
 _COUNT = """
 SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""
@@ -23,6 +28,13 @@ class UserLimits:
 
 
 UNLIMITED = UserLimits()
+
+
+def check_rate(limit: RateLimit, user_id: str) -> None:
+    """Counts a request of a user. Raises `LimitReached` if they come faster than the limit."""
+    if wait := limit.wait(user_id):
+        seconds = math.ceil(wait)
+        raise LimitReached(f"Too many requests. Try again in {seconds} seconds.", retry_seconds=seconds)
 
 
 async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> None:

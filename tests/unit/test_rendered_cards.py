@@ -177,7 +177,7 @@ def test_work_of_a_sub_agent_as_it_is_read() -> None:
     assert stream.apply_event(Event("call_requested", START, 1)) is None
     begun = stream.apply_event(Event("entry_completed", Entry("run_2", "m", "user_message", "write it"), 2, run=run))
     assert begun is not None
-    assert (begun.is_new, begun.added) == (True, (0,))
+    assert begun.added == (0,)
     said = Entry("run_2", "n", "assistant_message", "I write.", model_turn=1)
     assert stream.apply_event(Event("entry_completed", said, 3, run=run)) is None, "it may be the answer"
     writing = replace(WRITE, state="running")

@@ -5,10 +5,9 @@ import logging
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
-from backend.api.dependencies import LimitedUser, forbid_caching
+from backend.api.body import UserRoute
+from backend.api.dependencies import AppServices, LimitedUser, forbid_caching
 from backend.api.edge import own_origin
-from backend.api.routing import UserRoute
-from backend.api.services import AppServices
 from backend.calendar import address
 from backend.users import profiles
 from common.telemetry.logs import fields

@@ -9,11 +9,11 @@ from fastapi import Response
 from prometheus_client import Histogram
 from starlette.datastructures import Headers
 
-from backend.api.rate_limit import check_rate
 from backend.calendar import address
 from backend.calendar.feed import Feeds
 from backend.errors import BackendError
 from backend.users import profiles
+from backend.users.limits import check_rate
 from common.database import Database
 from common.rate_limit import RateLimit
 from common.telemetry import metrics, traces

@@ -1,7 +1,7 @@
 """Renders the events of a run as ChatKit's events."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +9,8 @@ from chatkit import types as ck
 
 from backend.api.chatkit.render import render_card, render_entry, render_workflow
 from backend.cards.agent_workflow import WorkflowChange, WorkflowStream
-from backend.cards.progress import render_done, render_running
-from backend.cards.stream import CardStream
+from backend.cards.render import render_progress
+from backend.cards.service import CardStream
 from backend.cards.widget import Workflow
 from backend.conversations.records import Entry, Event, ToolCall
 from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
@@ -19,19 +19,16 @@ _THOUGHT_SECONDS = 0.2  # an update repeats the whole thought: a long one must n
 
 
 class EventRenderer:
-    """Renders the events of a run for one reader, who may begin at any of them."""
+    """Renders the events of a run, which it gets from the first, for one reader, who has those up to number `after`."""
 
-    def __init__(self, thread_id: str, cards: CardStream, workflows: WorkflowStream) -> None:
-        self._thread_id, self._cards, self._workflows = thread_id, cards, workflows
+    def __init__(self, thread_id: str, cards: CardStream, workflows: WorkflowStream, *, after: int) -> None:
+        self._thread_id, self._cards, self._workflows, self._after = thread_id, cards, workflows, after
         self._shown: dict[str, str] = {}  # of each open item, how much of its text was sent
         self._agents: dict[str, Workflow] = {}  # open items of sub-agents
         self._thought_sent_at = 0.0
         self._has_notice = False
 
     async def render(self, event: Event) -> list[ck.ThreadStreamEvent]:
-        """Renders an event of a run as the events of ChatKit that it causes; what sub-agents do is rendered as
-        workflows and cards.
-        """
         if event.type == "progress":
             return [ck.ProgressUpdateEvent(text=event.text)]
         rendered = [] if event.is_of_sub_agent else [*self._render(event)]
@@ -47,27 +44,20 @@ class EventRenderer:
             if event.run and event.run.status in ("failed", "interrupted") and not self._has_notice:
                 # Its outcome could not be stored.
                 rendered.append(ck.ErrorEvent(message=sentence_of(event.run.status), allow_retry=True))
+        if event.number is not None and event.number <= self._after:
+            self._shown.clear()
+            self._agents.clear()
+            return []
         return rendered
 
-    async def skip(self, events: Sequence[Event]) -> None:
-        """Renders events that the reader was shown before, without result, so that later ones are rendered as their
-        continuation.
-        """
-        for event in events:
-            await self.render(event)
-        self._shown.clear()
-        self._agents.clear()
-
     def _render(self, event: Event) -> Iterator[ck.ThreadStreamEvent]:
-        """Renders an event of the assistant's own run: its texts, reasoning, notices, and lines about its calls.
-
-        Not its cards.
-        """
         match event.type, event.record:
-            case "call_requested", ToolCall(state="running") as call if text := render_running(call):
-                yield ck.ProgressUpdateEvent(text=text)
-            case "call_completed", ToolCall() as call if text := render_done(call):
-                yield ck.ProgressUpdateEvent(text=text, icon="check")
+            case ("call_requested", ToolCall(state="running") as call) | (
+                "call_completed",
+                ToolCall(state="done") as call,
+            ):
+                if text := render_progress(call):
+                    yield ck.ProgressUpdateEvent(text=text, icon="check" if call.state == "done" else None)
             case "entry_started" | "entry_delta", Entry(kind="assistant_message" | "reasoning") as entry:
                 yield from self._grow(entry, event.text)
             case "entry_completed", Entry(kind="assistant_message" | "reasoning") as entry:
@@ -82,9 +72,7 @@ class EventRenderer:
                 pass
 
     def _close(self, *, is_waiting: bool) -> Iterator[ck.ThreadStreamEvent]:
-        """Closes the items that are open as the run ends or waits: a message without words is removed, as it is not
-        stored.
-        """
+        """Closes what is open as the run ends or waits; a message without words is not stored, so it is removed."""
         for item_id in self._shown:
             yield ck.ThreadItemRemovedEvent(item_id=item_id)
         for workflow in self._agents.values():
@@ -95,7 +83,6 @@ class EventRenderer:
         self._agents.clear()
 
     def _change_workflow(self, change: WorkflowChange) -> Iterator[ck.ThreadStreamEvent]:
-        """Renders a change of a sub-agent's work: adds its item, changes its steps, or closes the item at its end."""
         item = render_workflow(self._thread_id, change.workflow, is_live=True)
         if item.id not in self._agents:
             begun = item.model_copy(deep=True)
@@ -113,10 +100,7 @@ class EventRenderer:
             yield ck.ThreadItemDoneEvent(item=render_workflow(self._thread_id, change.workflow))
 
     def _grow(self, entry: Entry, text: str) -> Iterator[ck.ThreadStreamEvent]:
-        """Renders new text of an entry, which is opened first.
-
-        Reasoning is sent again as a whole, at most five times a second.
-        """
+        """Sends new text of an entry; reasoning again as a whole, at most five times a second."""
         if entry.id not in self._shown:
             yield from self._open(entry)
         self._shown[entry.id] += text
@@ -129,7 +113,6 @@ class EventRenderer:
             yield _thought(entry.id, self._shown[entry.id])
 
     def _open(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
-        """Adds an empty item for an entry that begins, an assistant message or reasoning."""
         self._shown[entry.id] = ""
         item = render_entry(self._thread_id, Entry(entry.run_id, entry.id, entry.kind, created_at=entry.created_at))
         added: Any
@@ -169,7 +152,6 @@ def _render_notice(notice: Entry) -> Iterator[ck.ThreadStreamEvent]:
 
 
 def _thought(item_id: str, text: str) -> ck.ThreadStreamEvent:
-    """Renders the text of reasoning so far."""
     return _update(item_id, ck.WorkflowTaskUpdated(task_index=0, task=ck.ThoughtTask(content=text)))
 
 

@@ -5,10 +5,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from chatkit import types as ck
-
 from backend.api.chatkit.requests import PlainMessage
-from backend.api.messages import MessageTooLong, check_content, create_message
+from backend.api.interactions.service import InteractionService
+from backend.api.messages import MessageTooLong
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
@@ -17,8 +16,6 @@ from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import CUT_OFF_CODES, Ending, sentence_of, sentence_of_notice
-from backend.runs.service import RunService
-from common.ids import new_id
 
 
 class OtherUser(BackendError):
@@ -27,31 +24,24 @@ class OtherUser(BackendError):
     code, status = "other_user", 403
 
 
-@dataclass(frozen=True, slots=True)
-class PlainMessages:
-    runs: RunService
-    message_chars: int
+async def answer_plain_message(
+    interactions: InteractionService, body: PlainMessage, user_id: str, *, time_zone: str | None
+) -> EventStream:
+    """Starts a run and streams its answer; a reader who leaves stops it, as everywhere at this address.
 
-    async def answer(self, body: PlainMessage, user_id: str, *, time_zone: str | None) -> EventStream:
-        """Starts a run and streams its answer; a reader who leaves stops it, as everywhere at this address.
-
-        Raises `OtherUser`, `NotFound` and `InvalidRequest`; other rejections are sent as an event.
-        """
-        if body.user_id not in (None, "") and str(body.user_id) != user_id:
-            raise OtherUser
-        given = body.conversation_id if body.conversation_id != "" else None
-        if given is not None:
-            check_chat_id(str(given))
-        content = [ck.UserMessageTextContent(text=body.message)]
-        try:
-            check_content(content, most_chars=self.message_chars)
-            stored = create_message(new_id("msg"), content, moment=self.runs.moment(time_zone))
-            chat_id = None if given is None else str(given)
-            live = await self.runs.start_in_chat(user_id, chat_id, stored, is_detached=False)
-        except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
-            return EventStream(_one(_frame({"type": "error", "message": str(error)})))
-        conversation_id = live.run.conversation_id if given is None else given
-        return EventStream(_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
+    Raises `NotFound` and `InvalidRequest`; other rejections are sent as an event.
+    """
+    given = body.conversation_id if body.conversation_id != "" else None
+    chat_id = None if given is None else str(given)
+    if chat_id is not None:
+        check_chat_id(chat_id)
+    try:
+        message = await interactions.create_message(user_id, body.message, time_zone)
+        live = await interactions.runs.start_in_chat(user_id, chat_id, message, is_detached=False)
+    except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
+        return EventStream(_one(_frame({"type": "error", "message": str(error)})))
+    conversation_id = live.run.conversation_id if given is None else given
+    return EventStream(_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
 
 
 @dataclass(slots=True)
@@ -66,7 +56,6 @@ class _Renderer:
     has_failed: bool = False
 
     def render(self, event: Event) -> bytes:
-        """Renders an event as frames: text, a question about a call, an error or the end; empty for everything else."""
         if not event.is_of_sub_agent and event.type in ("call_completed", "entry_completed"):
             assert isinstance(event.record, Entry | ToolCall)
             self.records.append(event.record)
@@ -84,14 +73,12 @@ class _Renderer:
                 return b""
 
     def _ask(self, call: ToolCall, event: Event) -> bytes:
-        """Renders the approval of a call as a question in the text, and notes it for the end."""
         asked = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
         self.waiting.append({"approval_id": call.id, "agent": event.sub_agent, **asked})
         text, before, self.written = as_question(call.approval_text or ""), self.written, call.id
         return _delta(f"\n\n{text}" if before else text)
 
     def _notice(self, notice: Entry) -> bytes:
-        """Renders a failure as an error; notes the warning of an answer that was cut off for the end."""
         code = (notice.details or {})["code"]
         if code in CUT_OFF_CODES:
             self.warning = sentence_of_notice(notice)
@@ -100,9 +87,6 @@ class _Renderer:
         return _frame({"type": "error", "message": sentence_of_notice(notice)})
 
     def _end(self, event: Event) -> bytes:
-        """Renders the list of tasks as text and the last frame, `message_complete`; an error unless the run completed
-        or waits.
-        """
         assert event.run is not None
         if self.has_failed:
             return b""
@@ -135,10 +119,8 @@ async def _one(frame: bytes) -> AsyncIterator[bytes]:
 
 
 def _delta(text: str) -> bytes:
-    """Renders a piece of text as a frame."""
     return _frame({"type": "message_delta", "content": text})
 
 
 def _frame(event: dict[str, Any]) -> bytes:
-    """Formats an event of the answer to a plain message as a server-sent event."""
     return format_event(json.dumps(event, ensure_ascii=False))

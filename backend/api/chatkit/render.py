@@ -3,13 +3,12 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from chatkit import types as ck
 from chatkit.widgets import WidgetRoot
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from backend.api.chatkit.schemas import RatedMessage, VersionedMessage, Versions
 from backend.api.messages import content_of
 from backend.cards.widget import Card, Json, Workflow
 from backend.conversations.branches import RunPage
@@ -19,6 +18,29 @@ from backend.runs.outcomes import is_failure, may_retry, sentence_of_notice
 _WIDGET = TypeAdapter[WidgetRoot](WidgetRoot)
 _AGENT: Any = "agent"
 _CARD = re.compile(r"(?:apr|wid_\d+|wf)_(.+)")
+
+# Items with fields for our page that the protocol has no place for; other clients ignore them.
+
+
+class Versions(BaseModel):
+    """Which of how many alternatives is shown, and the interactions before and after it."""
+
+    number: int
+    count: int
+    previous: str | None
+    next: str | None
+
+
+class VersionedMessage(ck.UserMessageItem):
+    versions: Versions
+
+
+class RatedMessage(ck.AssistantMessageItem):
+    feedback: Literal["positive", "negative"]
+
+
+for _model in (VersionedMessage, RatedMessage):
+    _model.model_rebuild(_types_namespace={**vars(ck), "Versions": Versions})
 
 
 def record_of_item(item_id: str) -> str:
@@ -71,7 +93,6 @@ def _step(step: Json, *, is_live: bool) -> ck.CustomTask:
 
 
 def _versions(entry: Entry, page: RunPage) -> Versions | None:
-    """Returns which alternatives exist of a message that has started its run; None for any other entry."""
     ids = page.alternatives.get(entry.run_id)
     if ids is None or entry.kind != "user_message" or page.first_message(entry.run_id) is not entry:
         return None
@@ -85,10 +106,7 @@ def _versions(entry: Entry, page: RunPage) -> Versions | None:
 
 
 def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None) -> ck.ThreadItem | None:
-    """Renders an entry as an item; None for an entry that users do not see.
-
-    A message of the user has `versions` if it has alternatives, and a rated answer its feedback.
-    """
+    """Renders an entry as an item; None for an entry that users do not see."""
     head: dict[str, Any] = {
         "id": entry.id,
         "thread_id": thread_id,
@@ -119,7 +137,6 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
 
 
 def _message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
-    """Returns the fields of an item that shows a message of the user."""
     return {
         "content": content_of(text, details),
         "quoted_text": (details or {}).get("quoted_text"),

@@ -1,6 +1,7 @@
-"""Requests to `POST /chatkit`: their body, and what our page asks for in `metadata` and in actions of its own."""
+"""Requests to `POST /chatkit`: their body, their checks, and what our page asks for in `metadata` and in actions."""
 
 import hashlib
+from dataclasses import dataclass, field
 from typing import Any
 
 from chatkit import types as ck
@@ -9,28 +10,32 @@ from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationErr
 from pydantic_core import from_json
 
 from backend.api.body import check_json
+from backend.api.messages import check_content
 from backend.conversations.conversations import is_valid
 from backend.errors import InvalidRequest
+from backend.model.providers import ModelEndpoint, check_options
+from backend.runs.live_run import LiveRun
 from backend.tools.table import TOOLS
 from backend.users.idempotency import IdempotencyKey
+from common.text import is_single_line_text, remove_invisible
 
-LONGEST_TITLE = 200
-LONGEST_PAGE = 100
+_NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
+_MOST_RATED = 100
+_FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
+_LONGEST_TITLE = 200
+_DEFAULT_PAGE, _LONGEST_PAGE = 20, 100
 
 # Actions of our page that the protocol has no operation for. The first is about an answer, the others about no item.
 CLEAR_FEEDBACK = "take_feedback_back"
 EDIT = "edit_message"
 SHOW_VERSION = "show_version"
 FOLLOW = "follow"
-WITHOUT_ITEM = (EDIT, FOLLOW)
 
 # The SDK makes its parser anew for each request, which takes 2 ms (openai-chatkit 1.6.5).
 _REQUEST = TypeAdapter[ck.ChatKitReq](ck.ChatKitReq)
 
 
 class PlainMessage(BaseModel):
-    """What a program without a ChatKit library sends."""
-
     message: StrictStr
     conversation_id: StrictInt | StrictStr | None = None
     user_id: StrictInt | StrictStr | None = None
@@ -44,12 +49,31 @@ class Edit(BaseModel):
     content: list[ck.UserMessageContent] = []
 
 
-class _Version(BaseModel):
-    interaction_id: StrictStr
+@dataclass(slots=True)
+class RequestContext:
+    """A request of a user, and what became of it.
+
+    `answered_run_id` is the run whose message is answered again, as `edited` if it is, and `live` the run that the
+    request has started or continued.
+    """
+
+    user_id: str
+    time_zone: str | None = None
+    is_guest: bool = False
+    request: ck.ChatKitReq | None = None
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    key: IdempotencyKey | None = None
+    answered_run_id: str | None = None
+    edited: ck.UserMessageItem | None = None
+    live: LiveRun | None = None
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether the run goes on when its reader leaves; in ChatKit's protocol leaving means Stop."""
+        return self.request is not None and self.request.metadata.get("detached") is True
 
 
 def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
-    """Parses a request of ChatKit. Raises `InvalidRequest` with a sentence that says what is wrong."""
     try:
         return _REQUEST.validate_json(body)
     except ValidationError as error:
@@ -80,10 +104,44 @@ def parse_plain_message(body: bytes) -> PlainMessage | None:
         ) from None
 
 
-def idempotency_key_of(request: ck.StreamingReq) -> IdempotencyKey | None:
-    """Returns `metadata.idempotency_key` of a request that starts a run, with a hash of all that it asks for; None for
-    other requests. Raises `InvalidRequest`.
+def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
+    """Normalizes limits and titles. Raises `InvalidRequest` or `MessageTooLong`."""
+    match request:
+        case ck.AttachmentsCreateReq() | ck.AttachmentsDeleteReq():
+            raise InvalidRequest(_NO_ATTACHMENTS)
+        case ck.InputTranscribeReq():
+            raise InvalidRequest("This assistant does not accept dictation. Type the message instead.")
+        case ck.ThreadsListReq(params=params) | ck.ItemsListReq(params=params):
+            if params.limit is not None and params.limit < 1:
+                raise InvalidRequest("limit must be at least 1.")
+            params.limit = min(params.limit or _DEFAULT_PAGE, _LONGEST_PAGE)
+        case ck.ThreadsUpdateReq(params=params):
+            if not is_single_line_text(title := params.title.strip(), max_length=_LONGEST_TITLE):
+                raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
+            params.title = remove_invisible(title).strip()
+        case ck.ThreadsCreateReq(params=params) | ck.ThreadsAddUserMessageReq(params=params):
+            check_message(params.input, message_chars)
+        case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MOST_RATED:
+            raise InvalidRequest(f"Send feedback on up to {_MOST_RATED} items at once.")
+        case _:
+            pass
+
+
+def check_message(message: ck.UserMessageInput | ck.UserMessageItem, max_length: int) -> None:
+    """Raises `InvalidRequest` for a message without visible text or with attachments, and `MessageTooLong`.
+
+    Its quote counts, and so do its other fields as JSON, as far as they are longer than usual.
     """
+    if message.attachments:
+        raise InvalidRequest(_NO_ATTACHMENTS)
+    parts = [part.model_copy(update={"text": ""}) for part in message.content if part.type != "input_tag"]
+    rest = message.model_copy(update={"content": parts, "quoted_text": None})
+    other_chars = len(message.quoted_text or "") + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
+    check_content(message.content, most_chars=max_length, other_chars=other_chars)
+
+
+def parse_idempotency_key(request: ck.StreamingReq) -> IdempotencyKey | None:
+    """Returns None for a request that starts no run. Raises `InvalidRequest`."""
     key = request.metadata.get("idempotency_key")
     if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
         return None
@@ -92,22 +150,8 @@ def idempotency_key_of(request: ck.StreamingReq) -> IdempotencyKey | None:
     return IdempotencyKey(key, hashlib.sha256(request.model_dump_json().encode()).digest())
 
 
-def allowed_tools(request: ck.ChatKitReq) -> list[str]:
-    """Returns the tools that need no approval: those that start agents, if the conversation begins with "Let an agent
-    do it".
-    """
-    match request:
-        case ck.ThreadsCreateReq(metadata={"allow_agents": True}):
-            return [name for name, row in TOOLS.items() if row.agent]
-        case _:
-            return []
-
-
-def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
-    """Returns the id or name of the conversation that the user cleared to begin this one; None if there was none.
-
-    Raises `InvalidRequest`.
-    """
+def parse_replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
+    """Returns the conversation that the user cleared to begin this one. Raises `InvalidRequest`."""
     name = request.metadata.get("left")
     if name is not None and not (isinstance(name, str) and is_valid(name)):
         raise InvalidRequest("left must be the id or the name of a conversation.")
@@ -127,18 +171,22 @@ def changed_thread(request: ck.ChatKitReq) -> str | None:
             return getattr(request.params, "thread_id", None)
 
 
-def model_choice(request: ck.ChatKitReq) -> tuple[object, object]:
-    """Returns the model and the temperature that are asked for, not checked yet; the protocol has no field for the
-    second.
+def run_options(request: ck.StreamingReq, endpoint: ModelEndpoint) -> dict[str, Any]:
+    """Returns the options of the run that a request starts; the protocol has no field for a temperature.
+
+    A conversation that begins with "Let an agent do it" needs no approval of the tools that start agents. Raises
+    `InvalidRequest` for what is not offered.
     """
-    options: object = None
-    if isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
-        options = request.params.input.inference_options.model
-    return request.metadata.get("model", options), request.metadata.get("temperature")
+    metadata = request.metadata
+    is_message = isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq)
+    model = request.params.input.inference_options.model if is_message else None
+    options = check_options(metadata.get("model", model), metadata.get("temperature"), endpoint=endpoint)
+    if isinstance(request, ck.ThreadsCreateReq) and metadata.get("allow_agents") is True:
+        options["allowed_tools"] = [name for name, row in TOOLS.items() if row.agent]
+    return options
 
 
 def parse_edit(action: Action[str, Any]) -> Edit:
-    """Parses the page's action that edits a message. Raises `InvalidRequest`."""
     try:
         edit = Edit.model_validate(action.payload)
     except ValidationError:
@@ -150,7 +198,7 @@ def parse_edit(action: Action[str, Any]) -> Edit:
 
 def parse_version(action: Action[str, Any]) -> str:
     """Returns the id of the run whose alternative is to be shown. Raises `InvalidRequest`."""
-    try:
-        return _Version.model_validate(action.payload).interaction_id
-    except ValidationError:
-        raise InvalidRequest("Send the interaction_id of the version.") from None
+    run_id = action.payload.get("interaction_id") if isinstance(action.payload, dict) else None
+    if not isinstance(run_id, str):
+        raise InvalidRequest("Send the interaction_id of the version.")
+    return run_id

@@ -3,21 +3,17 @@
 Raising `NotFound` here becomes the status 404, as no event has been sent by then.
 """
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from chatkit import types as ck
 from chatkit.store import Store, StoreItemType
 
-from backend.api.chatkit import render, requests
-from backend.api.chatkit.context import RequestContext
+from backend.api.chatkit import render
+from backend.api.chatkit.requests import RequestContext, parse_replaced_conversation
 from backend.api.messages import create_message, with_titles
 from backend.cards.agent_workflow import render_workflow
-from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks
-from backend.cards.render import render_cards
+from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService
 from backend.cards.widget import Card, Workflow
 from backend.conversations import branches, conversations, timeline
@@ -31,14 +27,6 @@ from backend.runs.service import RunService
 from backend.tools.table import find_tool
 from backend.tools.workspace.files import FolderFiles
 from common.ids import new_id
-
-
-@dataclass(frozen=True, slots=True)
-class StartedMessage:
-    """A shown message of the user, and the run that it has started."""
-
-    item: ck.UserMessageItem
-    run_id: str
 
 
 class TimelineStore(Store[RequestContext]):
@@ -58,13 +46,6 @@ class TimelineStore(Store[RequestContext]):
     # Threads
 
     async def load_thread(self, thread_id: str, context: RequestContext) -> ck.ThreadMetadata:
-        """Loads a conversation; raises `NotFound`.
-
-        For a new message it reads nothing and returns only the id, as starting the run reads the rest in one round
-        trip.
-        """
-        if isinstance(context.request, ck.ThreadsAddUserMessageReq):  # starting its run reads it, in one round trip
-            return ck.ThreadMetadata(id=thread_id, created_at=datetime.now(UTC))
         return _metadata(await self.find(thread_id, context))
 
     async def find(self, thread_id: str, context: RequestContext) -> Conversation:
@@ -75,19 +56,12 @@ class TimelineStore(Store[RequestContext]):
         return conversation
 
     async def save_thread(self, thread: ck.ThreadMetadata, context: RequestContext) -> None:
-        """Renames a conversation if the request asks for that, and does nothing for others: the run stores a new
-        conversation.
-        """
-        if isinstance(context.request, ck.ThreadsUpdateReq):
-            await conversations.rename(self._database, context.user_id, thread.id, thread.title or "")
+        """Renames a conversation: nothing else of it is changed here, and its first run stores it."""
+        await conversations.rename(self._database, context.user_id, thread.id, thread.title or "")
 
     async def load_threads(
         self, limit: int, after: str | None, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadMetadata]:
-        """Loads a page of the user's conversations, sorted by when they were created.
-
-        Raises `NotFound` for an unknown `after`.
-        """
         if after is not None:
             await self.find(after, context)
         found, has_more = await conversations.load_page(
@@ -97,7 +71,6 @@ class TimelineStore(Store[RequestContext]):
         return ck.Page(data=threads, has_more=has_more, after=found[-1].id if has_more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
-        """Stops what runs in a conversation and deletes it with its files. Raises `NotFound`."""
         await self._runs.delete_conversation(context.user_id, thread_id)
         if self._files is not None:
             await self._files.remove_all(thread_id, user_id=context.user_id)
@@ -107,10 +80,7 @@ class TimelineStore(Store[RequestContext]):
     async def load_thread_items(
         self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadItem]:
-        """Loads a page of the items of the shown path, in the given order, after an item.
-
-        Raises `NotFound` for an unknown conversation or `after`.
-        """
+        """Raises `NotFound` for an unknown conversation or `after`."""
         newest_first = order == "desc"
         record = render.record_of_item(after) if after is not None else None
         page = await self._load_page(thread_id, context, runs=limit + 2, newest_first=newest_first, from_record=record)
@@ -123,13 +93,12 @@ class TimelineStore(Store[RequestContext]):
         return ck.Page(data=items[:limit], has_more=has_more, after=items[limit - 1].id if has_more else None)
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ck.ThreadItem:
-        """Loads one item. Raises `NotFound`."""
         page = await self._load_page(thread_id, context, runs=1, from_record=render.record_of_item(item_id))
         items = await self._render(thread_id, page, context)
         return items[_position(items, item_id)]
 
-    async def find_message(self, thread_id: str, item_id: str, context: RequestContext) -> StartedMessage:
-        """Loads the message that is to be edited or answered again.
+    async def find_message(self, thread_id: str, item_id: str, context: RequestContext) -> ck.UserMessageItem:
+        """Loads the message that is to be edited or answered again, and notes the run that it has started.
 
         Raises `NotFound`, `InvalidRequest` for an item that is no message of the user, and `SteeringMessage` for one
         that has not started a run.
@@ -142,27 +111,33 @@ class TimelineStore(Store[RequestContext]):
         first = page.first_message(run.id)
         if first is None or first.id != item_id:
             raise SteeringMessage
-        return StartedMessage(items[0], run.id)
+        context.answered_run_id = run.id
+        return items[0]
+
+    async def find_sender(self, params: ck.ThreadCustomActionParams, context: RequestContext) -> ck.WidgetItem:
+        """Loads the card of an action. Raises `NotFound`, and `InvalidRequest` for an action that names no card."""
+        action = params.action
+        if params.item_id is None:
+            raise InvalidRequest(f"There is no action {action.type!r}.")
+        item = await self.load_item(params.thread_id, params.item_id, context)
+        is_decision = action.type in (APPROVE, REFUSE)
+        if is_decision and parse_decision(action.payload, approved=False)[0] != render.record_of_item(item.id):
+            raise NotFound
+        if not isinstance(item, ck.WidgetItem):
+            raise NotFound
+        return item
 
     async def _load_page(self, thread_id: str, context: RequestContext, **page: Any) -> RunPage:
-        """Loads a page of whole runs of the shown path. Raises `NotFound`."""
         return await branches.load_page(self._database, context.user_id, thread_id, **page)
 
     async def _render(self, thread_id: str, page: RunPage, context: RequestContext) -> list[ck.ThreadItem]:
-        """Renders the items of a page, their cards with the tasks' current state, unless an action will read the tasks
-        itself.
-        """
-        if isinstance(context.request, ck.ThreadsCustomActionReq | ck.ThreadsSyncCustomActionReq):
-            cards = render_cards(page.records, CurrentTasks())  # what is done then reads the tasks itself
-        else:
-            cards = await self._cards.render(context.user_id, page.records, time_zone=context.time_zone)
+        cards = await self._cards.render(context.user_id, page.records, time_zone=context.time_zone)
         workflows, approvals = await self._render_sub_agents(thread_id, page, context)
         return render.render_page(thread_id, page, [*cards, *approvals], workflows)
 
     async def _render_sub_agents(
         self, thread_id: str, page: RunPage, context: RequestContext
     ) -> tuple[list[Workflow], list[Card]]:
-        """Renders what sub-agents did, and the cards of their calls that need approval."""
         calls = {call.id: call for call in page.calls if find_tool(call.tool).agent is not None}
         if not calls:
             return [], []
@@ -178,57 +153,32 @@ class TimelineStore(Store[RequestContext]):
         return workflows, [card for card in approvals if card is not None]
 
     def folder_url(self, thread_id: str) -> str:
-        """Where a user opens the files of a conversation."""
         return f"{self._backend_url}/chats/{quote(thread_id)}/files"
 
     async def add_thread_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
-        """Starts the run that answers a new message of the user, and does nothing for other items.
-
-        The SDK sends the item afterwards, so it gets what is stored of it: its time and the titles of tasks.
-        """
-        if not isinstance(item, ck.UserMessageItem) or context.live is not None:
-            return
-        match context.request:
-            case ck.ThreadsCreateReq() as create:
-                new = NewConversation(details=await self._details(create, context))
-            case ck.ThreadsAddUserMessageReq():
-                new = None
-            case _:
-                return
+        """Starts the run that answers a message; the item gets the time and the titles of tasks that are stored."""
+        assert isinstance(item, ck.UserMessageItem)
+        new = None
+        if isinstance(context.request, ck.ThreadsCreateReq):
+            new = NewConversation(details=await self._details(context.request, context))
         item.content = await with_titles(item.content, self._cards.tools, user_id=context.user_id)
         moment = self._runs.moment(context.time_zone)
         message = create_message(item.id, item.content, quoted_text=item.quoted_text, moment=moment)
         request = RunRequest(thread_id, message, new, options=context.options, key=context.key)
         live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
-        item.created_at = live.run.created_at
-        context.begin(live)
+        item.created_at, context.live = live.run.created_at, live
 
     async def _details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
         """Returns what is stored of a conversation that replaces a cleared one: the id of that. Raises `NotFound`."""
-        name = requests.replaced_conversation(request)
-        if name is None:
-            return {}
-        return {"left": (await conversations.find(self._database, context.user_id, name)).id}
+        name = parse_replaced_conversation(request)
+        return {} if name is None else {"left": (await conversations.find(self._database, context.user_id, name)).id}
 
-    async def save_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
-        """Does nothing: a card that replaces another one is rendered from what is stored already."""
+    # Nothing rendered is stored, and there are no attachments
 
-    async def delete_thread_item(self, thread_id: str, item_id: str, context: RequestContext) -> None:
-        """Does nothing: only a message without words is removed, which is not stored."""
+    async def _reject(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
 
-    # Attachments: there are none, so no id is ever known
-
-    async def save_attachment(self, attachment: ck.Attachment, context: RequestContext) -> None:
-        """Raises `NotFound`: attachments are not accepted."""
-        raise NotFound
-
-    async def load_attachment(self, attachment_id: str, context: RequestContext) -> ck.Attachment:
-        """Raises `NotFound`: there are no attachments."""
-        raise NotFound
-
-    async def delete_attachment(self, attachment_id: str, context: RequestContext) -> None:
-        """Raises `NotFound`: there are no attachments."""
-        raise NotFound
+    save_item = delete_thread_item = save_attachment = load_attachment = delete_attachment = _reject
 
 
 def _metadata(conversation: Conversation) -> ck.ThreadMetadata:

@@ -5,10 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.api.dependencies import LimitedUser, Owner
+from backend.api.body import UserRoute
+from backend.api.dependencies import AppServices, LimitedUser, Owner
 from backend.api.files.service import CreatedConversation
-from backend.api.routing import UserRoute
-from backend.api.services import AppServices
 from backend.conversations.errors import OwnerOnly
 
 _FILES = "/chats/{chat_id}/files"

@@ -8,14 +8,13 @@ from fastapi import APIRouter, Depends, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import Histogram
 
-from backend.api.dependencies import KeyedRequest, LimitedUser, check_owner
+from backend.api.body import UserRoute
+from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, check_owner
 from backend.api.frontends import schemas
 from backend.api.frontends.ai_sdk import NEWEST, Version
 from backend.api.frontends.request import parse_request
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
-from backend.api.routing import UserRoute
-from backend.api.services import AppServices
 from backend.errors import BackendError
 from common.telemetry import metrics
 

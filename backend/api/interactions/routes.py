@@ -8,7 +8,8 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser, Owner
+from backend.api.body import UserRoute
+from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Owner, Services
 from backend.api.idempotency import carry_out_once
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions import schemas
@@ -25,8 +26,6 @@ from backend.api.interactions.parameters import (
     Titled,
 )
 from backend.api.openapi import errors, stream_of
-from backend.api.routing import UserRoute
-from backend.api.services import AppServices, Services
 from backend.api.sse import EventStream, Stream
 from backend.transcript.event_log import read_log
 from backend.transcript.lines import format_line
@@ -61,7 +60,7 @@ async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> 
     """Streams the event log of a chat as lines of JSON."""
     conversation = await services.interactions.reader.find(user.user_id, chat_id)
     lines = read_log(services.database, user.user_id, conversation)
-    return Stream((format_line(line) async for line in lines), _LINES)
+    return Stream((format_line(line) async for line in lines), media_type=_LINES)
 
 
 @router.get(_RUN, responses=errors(404))

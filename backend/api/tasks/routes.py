@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import NaiveDatetime
 
-from backend.api.dependencies import IdempotencyKey, LimitedUser, PollingUser, forbid_caching
-from backend.api.routing import UserRoute
-from backend.api.services import AppServices
+from backend.api.body import UserRoute
+from backend.api.dependencies import AppServices, IdempotencyKey, LimitedUser, PollingUser, forbid_caching
 from backend.api.tasks import schemas
 from backend.api.tasks.metrics import Report
 from backend.api.tasks.service import TaskQuery
