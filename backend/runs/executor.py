@@ -68,7 +68,6 @@ class Executor:
         events = timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run})
         for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
-            live.first_number = event.number or 0
         if began is not None:
             live.began, live.first_event_seconds = began, time.perf_counter() - began
             metrics.FIRST_EVENT.observe(live.first_event_seconds)

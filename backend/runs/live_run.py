@@ -24,8 +24,7 @@ class LiveRun:
     `messages` are the steering messages that were read since the tree came to this process.
 
     `lock` lets one of them write at a time, as their numbers are committed in order. `is_detached` tells that the run
-    goes on without a reader. `began` is when, by `time.perf_counter`. `first_number` is the number of the message that
-    started it.
+    goes on without a reader. `began` is when, by `time.perf_counter`.
     """
 
     run: Run
@@ -40,7 +39,6 @@ class LiveRun:
     messages: list[Entry] = field(default_factory=list[Entry])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     recorders: list["Recorder"] = field(default_factory=list["Recorder"])
-    first_number: int = 0
     conversation: ConversationHead | None = None
     began: float = field(default_factory=time.perf_counter)
     first_event_seconds: float | None = None
