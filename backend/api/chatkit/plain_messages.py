@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from chatkit import types as ck
+
 from backend.api.chatkit.requests import PlainMessage
 from backend.api.interactions.service import InteractionService
-from backend.api.messages import MessageTooLong
+from backend.api.messages import MessageTooLong, check_content, create_message
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
@@ -16,6 +18,7 @@ from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import CUT_OFF_CODES, Ending, sentence_of, sentence_of_notice
+from common.ids import new_id
 
 
 class OtherUser(BackendError):
@@ -35,8 +38,10 @@ async def answer_plain_message(
     chat_id = None if given is None else str(given)
     if chat_id is not None:
         check_chat_id(chat_id)
+    content = [ck.UserMessageTextContent(text=body.message)]
     try:
-        message = await interactions.create_message(user_id, body.message, time_zone)
+        check_content(content, most_chars=interactions.message_chars)
+        message = create_message(new_id("msg"), content, moment=interactions.runs.moment(time_zone))
         live = await interactions.runs.start_in_chat(user_id, chat_id, message, is_detached=False)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
         return EventStream(_one(_frame({"type": "error", "message": str(error)})))
