@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from backend.api import health, memory, page, session
-from backend.api.calendar import routes as calendar
+from backend.api import calendar, health, memory, page, session
 from backend.api.chatkit import routes as chatkit
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers

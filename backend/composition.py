@@ -9,10 +9,8 @@ from agents import Agent, ModelSettings
 
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
-from backend.api.calendar.service import CalendarService
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
-from backend.api.files.service import FilesService
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
@@ -109,7 +107,6 @@ def _create_services(
     files = FolderFiles(resources.workspace) if resources.workspace else None
     reader = ChatReader(database, model.messages, endpoint.profile.history_tokens)
     interactions = InteractionService(runs, reader, resources.summaries, tools, endpoint, chars)
-    feeds = Feeds(database, tools, time_zone=settings.time_zone)
     return Services(
         database=database,
         model=model,
@@ -118,15 +115,14 @@ def _create_services(
         connectors=resources.connectors,
         runs=runs,
         interactions=interactions,
-        frontends=FrontendService(interactions),
+        frontends=FrontendService(interactions, runs),
         chatkit=TodoChatKitServer(runs, cards, files, endpoint, message_chars=chars, backend_url=settings.address),
-        files=FilesService(database, files, _limits(settings)),
-        calendars=CalendarService(
-            database, feeds, RateLimit(settings.limit_calendar_reads_per_minute), settings.backend_url
-        ),
+        calendars=Feeds(database, tools, time_zone=settings.time_zone),
         task_list=TaskListService(database, tools, settings.create_clock(), settings.time_zone, settings.date_order),
         rate_limit=RateLimit(settings.limit_requests_per_minute),
         poll_limit=RateLimit(settings.limit_requests_per_minute),
+        calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
+        backend_url=settings.backend_url,
     )
 
 

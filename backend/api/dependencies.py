@@ -10,14 +10,13 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 
-from backend.api.calendar.service import CalendarService
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.edge import TIME_ZONE_HEADER
-from backend.api.files.service import FilesService
 from backend.api.frontends.service import FrontendService
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.api.tasks.service import TaskListService
+from backend.calendar.feed import Feeds
 from backend.conversations import conversations
 from backend.errors import InvalidRequest
 from backend.model.chat_model import ChatModel
@@ -50,11 +49,13 @@ class Services:
     interactions: InteractionService
     frontends: FrontendService
     chatkit: TodoChatKitServer
-    files: FilesService
-    calendars: CalendarService
+    calendars: Feeds
     task_list: TaskListService
     rate_limit: RateLimit
     poll_limit: RateLimit
+    calendar_limit: RateLimit
+    backend_url: str | None
+    """Where users reach the backend; None: where the request reached it."""
 
 
 async def get_services(request: Request) -> Services:

@@ -3,27 +3,29 @@
 import secrets
 from hashlib import sha256
 
+from backend.users import profiles
+from common.database import Database
+
 TEMPLATE = "/calendar/{secret}.ics"
-"""The path as it is shown: the secret is in no log, trace or metric."""
+"""The path as it is logged: the secret is in no log, trace or metric."""
 _SECRET_BYTES = 32
 _ENDING = ".ics"
 
 
-def new_secret() -> str:
-    """Generates the secret of an address, 256 random bits."""
-    return secrets.token_urlsafe(_SECRET_BYTES)
+async def create_address(database: Database, user_id: str, base_url: str) -> str:
+    """Creates a new secret address of a user's calendar, which replaces the one before."""
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    await profiles.set_calendar(database, user_id, _hash_of(secret))
+    return base_url + TEMPLATE.replace("{secret}", secret)
 
 
-def hash_of(secret: str) -> bytes:
-    """Returns the hash of a secret, which is stored; random as it is, it needs neither salt nor many rounds."""
+async def find_user(database: Database, name: str) -> str | None:
+    """Returns whose calendar has this name, the last part of its address."""
+    # What cannot be a secret is looked for, too: an address that opens nothing takes as long as any other.
+    user_id = await profiles.find_user_of_calendar(database, _hash_of(name.removesuffix(_ENDING)))
+    return user_id if name.endswith(_ENDING) else None
+
+
+def _hash_of(secret: str) -> bytes:
+    """Hashes a secret; random as it is, it needs neither salt nor many rounds."""
     return sha256(secret.encode()).digest()
-
-
-def url(base: str, secret: str) -> str:
-    """Returns the address of a calendar; `base` is the backend's own address, without a slash at its end."""
-    return base + TEMPLATE.replace("{secret}", secret)
-
-
-def secret_in(name: str) -> str | None:
-    """Returns the secret in the last part of a path; None if it is not the name of a calendar."""
-    return name.removesuffix(_ENDING) if name.endswith(_ENDING) else None

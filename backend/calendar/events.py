@@ -16,8 +16,6 @@ _PRIORITIES = {"high": 1, "medium": 5, "low": 9}  # RFC 5545, section 3.8.1.9
 
 
 class DatedTask(Task):
-    """A task that is due on a day, or at a time of one."""
-
     due: Due  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
     series: int | None = None
     updated_at: datetime
@@ -31,9 +29,7 @@ class Events:
     zone: tzinfo
 
     def create_events(self, task: DatedTask) -> list[Event]:
-        """Creates the events of a task: one, but two if a task of a repeat was moved away from its rule: the task, and
-        what follows by the rule.
-        """
+        """Creates the event of a task, or two if it was moved away from its rule: it, and what follows by the rule."""
         day = task.due.date() if isinstance(task.due, datetime) else task.due
         series = recurrence.parse_rule(task.repeat, day)
         if series is None:
@@ -48,10 +44,7 @@ class Events:
         return [moved, self._event(task, following, self._rule(series, following, left))]
 
     def _event(self, task: DatedTask, due: date, rule: str | None = None, *, moved: bool = False) -> Event:
-        """Creates one event of a task on a date.
-
-        With a time it lasts half an hour and has an alarm; a whole day does not count as busy.
-        """
+        """Creates one event: with a time it has an alarm, and a whole day does not count as busy."""
         event = Event()
         event.add("uid", self._uid(task, moved=moved))
         event.add("dtstamp", task.updated_at)
@@ -87,13 +80,12 @@ class Events:
         return f"{series.rule};UNTIL={last:%Y%m%dT%H%M%SZ}"
 
     def _uid(self, task: DatedTask, *, moved: bool) -> str:
-        """Returns an id that is the same for each task of a series, and differs between users."""
+        """Returns the same id for each task of a series, another for each user."""
         number = f"{task.series or task.id}{'-moved' if moved else ''}"
         return f"{number}.{sha256(self.owner.encode()).hexdigest()[:16]}@todo"
 
 
 def _alarm(title: str) -> Alarm:
-    """Creates an alarm at the beginning of an event."""
     alarm = Alarm()
     alarm.add("action", "DISPLAY")
     alarm.add("description", title)

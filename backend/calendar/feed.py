@@ -2,11 +2,8 @@
 
 import asyncio
 import logging
-import time
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
-from hashlib import sha256
 from typing import ClassVar
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
@@ -26,7 +23,6 @@ logger = logging.getLogger(__name__)
 _MOST_TASKS, _MOST_PAGES = 5_000, 50  # those due first; long descriptions make pages of fewer tasks
 _MOST_READ_AT_ONCE = 4
 _SECONDS = 30.0  # for one calendar
-_LONGEST_HOLD = 0.01  # seconds
 _REFRESH = timedelta(hours=1)
 _ZONE_FROM, _ZONE_TO = date(1970, 1, 1), date(2100, 1, 1)
 _END = b"END:VCALENDAR\r\n"
@@ -40,30 +36,18 @@ class CalendarUnavailable(BackendError):
     allow_retry = True
 
 
-@dataclass(frozen=True)
-class Feed:
-    content: bytes
-    tag: str
-    """Of the content: the same for the same tasks."""
-    tasks: int
-
-
 class Feeds:
-    """Renders calendars: a few at once, and one of each user."""
+    """Renders calendars: a few at once, and one of each user; `time_zone` is for users whose client names none."""
 
     def __init__(self, database: Database, tools: TaskTools, *, time_zone: str) -> None:
-        """`time_zone` is for people whose client names none."""
         self._database = database
         self._tools = tools
         self._time_zone = time_zone
         self._reading = asyncio.Semaphore(_MOST_READ_AT_ONCE)
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of those who are reading
 
-    async def render_feed(self, user_id: str) -> Feed:
-        """Renders a user's calendar; at most four at once, and one of a user at a time.
-
-        Raises `CalendarUnavailable`.
-        """
+    async def render_feed(self, user_id: str) -> bytes:
+        """Renders a user's calendar. Raises `CalendarUnavailable`."""
         try:
             own = self._own.setdefault(user_id, asyncio.Lock())
             async with asyncio.timeout(_SECONDS), own, self._reading:
@@ -73,10 +57,8 @@ class Feeds:
             logger.warning("a calendar could not be made: %s", type(error).__name__)
             raise CalendarUnavailable from error
 
-    async def _load_feed(self, user_id: str, zone: ZoneInfo) -> Feed:
-        """Reads the user's open tasks that have a date, page by page, and renders them."""
-        events, parts = Events(user_id, zone), dict[int, bytes]()
-        cursor, paused = None, time.perf_counter()
+    async def _load_feed(self, user_id: str, zone: ZoneInfo) -> bytes:
+        events, parts, cursor = Events(user_id, zone), dict[int, bytes](), None
         for _ in range(_MOST_PAGES):
             page = await self._tools.list_tasks(
                 user_id=user_id, cursor=cursor, status="pending", due="any", order="due"
@@ -84,14 +66,11 @@ class Feeds:
             for task in map(DatedTask.model_validate, page["tasks"]):
                 # A task that is moved between two reads may be on two pages.
                 parts[task.id] = b"".join(event.to_ical() for event in events.create_events(task))
-                if time.perf_counter() - paused > _LONGEST_HOLD:
-                    await asyncio.sleep(0)
-                    paused = time.perf_counter()
+                await asyncio.sleep(0)  # others are served in between
             cursor = page["next_cursor"]
             if cursor is None or len(parts) >= _MOST_TASKS:
                 break
-        content = b"".join([_beginning(zone.key), *parts.values(), _END])
-        return Feed(content, f'"{sha256(content).hexdigest()[:32]}"', len(parts))
+        return b"".join([_beginning(zone.key), *parts.values(), _END])
 
 
 @lru_cache(maxsize=100)

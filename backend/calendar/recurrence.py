@@ -7,7 +7,9 @@ import re
 from calendar import monthrange
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, time
+
+from dateutil.rrule import rrulestr
 
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _DAY = rf"(?:[1-5]|-1)?(?:{'|'.join(_WEEKDAYS)})"
@@ -20,17 +22,11 @@ _RULE = re.compile(
     r"(?:;COUNT=(?P<count>[1-9]\d{0,2}))?(?:;UNTIL=(?P<until>\d{8}))?",
     re.ASCII,
 )
-# A day that has not come in so many of a rule's months never comes: the rarest is a fifth Monday of February.
-_MOST_MONTHS = 121
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The rule of a series from one of its tasks on.
-
-    `first` is its first day from the task's on: a later one where the task was moved away from the rule. `count` is how
-    many tasks are left, the moved one included, and `until` the last day.
-    """
+    """The rule of a series from one of its tasks on: its first and last day, and how many tasks are left, with that."""
 
     rule: str
     first: date
@@ -39,10 +35,7 @@ class Recurrence:
 
 
 def parse_rule(rule: str | None, due: date) -> Recurrence | None:
-    """Converts a task's rule to one of RFC 5545.
-
-    None for a task that does not repeat, or of which only the next date is known.
-    """
+    """Converts a task's rule; None for a task that does not repeat, or of which only the next date is known."""
     if rule is None or (found := _RULE.fullmatch(rule)) is None:
         return None
     freq, interval, month = found["freq"], int(found["interval"] or 1), int(found["month"] or 0)
@@ -52,16 +45,12 @@ def parse_rule(rule: str | None, due: date) -> Recurrence | None:
     parts += [f"BYMONTH={month}"] if month else []
     parts += [f"BYDAY={','.join(_numbered(weekdays))}"] if weekdays else []
     parts += [_month_days(days, shortest=monthrange(2026, month or 2)[1])] if days else []
-    first: date | None = due
-    if freq == "WEEKLY":
-        first = _in_weeks(due, interval, weekdays)
-    elif weekdays or days:
-        first = _in_months(due, interval * (12 if freq == "YEARLY" else 1), month or due.month, weekdays, days)
     try:
         until = date.fromisoformat(found["until"]) if found["until"] else None
-    except ValueError:
+        first = rrulestr(";".join(parts), dtstart=datetime.combine(due, time()))[0].date()
+    except (ValueError, IndexError):  # no such day, or none before the year 10000
         return None
-    return first and Recurrence(";".join(parts), first, int(found["count"]) if found["count"] else None, until)
+    return Recurrence(";".join(parts), first, int(found["count"]) if found["count"] else None, until)
 
 
 def _numbered(weekdays: Collection[str]) -> list[str]:
@@ -87,39 +76,3 @@ def _month_days(days: Collection[int], *, shortest: int) -> str:
     listed = sorted({*early, *range(shortest, max(late) + 1)})
     positions = [*range(1, len(early) + 1), *range(-len(late), 0)]
     return f"BYMONTHDAY={','.join(map(str, listed))};BYSETPOS={','.join(map(str, positions))}"
-
-
-def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date | None:
-    """Returns the rule's first day from the task's on; weeks begin on Mondays.
-
-    None after the last day of the calendar.
-    """
-    monday = due - timedelta(days=due.weekday())
-    wanted = sorted(_WEEKDAYS.index(day) for day in weekdays) or [due.weekday()]
-    later = [day for day in wanted if day >= due.weekday()]
-    try:
-        return monday + (timedelta(days=later[0]) if later else timedelta(weeks=interval, days=wanted[0]))
-    except OverflowError:  # after the last day that there is
-        return None
-
-
-def _in_months(due: date, step: int, month: int, weekdays: Collection[str], days: Collection[int]) -> date | None:
-    """Returns the rule's first day from the task's on, counting every `step` months from `month` of the task's year.
-
-    None if there is none.
-    """
-    origin = due.year * 12 + month - 1
-    for number in range(origin, origin + _MOST_MONTHS * step, step):
-        year, of_year = divmod(number, 12)
-        if year > date.max.year:
-            return None
-        first, length = monthrange(year, of_year + 1)
-        found = {length if day < 0 else min(day, length) for day in days}
-        for day in weekdays:
-            every = range(1 + (_WEEKDAYS.index(day[-2:]) - first) % 7, length + 1, 7)
-            nth = int(day[:-2] or 0)
-            found.update(every if nth == 0 else every[-1:] if nth < 0 else every[nth - 1 : nth])
-        on_or_after = [day for day in sorted(found) if (year, of_year + 1, day) >= (due.year, due.month, due.day)]
-        if on_or_after:
-            return date(year, of_year + 1, on_or_after[0])
-    return None

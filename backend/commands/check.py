@@ -11,10 +11,7 @@ from common.environment import read_or_stop
 
 
 def run() -> tuple[BackendSettings, ModelEndpoint, Sequence[Connector]]:
-    """Reads and checks the whole configuration: settings, model endpoint and other MCP servers.
-
-    If it cannot work, ends the process with a sentence and status 78.
-    """
+    """Reads and checks the whole configuration; ends the process with a sentence and status 78 if it cannot work."""
     settings = read_or_stop(read_settings)
     read_or_stop(partial(Policy, settings.approvals))
     servers = read_or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))

@@ -19,7 +19,6 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _export(database: Database, *, user: str) -> None:
-    """Writes all tables' rows of a user as JSON to stdout. Raises `NothingStored`."""
     writer, count = JsonWriter(sys.stdout.buffer), 0
     async with database.transaction(user, snapshot=True) as tx:
         await tx.lift_timeouts()

@@ -23,7 +23,6 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _forget(database: Database, *, user: str) -> None:
-    """Stops a user's runs, deletes all rows and prints how many. Raises `NothingStored`."""
     await _stop_runs(database, user)
     counts = await data.delete_all(database, user)
     if not any(counts.values()):

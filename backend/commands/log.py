@@ -1,15 +1,18 @@
 import argparse
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from functools import partial
 
 from backend.conversations import conversations
-from backend.conversations.conversations import Conversation, is_valid
+from backend.conversations.conversations import Conversation
 from backend.errors import NotFound
-from backend.transcript.event_log import read_conversations, read_log
+from backend.transcript.event_log import read_log
 from backend.transcript.lines import format_line
 from common import data_commands
 from common.database import Database
+
+_PAGE = 100  # conversations
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -22,7 +25,6 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _write(database: Database, *, user: str, thread: str | None) -> None:
-    """Writes the event logs of a user's conversations to stdout. Raises `NothingStored`."""
     is_empty = True
     async for conversation in _find(database, user, thread):
         async for line in read_log(database, user, conversation):
@@ -33,12 +35,14 @@ async def _write(database: Database, *, user: str, thread: str | None) -> None:
 
 
 async def _find(database: Database, user: str, thread: str | None) -> AsyncIterator[Conversation]:
-    """Yields the conversation with an id or name, if it exists; without one, all of the user's."""
-    if thread is None:
-        async for conversation in read_conversations(database, user):
-            yield conversation
-    elif is_valid(thread):
-        try:
+    """Yields the conversation with this id or name, if it exists; without one all, the oldest first."""
+    if thread is not None:
+        with suppress(NotFound):
             yield await conversations.find(database, user, thread)
-        except NotFound:
-            return
+        return
+    after, has_more = None, True
+    while has_more:
+        page, has_more = await conversations.load_page(database, user, limit=_PAGE, after=after, oldest_first=True)
+        for conversation in page:
+            yield conversation
+            after = conversation.id

@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 from mcp.shared.exceptions import MCPError
@@ -21,28 +20,17 @@ from backend.tools.connectors.server_log import redacted
 from common import data_commands
 from common.commands import escape_unprintable
 from common.database import Database
-from common.environment import SettingsInvalid, read_settings
+from common.environment import read_or_stop, read_settings
 
 _NONE = "There are no other MCP servers. Write them into mcp.json, as docs/agents.md shows, or set MCP_SERVERS_FILE."
-
-
-@dataclass(frozen=True)
-class _ServerTools:
-    """What a server said, or why it said nothing."""
-
-    server: Connector
-    tools: Sequence[Tool] = field(default_factory=list[Tool])
-    problem: str | None = None
 
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m backend mcp`: lists the other MCP servers and their tools, approves tools, or tests a server."""
     given = _parser().parse_args(arguments)
     logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
-    try:
-        servers = configuration.read_servers(read_settings(ServersSettings).mcp_servers_file, os.environ)
-    except SettingsInvalid as error:
-        sys.exit(str(error))
+    settings: ServersSettings = read_or_stop(partial(read_settings, ServersSettings))
+    servers = read_or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))
     if not servers:
         sys.exit(_NONE)
     if given.action == "list":
@@ -60,7 +48,6 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Describes the arguments: list, approve SERVER [TOOLS] and test SERVER."""
     parser = argparse.ArgumentParser(prog="mcp", description="Other MCP servers, whose tools agents may use.")
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("list")
@@ -72,67 +59,60 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _list(database: Database, *, servers: Sequence[Connector]) -> None:
-    """Prints each server with its tools and whether they are approved."""
     known = await offered.load_approved(database)
-    for found in await asyncio.gather(*map(_load_tools, servers)):
-        _write(_about(found, known))
+    for server, found in zip(servers, await asyncio.gather(*map(_load_tools, servers)), strict=True):
+        _write(_about(server, found, known))
 
 
 async def _approve(database: Database, *, server: Connector, wanted: Sequence[str]) -> None:
-    """Approves a server's tools as they are now, the wanted ones or all, and prints them; ends the process if it
-    cannot.
-    """
+    """Approves a server's tools as they are now, the wanted ones or all, and prints them."""
     found = await _load_tools(server)
-    if found.problem:
-        sys.exit(escape_unprintable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
-    there = {tool.name: tool for tool in found.tools if server.allows(tool.name)}
+    if isinstance(found, str):
+        sys.exit(escape_unprintable(f"mcp.{server.name} {found}. Nothing was approved."))
+    there = {tool.name: tool for tool in found if server.allows(tool.name)}
     if missing := [name for name in wanted if name not in there]:
         sys.exit(f"mcp.{server.name} has no tool {missing[0]!r} that mcp.json allows. Nothing was approved.")
     chosen = {name: tool for name, tool in there.items() if not wanted or name in wanted}
     hashes = {name: offered.fingerprint(tool) for name, tool in chosen.items()}
     await offered.approve(database, server.name, hashes, all_of_it=not wanted)
-    known = {(server.name, name): found for name, found in hashes.items()}
-    _write(_about(_ServerTools(server, [*chosen.values()]), known))
+    known = {(server.name, name): value for name, value in hashes.items()}
+    _write(_about(server, [*chosen.values()], known))
 
 
 async def _test(server: Connector) -> None:
-    """Prints the tools of a server, or ends the process with the reason why it cannot be used."""
     found = await _load_tools(server)
-    if found.problem:
-        sys.exit(escape_unprintable(f"mcp.{server.name} {found.problem}."))
-    _write([f"mcp.{server.name} answers: {len(found.tools)} tool{'s' if len(found.tools) != 1 else ''}."])
-    _write(f"  {_render_tool(server, tool)}" for tool in found.tools)
+    if isinstance(found, str):
+        sys.exit(escape_unprintable(f"mcp.{server.name} {found}."))
+    _write([f"mcp.{server.name} answers: {len(found)} tool{'s' if len(found) != 1 else ''}."])
+    _write(f"  {_render_tool(server, tool)}" for tool in found)
 
 
-async def _load_tools(server: Connector) -> _ServerTools:
-    """Asks a server for its tools; returns a problem instead of raising an error."""
+async def _load_tools(server: Connector) -> list[Tool] | str:
+    """Asks a server for its tools; returns what it does instead, where it does not answer."""
     if server.disabled:
-        return _ServerTools(server, problem="is disabled")
+        return "is disabled"
     link = Link(server)
     with redacted([server]):
         try:
-            return _ServerTools(server, await link.tools())
+            return [*await link.tools()]
         except (Unreachable, Unanswered) as error:
-            return _ServerTools(server, problem=str(error))
+            return str(error)
         except MCPError:
-            return _ServerTools(server, problem="rejected the request to list its tools")
+            return "rejected the request to list its tools"
         except Exception as error:  # noqa: BLE001 - what it answers may be anything; the other servers are shown
-            return _ServerTools(server, problem=f"cannot be used ({type(error).__name__})")
+            return f"cannot be used ({type(error).__name__})"
         finally:
             await link.close()
 
 
-def _about(found: _ServerTools, known: offered.Approved) -> Iterator[str]:
-    """Renders lines about a server: what it is, which agents may use it, and its tools with their approval, text and
-    schema.
-    """
-    server = found.server
+def _about(server: Connector, found: Sequence[Tool] | str, known: offered.Approved) -> Iterator[str]:
     agents = f"for {' and '.join(sorted(server.agents))}" if server.agents else "for no agent: name some in its agents"
     calls = "its calls are made unasked (readOnly)" if server.read_only else "each call is asked for (APPROVALS)"
     yield f"mcp.{server.name}: {server.description}, {agents}; {calls}"
-    if found.problem:
-        yield f"  It {found.problem}."
-    for tool in found.tools:
+    if isinstance(found, str):
+        yield f"  It {found}."
+        return
+    for tool in found:
         yield f"  {_render_tool(server, tool)}: {_state(server, tool, known)}"
         yield from (f"    {line}" for line in server.redacted(tool.description or "(no description)").split("\n"))
         yield f"    {server.redacted(json.dumps(tool.input_schema))}"
@@ -157,6 +137,5 @@ def _render_tool(server: Connector, tool: Tool) -> str:
 
 
 def _write(lines: Sequence[str] | Iterator[str]) -> None:
-    """Prints lines without characters that control a terminal."""
     for line in lines:
         sys.stdout.write(f"{escape_unprintable(line)}\n")

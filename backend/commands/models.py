@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +21,7 @@ from common.commands import escape_unprintable
 from common.environment import read_or_stop, read_settings
 
 Report = tuple[list[str], bool]
+"""The lines to print, and whether the provider did what it was asked."""
 _OFFLINE = "offline: rules instead of a language model; there is nothing to ask"
 _SECONDS = 60  # for all requests to one provider
 _LONGEST = 300  # characters of what a provider sent
@@ -56,35 +57,26 @@ class Check:
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend models`: prints the models of each provider that is set up, or checks one of each.
-
-    Ends with an error if a provider failed.
-    """
-    given = _parser().parse_args(arguments)
-    settings: ModelSettings = read_or_stop(partial(read_settings, ModelSettings))
-    used: ModelEndpoint = read_or_stop(partial(resolve, settings))
-    reports = asyncio.run(report(settings, used, given.ollama, check=given.check))
-    sys.stdout.writelines(f"{escape_unprintable(line)}\n" for lines, _ in reports for line in lines)
-    if failed := sum(not is_good for _, is_good in reports):
-        sys.exit(f"{failed} of {len(reports)} providers failed; see above.")
-
-
-async def report(
-    settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[str] | None, *, check: bool
-) -> list[Report]:
-    """Asks each provider; returns for each the lines to print, and whether it did what it was asked."""
-    ask = partial(_checked, settings) if check else partial(_listed, used)
-    return await asyncio.gather(*map(ask, _configured(settings, used, ollama)))
-
-
-def _parser() -> argparse.ArgumentParser:
-    """Describes the arguments `--check` and `--ollama URL MODEL`."""
+    """`python -m backend models`: prints the models of each provider that is set up, or checks one of each."""
     parser = argparse.ArgumentParser(prog="models", description="What each provider that is set up offers.")
     parser.add_argument(
         "--check", action="store_true", help="send each a message, as a conversation does, and a tool call's output"
     )
     parser.add_argument("--ollama", nargs=2, metavar=("URL", "MODEL"), help="one that was found on this machine")
-    return parser
+    given = parser.parse_args(arguments)
+    settings: ModelSettings = read_or_stop(partial(read_settings, ModelSettings))
+    used: ModelEndpoint = read_or_stop(partial(resolve, settings))
+    ask = partial(_checked, settings) if given.check else partial(_listed, used)
+    reports = asyncio.run(_ask_all(ask, _configured(settings, used, given.ollama)))
+    sys.stdout.writelines(f"{escape_unprintable(line)}\n" for lines, _ in reports for line in lines)
+    if failed := sum(not is_good for _, is_good in reports):
+        sys.exit(f"{failed} of {len(reports)} providers failed; see above.")
+
+
+async def _ask_all(
+    ask: Callable[[ModelEndpoint], Awaitable[Report]], endpoints: Iterable[ModelEndpoint]
+) -> list[Report]:
+    return await asyncio.gather(*map(ask, endpoints))
 
 
 def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[str] | None) -> Iterator[ModelEndpoint]:
@@ -100,7 +92,6 @@ def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[s
 
 
 async def _listed(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
-    """Lists the models of a provider and marks the one that is used; false if that fails."""
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
     head = f"{endpoint.profile.name}, {endpoint.base_url}{f' (used: {used.model})' if endpoint is used else ''}"
@@ -119,9 +110,7 @@ async def _listed(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
 
 
 async def _checked(settings: ModelSettings, endpoint: ModelEndpoint) -> Report:
-    """Checks whether the model of a provider calls a tool, and says how long it took and which settings it needs; false
-    if it does not.
-    """
+    """Checks whether the model of a provider calls a tool, and says how long it took and which settings it needs."""
     if endpoint.profile.name == "offline":
         return [_OFFLINE], True
     head = f"{endpoint.profile.name}, {endpoint.model}:"
@@ -180,7 +169,7 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
 
 
 async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Piece]:
-    """Sends a request and returns the text of the response, and its last piece, which has the calls."""
+    """Returns the text of a response, and its last piece, which has the calls."""
     text, last = "", Piece()
     async with aclosing(await client.request(body)) as response:
         async for piece in response:
@@ -190,7 +179,6 @@ async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Pi
 
 
 def _reason(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -> str:
-    """Returns a sentence about why a request failed, with the provider's words, masked."""
     if not isinstance(error, ModelError):
         return "It did not answer in time."
     words = _mask(error.words_for_log((), endpoint.secret), endpoint)
@@ -199,7 +187,6 @@ def _reason(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -> str:
 
 
 def _mask(text: str, endpoint: ModelEndpoint) -> str:
-    """Returns a text on one line, without the key, and without what a terminal would hide or obey."""
+    """Returns the beginning of what a provider sent, without the key."""
     text = text.replace(endpoint.secret, "…") if endpoint.secret else text
-    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,13 +1,14 @@
 import argparse
 import sys
 import time
+from functools import partial
 
 from common.commands import parse_days
-from common.environment import SettingsInvalid, read_settings
+from common.environment import read_or_stop, read_settings
 from common.settings import TokenSettings
 from common.tokens import is_user_id, make_token
 
-DAY = 86_400
+_DAY_SECONDS = 86_400
 
 
 def run(arguments: list[str]) -> None:
@@ -16,16 +17,13 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--user", type=_user, required=True, help="whose tasks: the `sub` of that person's own tokens")
     parser.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
     given = parser.parse_args(arguments)
-    try:
-        settings = read_settings(TokenSettings)
-    except SettingsInvalid as error:
-        sys.exit(str(error))
+    settings: TokenSettings = read_or_stop(partial(read_settings, TokenSettings))
     if settings.mcp_token_secret is None:
         sys.exit(
             "MCP_TOKEN_SECRET is not set. ./todo up creates one at its first start; create others with "
             "`openssl rand -hex 32`. With AUTH_MODE=none no token is needed."
         )
-    expires = int(time.time()) + given.days * DAY
+    expires = int(time.time()) + given.days * _DAY_SECONDS
     token = make_token(
         settings.mcp_token_secret.get_secret_value(), given.user, audience=settings.mcp_url, expires=expires
     )
@@ -33,7 +31,6 @@ def run(arguments: list[str]) -> None:
 
 
 def _user(text: str) -> str:
-    """Checks a user's name for argparse."""
     if not is_user_id(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
     return text

@@ -2,7 +2,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -17,18 +16,8 @@ COUNTS = ("turns", "requests", "input_tokens", "output_tokens")
 COLUMNS = ("day", "user", "model", *COUNTS)
 
 
-@dataclass(slots=True)
-class _UsageRow:
-    """What a user's runs used of a model on a day, and what each sub-agent used of it."""
-
-    day: str
-    user: str
-    model: str | None
-    turns: int = 0
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    by_agent: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+_Row = dict[str, Any]
+"""What a user's runs used of a model on a day, and what each sub-agent used of it."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -45,39 +34,36 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _print(database: Database, *, number_of_days: int, user: str | None, as_json: bool) -> None:
-    """Prints the usage of the last days as a table or JSON."""
     today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=number_of_days - 1)
     rows = _add_up(await usage.load(database, since=since, user_id=user))
     if as_json:
-        text = json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=1)
+        text = json.dumps(rows, ensure_ascii=False, indent=1)
     else:
         text = "\n".join(_table(rows)) if rows else "No turn was made in these days."
     sys.stdout.write(text + "\n")
 
 
-def _add_up(found: Sequence[usage.Usage]) -> list[_UsageRow]:
+def _add_up(found: Sequence[usage.Usage]) -> list[_Row]:
     """Adds up the usage of the assistant and its sub-agents by day, user and model: each run is stored with its own."""
-    rows: dict[tuple[str, str, str | None], _UsageRow] = {}
+    rows: dict[tuple[str, str, str | None], _Row] = {}
     for one in found:
-        row = rows.setdefault((one.day, one.user_id, one.model), _UsageRow(one.day, one.user_id, one.model))
-        row.requests += one.requests
-        row.input_tokens += one.input_tokens
-        row.output_tokens += one.output_tokens
-        if one.sub_agent is None:
-            row.turns += one.turns
-        else:
-            row.by_agent[one.sub_agent] = {name: getattr(one, name) for name in COUNTS}
+        new = {"day": one.day, "user": one.user_id, "model": one.model, **dict.fromkeys(COUNTS, 0), "by_agent": {}}
+        row = rows.setdefault((one.day, one.user_id, one.model), new)
+        counts = {name: getattr(one, name) for name in COUNTS}
+        if one.sub_agent is not None:
+            row["by_agent"][one.sub_agent] = dict(counts)
+            counts["turns"] = 0  # counted with those of the assistant
+        row.update({name: row[name] + count for name, count in counts.items()})
     return list(rows.values())
 
 
-def _table(rows: Sequence[_UsageRow]) -> Iterator[str]:
-    """Renders the rows as lines of aligned columns, with totals."""
-    totals = [f"{sum(getattr(row, name) for row in rows):,}" for name in COUNTS]
+def _table(rows: Sequence[_Row]) -> Iterator[str]:
+    totals = [f"{sum(row[name] for row in rows):,}" for name in COUNTS]
     cells = [[name.replace("_", " ") for name in COLUMNS]]
     for row in rows:
-        cells.append([_cell(getattr(row, name)) for name in COLUMNS])
-        for agent, used in row.by_agent.items():
+        cells.append([_cell(row[name]) for name in COLUMNS])
+        for agent, used in row["by_agent"].items():
             cells.append(["", "", f"of it {_cell(agent)}", *map(_cell, used.values())])
     cells.append(["total", "", "", *totals])
     widths = [max(len(line[column]) for line in cells) for column in range(len(COLUMNS))]
@@ -88,7 +74,6 @@ def _table(rows: Sequence[_UsageRow]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
-    """Renders a value of the table."""
     match value:
         case None:
             return "-"  # the turn ended before it was known

@@ -1,29 +1,25 @@
-"""Reads the event log of a conversation, some runs at a time: however long it is, little is in memory."""
+"""Renders the event log of a conversation: lines of what happened in its runs, each with the line that it follows."""
 
-from collections.abc import AsyncIterator
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
 
-from backend.conversations import conversations, timeline
+from backend.context.render import output_of
+from backend.conversations import timeline
 from backend.conversations.conversations import Conversation
-from backend.transcript.lines import Line
-from backend.transcript.render import LogRenderer
+from backend.conversations.records import Entry, Event, ModelTurn, Run, ToolCall
+from backend.runs.outcomes import is_failure, sentence_of_notice
+from backend.tools.connectors import names
+from backend.transcript.lines import Line, LogLine, format_time
 from common.database import Database
 
-_AT_ONCE = 20  # runs with those of their sub-agents
-_PAGE = 100  # conversations
-
-
-async def read_conversations(database: Database, user_id: str) -> AsyncIterator[Conversation]:
-    """Yields all of a user's conversations, the oldest first."""
-    after, has_more = None, True
-    while has_more:
-        page, has_more = await conversations.load_page(database, user_id, limit=_PAGE, after=after, oldest_first=True)
-        for conversation in page:
-            yield conversation
-            after = conversation.id
+_AT_ONCE = 20  # runs with those of their sub-agents: however long a conversation is, little is in memory
 
 
 async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
-    """Yields the lines of a conversation's event log, reading twenty runs with their sub-agents at a time."""
     runs = await timeline.load_runs(database, user_id, conversation.id)
     renderer = LogRenderer(conversation, runs)
     top_runs = [run.id for run in runs if not run.is_sub_agent]
@@ -36,3 +32,185 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
             yield line
     for line in renderer.render_end(await timeline.load_successors(database, user_id, conversation.id)):
         yield line
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What belongs to the line of a model turn; `line_id` once it has been rendered."""
+
+    texts: list[str] = field(default_factory=list[str])
+    created_at: datetime | None = None
+    is_counted: bool = False
+    line_id: str | None = None
+    result_at: datetime | None = None
+
+
+class LogRenderer:
+    """`runs` are all of the conversation, also those of its sub-agents, in order."""
+
+    def __init__(self, conversation: Conversation, runs: Sequence[Run]) -> None:
+        self._conversation = conversation
+        self._runs = {run.id: run for run in runs}
+        self._numbers: dict[str, int] = {}
+        for run in runs:
+            if not run.is_sub_agent:  # an alternative has the number of what it replaces
+                self._numbers[run.id] = self._numbers.get(run.previous_run_id or "", 0) + 1
+        self._newest: dict[str, str] = {}  # of each run the line that its next one goes on from
+        self._messages: set[str] = set()  # ids of the user's that have a line
+        self._turns: defaultdict[tuple[str, int], _Turn] = defaultdict(_Turn)  # by run and number
+
+    def render_start(self, events: Sequence[Event]) -> Line:
+        own, said = self._conversation, [event.record for event in events if isinstance(event.record, Entry)]
+        # In a database of version 0.1.0 the first message is a moment older than its conversation.
+        at = min([own.created_at, *(entry.created_at for entry in said if entry.created_at is not None)])
+        return self._line("session_start", at, id=own.id, parent_id=own.details.get("left"), actor="system")
+
+    def render(self, events: Sequence[Event]) -> Iterator[Line]:
+        """Renders the lines of what happened in some runs, of which these are all events."""
+        for event in events:
+            self._collect(event)
+        for event in events:
+            if event.run is not None:
+                yield from self._render_event(event, event.run)
+
+    def render_end(self, successors: Iterable[tuple[str, datetime]]) -> Iterator[Line]:
+        own = self._conversation
+        before = self._line_before(self._runs[own.head_run_id]) if own.head_run_id in self._runs else own.id
+        for other, at in successors:
+            line_id = f"{own.id}/{other}"
+            yield self._line("session_clear", at, id=line_id, parent_id=before, actor="user", output=other)
+
+    def _collect(self, event: Event) -> None:
+        """Notes ahead what belongs to the line of a model turn: its texts, its figures, and when it was."""
+        match event.type, event.record:
+            case "entry_completed", Entry(kind="assistant_message", created_at=at) as message:
+                turn = self._turn_of(message)
+                turn.texts.append(message.text)
+                turn.created_at = turn.created_at or at
+            case "call_requested", ToolCall(created_at=at) as call:
+                turn = self._turn_of(call)
+                turn.created_at = turn.created_at or at
+            case "model_turn_ended", ModelTurn() as ended:
+                self._turn_of(ended).is_counted = True
+            case _:
+                pass
+
+    def _turn_of(self, record: Entry | ToolCall | ModelTurn) -> _Turn:
+        return self._turns[record.run_id, record.model_turn]
+
+    def _render_event(self, event: Event, run: Run) -> Iterator[Line]:
+        match event.type, event.record:
+            case "entry_completed", Entry(kind="user_message") as message if not run.is_sub_agent:
+                yield from self._render_message(message, run)
+            case "entry_completed", Entry(kind="assistant_message") as message:
+                if not self._turn_of(message).is_counted:  # it was cut off, or is older than the figures
+                    yield from self._render_turn(message, run)
+            case "entry_completed", Entry(kind="notice", details=dict(details)) as notice if not run.is_sub_agent:
+                is_error = is_failure(details["code"]) or details["code"] == "interrupted"
+                values = {"level": "ERROR" if is_error else "WARNING", "error": sentence_of_notice(notice)}
+                yield self._add(run, "error", _time_of(notice, run), id=notice.id, actor="system", **values)
+            case "entry_completed", Entry(kind="command", text=text, details=result) as command:
+                yield self._render_command(command, run, text, result)
+            case "entry_completed", Entry(kind="change", details={"change": "undone", "tasks": tasks}) as change:
+                yield self._render_command(change, run, "/undo", {"tasks": tasks})
+            case "model_turn_ended", ModelTurn() as turn:
+                yield from self._render_turn(turn, run)
+            case "call_requested", ToolCall() as call:
+                yield from self._render_call(call, run)
+            case "call_completed", ToolCall() as call:
+                yield self._render_result(call, run)
+            case _:
+                pass
+
+    def _render_message(self, message: Entry, run: Run) -> Iterator[Line]:
+        """Renders a message of the user; nothing for its copy, to which another answer belongs."""
+        if message.id in self._messages:  # another answer to a message has a copy of it
+            self._newest[run.id] = message.id
+            return
+        self._messages.add(message.id)
+        values = {"id": message.id, "actor": "user", "input": message.text}
+        yield self._add(run, "user_message", _time_of(message, run), **values)
+
+    def _render_turn(self, record: ModelTurn | Entry | ToolCall, run: Run) -> Iterator[Line]:
+        """Renders a request to the model as one line, with its texts and figures, at the first of its records."""
+        turn = self._turn_of(record)
+        if turn.line_id is not None:
+            return
+        turn.line_id = f"{run.id}/turn_{record.model_turn}"
+        at = turn.created_at or run.ended_at or run.created_at
+        model = {"model": (run.usage or {}).get("model")}
+        figures = _render_figures(record) if isinstance(record, ModelTurn) else model
+        values = {"id": turn.line_id, "actor": "assistant", "agent": run.agent, **figures}
+        yield self._add(run, "assistant_message", at, output="\n".join(turn.texts) or None, **values)
+
+    def _render_call(self, call: ToolCall, run: Run) -> Iterator[Line]:
+        yield from self._render_turn(call, run)
+        values = {"actor": "assistant", "agent": run.agent, "tool_name": names.for_people(call.tool)}
+        line_id, before = _line_of_call(run.id, call.id), self._turn_of(call).line_id
+        at, kind = _time_of(call, run), _kind_of(call, "call")
+        yield self._add(run, kind, at, id=line_id, parent_id=before, input=call.arguments, **values)
+
+    def _render_result(self, call: ToolCall, run: Run) -> Line:
+        output, before = output_of(call), _line_of_call(run.id, call.id)
+        latency = None if call.seconds is None else round(call.seconds * 1000)
+        values: Line = {"actor": "tool", "agent": run.agent, "output": output, "latency_ms": latency}
+        values["tool_name"] = names.for_people(call.tool)
+        error = {} if call.state == "done" else {"level": "ERROR", "error": output}
+        at, kind = self._time_of_result(call, run), _kind_of(call, "result")
+        return self._add(run, kind, at, id=f"{before}/result", parent_id=before, **values, **error)
+
+    def _time_of_result(self, call: ToolCall, run: Run) -> datetime:
+        """Returns when a result came: a model turn's calls are made in turn; waits for approval are not stored."""
+        turn, requested_at = self._turn_of(call), _time_of(call, run)
+        started_at = max(requested_at, turn.result_at or requested_at)
+        turn.result_at = started_at + timedelta(seconds=call.seconds or 0)
+        return turn.result_at
+
+    def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:
+        values = {"actor": "user", "tool_name": text.partition(" ")[0], "input": text}
+        output = json.dumps(result or {}, ensure_ascii=False)
+        return self._add(run, "tool_result", _time_of(entry, run), id=entry.id, output=output, **values)
+
+    def _add(self, run: Run, event: str, at: datetime, *, id: str, parent_id: str | None = None, **values: Any) -> Line:
+        before = parent_id or self._line_before(run)
+        self._newest[run.id] = id
+        where = {"parent_id": before, "run_id": run.top_run_id, "turn": self._numbers.get(run.top_run_id)}
+        return self._line(event, at, id=id, **where, **values)
+
+    def _line_before(self, run: Run) -> str:
+        """Returns the id of the line before the next one: the run's last, its call's, or the previous run's last."""
+        if run.id in self._newest:
+            return self._newest[run.id]
+        if run.parent_run_id is not None:
+            return _line_of_call(run.parent_run_id, run.parent_call_id or "")
+        previous = self._runs.get(run.previous_run_id or "")
+        return self._line_before(previous) if previous else self._conversation.id
+
+    def _line(self, event: str, at: datetime, **values: Any) -> Line:
+        own = {"ts": format_time(at), "level": "INFO", "event": event, "session_id": self._conversation.id}
+        return dict.fromkeys(LogLine.model_fields) | own | values
+
+
+def _time_of(record: Entry | ToolCall, run: Run) -> datetime:
+    return record.created_at or run.created_at
+
+
+def _line_of_call(run_id: str, call_id: str) -> str:
+    return f"{run_id}/{call_id}"
+
+
+def _kind_of(call: ToolCall, kind: str) -> str:
+    return f"{'tool' if names.server_of(call.tool) is None else 'mcp'}_{kind}"
+
+
+def _render_figures(turn: ModelTurn) -> Line:
+    """The figures of a request to the model; tokens are null if the provider does not count them."""
+    usage = turn.usage or {}
+    is_counted = bool(usage.get("input_tokens"))
+    return {
+        "model": turn.model or None,
+        "prompt_tokens": usage["input_tokens"] if is_counted else None,
+        "completion_tokens": usage.get("output_tokens", 0) if is_counted else None,
+        "thinking_tokens": usage.get("reasoning_tokens") if is_counted else None,
+        "latency_ms": round(turn.seconds * 1000),
+    }

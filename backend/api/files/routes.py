@@ -1,20 +1,29 @@
 """The paths of a conversation's files, and of what sub-agents did and wrote."""
 
+from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, LimitedUser, Owner
-from backend.api.files.service import CreatedConversation
+from backend.api.dependencies import AppServices, LimitedUser
+from backend.api.files.folder import ChangedFolder, NoWorkspace, OpenFolder
+from backend.cards.agent_workflow import call_of_workflow, find_call
+from backend.conversations import conversations, entries, sub_agents
+from backend.conversations.conversations import is_valid
 from backend.conversations.errors import OwnerOnly
+from backend.errors import NotFound
+from backend.tools.workspace import call_steps
 
 _FILES = "/chats/{chat_id}/files"
 _FILE = f"{_FILES}/{{path:path}}"
 TaskId = Annotated[int, Path(ge=1, lt=2**63)]
 Number = Annotated[int, Path(ge=0, lt=2**31)]
 
+_MOST_OF_TASK = 50  # files
 _NO_OWNER = (
     "Only the owner of a directory can begin a conversation there: with ./todo chat --here, while ./todo up runs "
     "without sign-in and not as root."
@@ -29,7 +38,7 @@ class Commit(BaseModel):
     message: str = Field(min_length=1, max_length=1_000)
 
 
-class Title(BaseModel):
+class NewConversation(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     title: str = Field(min_length=1, max_length=1_000)
@@ -39,54 +48,95 @@ class Title(BaseModel):
     """The full path of a directory on this machine in which the conversation works; only its owner may send it."""
 
 
+class CreatedConversation(BaseModel):
+    id: str
+    title: str
+    created_at: datetime
+
+
 @router.post("/conversations", status_code=201)
-async def create_conversation(services: AppServices, user: LimitedUser, body: Title) -> CreatedConversation:
+async def create_conversation(services: AppServices, user: LimitedUser, body: NewConversation) -> CreatedConversation:
     """Creates a conversation without messages: for files that are uploaded before the first one, or in a directory."""
     if body.directory is not None and not user.is_owner:
         raise OwnerOnly(_NO_OWNER)
-    return await services.files.create_conversation(
-        user.user_id, body.title, replaced=body.left, directory=body.directory
+    if services.folder_files is None:
+        raise NoWorkspace
+    details: dict[str, str] = {}
+    if body.directory is not None:
+        await services.folder_files.check_directory(body.directory, user_id=user.user_id)
+        details["directory"] = body.directory
+    if body.left is not None:
+        details["left"] = (await services.interactions.reader.find(user.user_id, body.left)).id
+    conversation_id, head = await conversations.create(
+        services.database, user.user_id, title=body.title, details=details, limits=services.runs.limits
     )
+    return CreatedConversation(id=conversation_id, title=head.title or "", created_at=head.created_at)
 
 
 @router.get("/chats/{chat_id}/work/{item_id}/{number}")
-async def get_details(
+async def get_call_details(
     services: AppServices, user: LimitedUser, chat_id: str, item_id: str, number: Number
 ) -> dict[str, Any]:
     """Returns the full details of a call that a step of a sub-agent shows shortened."""
-    return await services.files.get_call_details(user.user_id, chat_id, item_id, number)
+    conversation = await services.interactions.reader.find(user.user_id, chat_id)
+    if (call_id := call_of_workflow(item_id)) is None or not is_valid(call_id):
+        raise NotFound
+    run = await sub_agents.find_in_conversation(services.database, user.user_id, conversation.id, call_id)
+    history = await sub_agents.load_run(services.database, run)
+    call = find_call(history.of_run(run.id), number)
+    if call is None or call.result_seq is None:
+        raise NotFound
+    return call.details or {}
 
 
 @router.get("/tasks/{task_id}/files")
 async def list_files_of_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> dict[str, Any]:
-    """Lists the files that sub-agents wrote for a task."""
-    return await services.files.list_for_task(user.user_id, task_id)
+    """Lists the newest files that sub-agents wrote for a task and that still exist, with their sizes now."""
+    if (folder_files := services.folder_files) is None:
+        raise NoWorkspace
+    calls = await sub_agents.load_calls_for_task(services.database, user.user_id, task_id)
+    paths = [
+        (call.conversation_id, path) for call in calls for path in call_steps.written_files(call.tool, call.details)
+    ]
+    folders: dict[str, dict[str, Any]] = {}
+    files: list[dict[str, object]] = []
+    for chat_id, path in islice(dict.fromkeys(paths), _MOST_OF_TASK):
+        if chat_id not in folders:
+            folders[chat_id] = await folder_files.list(chat_id, user_id=user.user_id)
+        sizes = {file["path"]: file["size"] for file in folders[chat_id]["files"]}
+        if path in sizes or folders[chat_id]["more"]:
+            files.append({"chat_id": chat_id, "path": path, "size": sizes.get(path)})
+    return {"files": files}
 
 
 @router.get(_FILES)
-async def list_files(services: AppServices, user: Owner, chat_id: str) -> dict[str, Any]:
-    """Lists the files of a conversation."""
-    return await services.files.list(user.user_id, chat_id)
+async def list_files(folder: OpenFolder) -> dict[str, Any]:
+    return await folder.files.list(folder.chat.id, user_id=folder.user_id, directory=folder.chat.directory)
 
 
 @router.get(_FILE)
-async def get_file(services: AppServices, user: Owner, chat_id: str, path: str) -> Response:
-    """Serves a file: short text to be shown as text, everything else as a download."""
-    return await services.files.get(user.user_id, chat_id, path)
+async def get_file(folder: OpenFolder, path: str) -> Response:
+    return await folder.send_file(path)
 
 
 @router.put(_FILE)
-async def put_file(request: Request, services: AppServices, user: Owner, chat_id: str, path: str) -> Response:
-    """Stores a file in a conversation's folder."""
-    return await services.files.put(user.user_id, chat_id, path, request)
+async def put_file(request: Request, services: AppServices, folder: ChangedFolder, path: str) -> Response:
+    """Streams a file to the conversation's folder, whatever content type it has; returns the workspace's response."""
+    length = request.headers.get("content-length")
+    headers = {"Content-Length": length} if length is not None else {}
+    status, content = await folder.files.put(folder.chat.id, path, request.stream(), headers, user_id=folder.user_id)
+    await entries.add_command(services.database, folder.user_id, folder.chat.id, f"/put {path}", content)
+    return JSONResponse(content, status_code=status)
 
 
 @router.delete(_FILE, status_code=204)
-async def delete_file(services: AppServices, user: Owner, chat_id: str, path: str) -> None:
-    await services.files.delete(user.user_id, chat_id, path)
+async def delete_file(folder: ChangedFolder, path: str) -> None:
+    await folder.files.delete(folder.chat.id, path, user_id=folder.user_id)
 
 
 @router.post("/chats/{chat_id}/commit")
-async def commit(services: AppServices, user: Owner, chat_id: str, body: Commit) -> dict[str, Any]:
+async def commit(services: AppServices, folder: ChangedFolder, body: Commit) -> dict[str, Any]:
     """Commits the conversation's files with git."""
-    return await services.files.commit(user.user_id, chat_id, body.message)
+    result = {"message": await folder.files.commit(folder.chat.id, body.message, user_id=folder.user_id)}
+    await entries.add_command(services.database, folder.user_id, folder.chat.id, f"/commit {body.message}", result)
+    return result

@@ -1,5 +1,6 @@
 """The UI message stream for each major version of the AI SDK, whose first releases reject what they do not know."""
 
+import json
 from typing import Annotated, Any
 
 from fastapi import Header
@@ -21,17 +22,22 @@ _UNKNOWN = {
 }
 
 
-def render_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
-    """Converts a chunk to what this version of the AI SDK accepts.
+def render_chunk(chunk: dict[str, Any], version: int) -> str:
+    """Renders a chunk as JSON that this version of the AI SDK accepts."""
+    if version == OLDEST:
+        chunk = _replace_approval(chunk)
+    unknown = _UNKNOWN.get(version, {}).get(chunk["type"], ())
+    accepted = {name: value for name, value in chunk.items() if name not in unknown}
+    return json.dumps(accepted, ensure_ascii=False)
 
-    Version 5 has no approvals, so the question about a call is a data part.
-    """
+
+def _replace_approval(chunk: dict[str, Any]) -> dict[str, Any]:
+    """Converts what version 5 does not have: the question about a call is a data part."""
     match chunk:
-        case {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id} if version == OLDEST:
+        case {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id}:
             data = {"approvalId": approval_id, "toolCallId": call_id, "text": chunk["reason"]}
             return {"type": "data-approval", "id": approval_id, "data": data}
-        case {"type": "tool-output-denied", "toolCallId": call_id} if version == OLDEST:
+        case {"type": "tool-output-denied", "toolCallId": call_id}:
             return {"type": "tool-output-error", "toolCallId": call_id, "errorText": _REJECTED, "dynamic": True}
         case _:
-            unknown = _UNKNOWN.get(version, {}).get(chunk["type"], ())
-            return {name: value for name, value in chunk.items() if name not in unknown}
+            return chunk

@@ -4,7 +4,6 @@ Where a call waits for approval the response ends, and another one goes on with 
 """
 
 import json
-import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -24,10 +23,7 @@ _PARTS = {"assistant_message": "text", "reasoning": "reasoning"}
 
 
 class ChunkRenderer:
-    """For one reader of a run; `thread` is the name that this reader has for the chat.
-
-    A reader who has `decided` calls goes on after these decisions: all before was in the response with the questions.
-    """
+    """For one reader, who goes on after calls that were `decided`: all before was in an earlier response."""
 
     def __init__(self, run_id: str, thread: str | None = None, *, decided: Collection[str] = ()) -> None:
         self._run_id, self._thread = run_id, thread
@@ -44,25 +40,21 @@ class ChunkRenderer:
         self._workflows = WorkflowStream()
 
     def render(self, event: Event) -> Iterator[Chunk]:
-        """Renders an event as chunks; none after the chunk that ends the message, or this part of it.
-
-        Until all decisions of the reader have come, only these and the start are rendered.
-        """
+        """Renders an event; until all decisions of the reader have come, only these and the start are rendered."""
         if not self._undecided:
             yield from self._render(event)
             return
         chunks = [*self._render(event)]
         self.is_over = False
-        is_decision = event.type == "approval_decided" and isinstance(event.record, ToolCall)
-        call_id = event.record.id if is_decision and isinstance(event.record, ToolCall) else ""
-        is_decided_here = call_id in self._undecided
-        self._undecided.discard(call_id)
-        yield from (chunk for chunk in chunks if is_decided_here or chunk["type"] == "start")
+        call = event.record if event.type == "approval_decided" else None
+        if isinstance(call, ToolCall) and call.id in self._undecided:
+            self._undecided.discard(call.id)
+            yield from chunks
+        else:
+            yield from (chunk for chunk in chunks if chunk["type"] == "start")
 
     def render_loss(self) -> Iterator[Chunk]:
-        """Ends the message, although the run goes on, as its events cannot be read any more: with an error, or as
-        waiting if a call waits for a decision.
-        """
+        """Ends the message whose events cannot be read any more, although the run goes on."""
         if self._questions:
             yield from self._finish("tool-calls")
         else:
@@ -70,27 +62,19 @@ class ChunkRenderer:
         self.is_over = True
 
     def _render(self, event: Event) -> Iterator[Chunk]:
-        """Renders an event: the start of the message before the first one, the assistant's run, calls and sub-agents'
-        work.
-        """
         if not self._has_started:
             self._has_started = True
-            yield self._start(event)
+            thread = self._thread or (event.run.conversation_id if event.run is not None else None)
+            metadata = {"interactionId": self._run_id, **({"threadId": thread} if thread else {})}
+            yield {"type": "start", "messageId": self._run_id, "messageMetadata": metadata}
         if not event.is_of_sub_agent:
             yield from self._render_run(event)
         yield from self._render_call(event)
         yield from self._render_workflow(event)
 
-    def _start(self, event: Event) -> Chunk:
-        """Renders the start of the message, with the ids of the run and the chat."""
-        thread = self._thread or (event.run.conversation_id if event.run is not None else None)
-        metadata = {"interactionId": self._run_id, **({"threadId": thread} if thread else {})}
-        return {"type": "start", "messageId": self._run_id, "messageMetadata": metadata}
-
     # The run and what the assistant says
 
     def _render_run(self, event: Event) -> Iterator[Chunk]:
-        """Renders an event of the assistant's own run, apart from calls: texts, notices, model turns and the end."""
         if event.type == "model_turn_started":
             yield from self._begin_model_turn(self._model_turn + 1)
         else:  # the start is not stored: a reader who comes late reads it before its first event
@@ -114,13 +98,11 @@ class ChunkRenderer:
                 pass
 
     def _begin_model_turn(self, model_turn: int) -> Iterator[Chunk]:
-        """Begins a step if this model turn has none yet."""
         if model_turn > self._model_turn:
             self._model_turn = model_turn
             yield from self._start_step()
 
     def _grow(self, entry: Entry, text: str) -> Iterator[Chunk]:
-        """Renders new text of an entry, whose part is started first; nothing for an empty text."""
         if not text:
             return
         kind = _PARTS[entry.kind]
@@ -131,12 +113,10 @@ class ChunkRenderer:
         yield {"type": f"{kind}-delta", "id": entry.id, "delta": text}
 
     def _close(self, entry_id: str) -> Iterator[Chunk]:
-        """Ends the part of an entry, if it is open."""
         if (kind := self._open.pop(entry_id, None)) is not None:
             yield {"type": f"{kind}-end", "id": entry_id}
 
     def _render_notice(self, code: str, values: dict[str, Any] | None) -> Iterator[Chunk]:
-        """Renders a notice: a cut-off answer as a data part, a cancellation as abort, and anything else as an error."""
         sentence = sentence_of(code, values)
         if code in CUT_OFF_CODES:
             self._finish_reason = _FINISH_REASONS[code]
@@ -150,7 +130,6 @@ class ChunkRenderer:
             yield {"type": "error", "errorText": sentence}
 
     def _end(self, *, has_completed: bool) -> Iterator[Chunk]:
-        """Renders the list of tasks as a text part after a completed run, and finishes the message."""
         if has_completed and (text := render_list_text(self._records)):
             part = f"{self._run_id}:list"
             yield {"type": "text-start", "id": part}
@@ -159,13 +138,11 @@ class ChunkRenderer:
         yield from self._finish(self._finish_reason if has_completed else "error")
 
     def _start_step(self) -> Iterator[Chunk]:
-        """Ends the open step and begins another."""
         yield from self._finish_step()
         self._in_step = True
         yield {"type": "start-step"}
 
     def _finish_step(self) -> Iterator[Chunk]:
-        """Renders only the end of the step, if one is open; texts and calls stay open, which `_close_all` ends."""
         if self._in_step:
             self._in_step = False
             yield {"type": "finish-step"}
@@ -192,7 +169,6 @@ class ChunkRenderer:
     # Calls, and what sub-agents do
 
     def _render_call(self, event: Event) -> Iterator[Chunk]:
-        """Renders an event of a tool call; of a sub-agent's only those that wait for approval."""
         if not isinstance(call := event.record, ToolCall):
             return
         is_sub_agent = event.is_of_sub_agent
@@ -214,10 +190,7 @@ class ChunkRenderer:
                 pass
 
     def _complete(self, call: ToolCall) -> Iterator[Chunk]:
-        """Renders the output of a call, after its input if that was not sent.
-
-        A call that was closed has its output already.
-        """
+        """Renders the output of a call, after its input if that was not sent; nothing for a call that was closed."""
         if self._calls.pop(call.id, None) is not None:
             yield _render_output(call)
         elif call.id not in self._sent_calls:
@@ -225,10 +198,10 @@ class ChunkRenderer:
             yield _render_output(self._calls.pop(call.id))
 
     def _send_call(self, call: ToolCall) -> Chunk:
-        """Renders the input of a call and notes that it has no output yet."""
         self._calls[call.id] = call
         self._sent_calls.add(call.id)
-        return _render_input(call)
+        values = {"toolCallId": call.id, "toolName": call.tool, "input": _parse_value(call.arguments or "{}")}
+        return {"type": "tool-input-available", **values, "dynamic": True}
 
     def _ask(self, call: ToolCall) -> Iterator[Chunk]:
         """Renders the question about a call, in a step of its own if another call stays open, as that of a sub-agent
@@ -242,11 +215,10 @@ class ChunkRenderer:
         yield {"type": "tool-approval-request", **question}
 
     def _render_workflow(self, event: Event) -> Iterator[Chunk]:
-        """Renders what a sub-agent does as data parts, one for each step, and one for its end."""
         if (change := self._workflows.apply_event(event)) is None:
             return
-        agent = event.sub_agent or _agent_of(event.record)
-        workflow = change.workflow
+        call, workflow = event.record, change.workflow
+        agent = event.sub_agent or (find_tool(call.tool).agent if isinstance(call, ToolCall) else None)
         for number in (*change.added, *change.changed):
             step = {name: workflow.steps[number].get(name) for name in ("title", "content", "state")}
             data = {"agent": agent, "number": number, **step}
@@ -260,19 +232,7 @@ def _waits(call: ToolCall) -> bool:
     return call.state == "requested" or call.approval_seq is not None
 
 
-def _agent_of(record: object) -> str | None:
-    """Returns the name of the sub-agent that a call has started; None for other records."""
-    return find_tool(record.tool).agent if isinstance(record, ToolCall) else None
-
-
-def _render_input(call: ToolCall) -> Chunk:
-    """Renders a call with its arguments."""
-    values = {"toolCallId": call.id, "toolName": call.tool, "input": _parse_value(call.arguments or "{}")}
-    return {"type": "tool-input-available", **values, "dynamic": True}
-
-
 def _render_output(call: ToolCall) -> Chunk:
-    """Renders the output of a call; an error unless the call is done."""
     output = output_of(call)
     if call.state == "done":
         return {"type": "tool-output-available", "toolCallId": call.id, "output": _parse_value(output), "dynamic": True}
@@ -285,25 +245,14 @@ def _parse_value(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_reject, parse_float=_finite)
+        value = json.loads(text, object_pairs_hook=_object)
+        json.dumps(value, allow_nan=False)  # JavaScript's JSON has neither NaN nor Infinity
     except (ValueError, RecursionError):
         return text
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Creates the object of JSON's pairs. Raises `ValueError` for names that JavaScript clients reject."""
     if any(name in _UNSAFE_NAMES for name, _ in pairs):
         raise ValueError
     return dict(pairs)
-
-
-def _reject(_: str) -> Any:
-    """Raises `ValueError` for NaN and Infinity."""
-    raise ValueError
-
-
-def _finite(text: str) -> float:
-    """Parses a number. Raises `ValueError` for one that is too large."""
-    if math.isinf(number := float(text)):
-        raise ValueError
-    return number

@@ -32,10 +32,7 @@ class ChatRequest:
 
 
 def parse_request(body: NewChat) -> ChatRequest:
-    """Converts the body to what it asks for.
-
-    Raises `InvalidRequest` with a sentence that says what is wrong with it.
-    """
+    """Converts the body to what it asks for. Raises `InvalidRequest`."""
     thread = body.thread_id or body.id or None
     if thread is not None:
         check_chat_id(thread)
@@ -47,10 +44,7 @@ def parse_request(body: NewChat) -> ChatRequest:
 
 
 def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
-    """Returns the decisions in the assistant's message, if that is the last one; all else in it is ignored.
-
-    Raises `InvalidRequest`, also if that message shows calls and decides none.
-    """
+    """Returns the decisions in the assistant's message, if that is the last one; all else in it is ignored."""
     if not messages or messages[-1].role not in ("assistant", "tool"):
         return []
     last = messages[-1]
@@ -65,7 +59,6 @@ def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
 
 
 def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDecision]:
-    """Cleans the reasons of decisions. Raises `InvalidRequest` for one approval decided twice, and for too many."""
     by_id = {one.id: one.model_copy(update={"reason": check_reason(one.reason)}) for one in decisions}
     if len(by_id) != len(decisions) or len(decisions) > _MOST_DECISIONS:
         raise InvalidRequest(f"Decide each approval once, and up to {_MOST_DECISIONS} in one request.")
@@ -73,12 +66,10 @@ def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDeci
 
 
 def _is_decided(part: dict[str, Any]) -> bool:
-    """Whether a part of a message carries the user's decision about an approval."""
     return part.get("state") == "approval-responded"
 
 
 def _find_text(messages: Sequence[Message]) -> str:
-    """Returns the text of the user's last message. Raises `InvalidRequest` if there is none."""
     last = next((one for one in reversed(messages) if one.role == "user"), None)
     if last is None:
         raise InvalidRequest(_NO_TEXT)
@@ -93,10 +84,7 @@ def _find_text(messages: Sequence[Message]) -> str:
 
 
 def _text_of(part: Any) -> str | None:
-    """Returns the text of a part; None for data that a client keeps in a message for itself.
-
-    Raises `InvalidRequest`.
-    """
+    """Returns the text of a part; None for data that a client keeps in a message for itself."""
     match part:
         case {"type": "text", "text": str(text)}:
             return text

@@ -1,9 +1,10 @@
 """Renders a run as `POST /chat` answers it: the answer, and each action of each agent that led to it."""
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from backend.api.frontends import schemas
-from backend.api.interactions.render import render_reason
+from backend.api.interactions.render import render_question, render_reason
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
 from backend.conversations.records import Entry, Record, Run, ToolCall
@@ -23,10 +24,7 @@ _STATUS: dict[str, schemas.Status] = {
 
 
 def is_error(run: Run) -> bool:
-    """Whether a run has failed or was interrupted, and no stand-in takes the place of its answer.
-
-    `POST /chat` then responds with an error status.
-    """
+    """Whether a run has failed, and no stand-in takes the place of its answer."""
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
 
 
@@ -34,7 +32,7 @@ def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answere
     """Renders a run that has ended or waits; without a `thread` the chat is named by its id."""
     records = trees.timeline.of_run(run.id)
     waiting = [(one, call) for one in trees.runs for call in trees.timeline.calls_of_run(one.id) if _waits(call)]
-    events = _Actions(trees).of_run(run)
+    events = [*_render_actions(trees, run, count(1))]
     if run.error_code == "empty_answer":
         events.append(schemas.StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
     return schemas.Answered(
@@ -44,7 +42,7 @@ def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answere
         interactionId=run.id,
         status=_STATUS.get(run.status, "failed"),
         reason=render_reason(run, [record for record in records if isinstance(record, Entry)]),
-        approvals=[_render_approval(one, call) for one, call in waiting],
+        approvals=[render_question(call, one) for one, call in waiting],
     )
 
 
@@ -53,9 +51,6 @@ def _waits(call: ToolCall) -> bool:
 
 
 def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall]) -> str:
-    """Renders the answer's text: the questions of calls that wait, a stand-in, or what was said after the last call
-    with the list of tasks.
-    """
     if waiting:
         return "\n\n".join(as_question(call.approval_text or "") for call in waiting)
     if (stand_in := _STAND_INS.get(run.error_code or "")) is not None:
@@ -68,34 +63,18 @@ def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall
     return "\n\n".join(filter(str.strip, [answer, render_list_text(records)])) or NO_ANSWER
 
 
-class _Actions:
-    """The actions of a tree of runs. Model turns are counted over all agents, in the order in which they came."""
-
-    def __init__(self, trees: Trees) -> None:
-        self._trees = trees
-        self._step = 0
-
-    def of_run(self, run: Run) -> list[schemas.StepEvent]:
-        """Renders the actions of a run, with those of its sub-agents after the calls that started them."""
-        records = self._trees.timeline.of_run(run.id)
-        turns = sorted({record.model_turn for record in records if record.model_turn})
-        return [
-            event
-            for turn in turns
-            for event in self._of_turn(
-                run, [one for one in records if one.model_turn == turn], is_last=turn == turns[-1]
-            )
-        ]
-
-    def _of_turn(self, run: Run, records: Sequence[Record], *, is_last: bool) -> Iterator[schemas.StepEvent]:
-        """Renders the actions of one model turn: its calls, or the final answer. A turn that was cut off has none."""
-        calls = [record for record in records if isinstance(record, ToolCall)]
-        if not calls and is_last and run.status != "completed":
-            return  # it was cut off
-        self._step += 1
-        thoughts = [one.text for one in records if isinstance(one, Entry) and one.kind == "reasoning"]
-        agent = run.agent if run.is_sub_agent else _ORCHESTRATOR
-        step, thought = self._step, "\n".join(thoughts)
+def _render_actions(trees: Trees, run: Run, steps: Iterator[int]) -> Iterator[schemas.StepEvent]:
+    """Renders a run's actions, and its sub-agents'; `steps` numbers the model turns over all agents."""
+    records = trees.timeline.of_run(run.id)
+    turns = sorted({record.model_turn for record in records if record.model_turn})
+    agent = run.agent if run.is_sub_agent else _ORCHESTRATOR
+    for turn in turns:
+        of_turn = [record for record in records if record.model_turn == turn]
+        calls = [record for record in of_turn if isinstance(record, ToolCall)]
+        if not calls and turn == turns[-1] and run.status != "completed":
+            continue  # it was cut off
+        thoughts = [one.text for one in of_turn if isinstance(one, Entry) and one.kind == "reasoning"]
+        step, thought = next(steps), "\n".join(thoughts)
         for call in calls:
             target = find_tool(call.tool).agent
             yield schemas.StepEvent(
@@ -107,18 +86,8 @@ class _Actions:
                 thought=thought,
             )
         for call in calls:
-            for sub_agent in self._trees.runs:
+            for sub_agent in trees.runs:
                 if (sub_agent.parent_run_id, sub_agent.parent_call_id) == (run.id, call.id):
-                    yield from self.of_run(sub_agent)
+                    yield from _render_actions(trees, sub_agent, steps)
         if not calls:
             yield schemas.StepEvent(step=step, agent=agent, action="final", thought=thought)
-
-
-def _render_approval(run: Run, call: ToolCall) -> schemas.Question:
-    return schemas.Question(
-        approval_id=call.id,
-        agent=run.agent if run.is_sub_agent else None,
-        tool_name=call.tool,
-        tool_input=call.arguments,
-        text=call.approval_text or "",
-    )

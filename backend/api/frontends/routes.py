@@ -1,12 +1,8 @@
 """`POST /chat` and `/chat/stream`."""
 
-import time
-from collections.abc import AsyncIterator, Callable
 from typing import ClassVar
 
-from fastapi import APIRouter, Depends, Response
-from fastapi.exceptions import RequestValidationError
-from prometheus_client import Histogram
+from fastapi import APIRouter, Response
 
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, check_owner
@@ -15,34 +11,6 @@ from backend.api.frontends.ai_sdk import NEWEST, Version
 from backend.api.frontends.request import parse_request
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
-from backend.errors import BackendError
-from common.telemetry import metrics
-
-SECONDS = Histogram(
-    "todo_chat_seconds",
-    "Requests to /chat, to their answer, and to /chat/stream, to its beginning",
-    ["route", "outcome"],
-    buckets=metrics.SECONDS,
-)
-
-
-def measure(route: str) -> Callable[[], AsyncIterator[None]]:
-    """Returns a dependency that observes how long a request takes and whether it was done, rejected or failed, until
-    its handler returns.
-    """
-
-    async def observe() -> AsyncIterator[None]:
-        began, outcome = time.perf_counter(), "failed"
-        try:
-            yield
-            outcome = "ok"
-        except (BackendError, RequestValidationError):
-            outcome = "refused"
-            raise
-        finally:
-            SECONDS.labels(route, outcome).observe(time.perf_counter() - began)
-
-    return observe
 
 
 class ConversationRoute(UserRoute):
@@ -58,12 +26,7 @@ _NOTHING = {204: {"description": "No answer is running or waiting in this chat."
 _CHUNKS = stream_of(schemas.Chunk)
 
 
-@router.post(
-    "/chat",
-    response_model=schemas.Answered,
-    responses=_ERRORS | _FAILED,
-    dependencies=[Depends(measure("/chat"), scope="function")],
-)
+@router.post("/chat", response_model=schemas.Answered, responses=_ERRORS | _FAILED)
 async def answer(
     services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest
 ) -> schemas.Answered | Response:
@@ -75,12 +38,7 @@ async def answer(
     return await services.frontends.answer(request, user, key)
 
 
-@router.post(
-    "/chat/stream",
-    response_class=Response,
-    responses=_CHUNKS | _ERRORS,
-    dependencies=[Depends(measure("/chat/stream"), scope="function")],
-)
+@router.post("/chat/stream", response_class=Response, responses=_CHUNKS | _ERRORS)
 async def stream(
     services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest, sdk: Version = NEWEST
 ) -> Response:
@@ -90,12 +48,7 @@ async def stream(
     return await services.frontends.stream(request, user, key, sdk=sdk)
 
 
-@router.get(
-    "/chat/stream/{chat_id}/stream",
-    response_class=Response,
-    responses=_CHUNKS | _NOTHING | errors(),
-    dependencies=[Depends(measure("/chat/stream"), scope="function")],
-)
+@router.get("/chat/stream/{chat_id}/stream", response_class=Response, responses=_CHUNKS | _NOTHING | errors())
 async def resume(services: AppServices, user: LimitedUser, chat_id: ChatId, sdk: Version = NEWEST) -> Response:
     """Streams the answer that a chat is writing or waits with, from its beginning; 204 if there is none, as the AI SDK
     expects.

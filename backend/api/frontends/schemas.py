@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 
+from backend.api.interactions.schemas import Question
+
 Action = Literal["use_tool", "delegate", "final"]
 Status = Literal["completed", "waiting_approval", "cancelled", "failed"]
 
@@ -51,14 +53,6 @@ class StepEvent(BaseModel):
     tool: str | None = None
     target_agent: str | None = None
     thought: str = ""
-
-
-class Question(BaseModel):
-    approval_id: str
-    agent: str | None = Field(description="The agent that makes the call; null: the assistant.")
-    tool_name: str
-    tool_input: str
-    text: str
 
 
 class Answered(BaseModel):

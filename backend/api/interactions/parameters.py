@@ -1,10 +1,20 @@
-"""Parameters of the run API's routes."""
+"""Parameters and dependencies of the run API's routes."""
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Depends, Path, Query
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 
-from backend.conversations.conversations import NAME_PATTERN
+from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser
+from backend.api.idempotency import carry_out_once
+from backend.conversations.conversations import NAME_PATTERN, is_valid
+from backend.conversations.records import Run
+from backend.errors import NotFound
+from backend.users.idempotency import IdempotencyKey
+from common.database import Database
 
 _PATTERN = f"^{NAME_PATTERN}$"
 _MOST = 100
@@ -19,9 +29,6 @@ ChatId = Annotated[
 InteractionId = Annotated[
     str, Path(description="The `interaction_id` of `interaction_started`.", json_schema_extra={"pattern": _PATTERN})
 ]
-InputId = Annotated[
-    str, Path(description="The `input_id` of the response to the message.", json_schema_extra={"pattern": _PATTERN})
-]
 Limit = Annotated[int, Query(ge=1, le=_MOST, description="The maximum number of entries in a page.")]
 Brief = Annotated[bool, Query(description="Leave `agent_events` empty and `final_agent_state` null.")]
 FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="The maximum number of interactions in a page.")]
@@ -31,3 +38,49 @@ Titled = Annotated[
 ]
 Before = Annotated[str | None, Query(description="`before` of the newer page.", pattern=_PATTERN)]
 AfterStep = Annotated[int, Query(ge=0, lt=2**63, description="`after` of the previous page.")]
+
+
+async def get_interaction(
+    services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId
+) -> Run:
+    """Loads the interaction in the path. Raises `NotFound`, also for a sub-agent's run."""
+    return await services.interactions.find_interaction(user.user_id, chat_id, interaction_id)
+
+
+InteractionRun = Annotated[Run, Depends(get_interaction)]
+
+
+async def get_input_id(
+    input_id: Annotated[
+        str, Path(description="The `input_id` of the response to the message.", json_schema_extra={"pattern": _PATTERN})
+    ],
+) -> str:
+    if not is_valid(input_id):
+        raise NotFound
+    return input_id
+
+
+InputId = Annotated[str, Depends(get_input_id)]
+
+
+@dataclass(frozen=True, slots=True)
+class OnceResponder:
+    database: Database
+    user_id: str
+    key: IdempotencyKey | None
+
+    async def respond(self, act: Callable[[], Awaitable[BaseModel]], *, status: int = 200) -> JSONResponse:
+        """Carries out a request, under the same idempotency key once, and returns its response as JSON."""
+
+        async def carry_out() -> tuple[int, dict[str, Any]]:
+            return status, (await act()).model_dump(mode="json")
+
+        code, content = await carry_out_once(self.database, self.user_id, self.key, carry_out)
+        return JSONResponse(content, status_code=code)
+
+
+async def get_once_responder(services: AppServices, user: LimitedUser, key: KeyedRequest) -> OnceResponder:
+    return OnceResponder(services.database, user.user_id, key)
+
+
+Once = Annotated[OnceResponder, Depends(get_once_responder)]

@@ -1,7 +1,7 @@
 """Reads chats and their interactions for the run API."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ from backend.context.window import render_request
 from backend.conversations import branches, conversations, steering, timeline
 from backend.conversations.conversations import Conversation, check_chat_id
 from backend.conversations.history import load_noted_calls
-from backend.conversations.records import ENDED, Run, Timeline
-from backend.conversations.timeline import FOREVER, Trees
+from backend.conversations.records import ENDED, Record, Run, Timeline
+from backend.conversations.timeline import FOREVER
 from backend.runs.sub_agents import add_results
 from common.database import Database
 
@@ -31,12 +31,10 @@ class ChatReader:
     history_tokens: int
 
     async def find(self, user_id: str, chat_id: str) -> Conversation:
-        """Loads a user's chat by its id or name. Raises `NotFound`, and `InvalidRequest` for what can name no chat."""
         check_chat_id(chat_id)
         return await conversations.find(self.database, user_id, chat_id)
 
     async def list_chats(self, user_id: str, *, limit: int, after: str | None, titled: str) -> schemas.Chats:
-        """Returns a page of the user's chats, the newest first. Raises `NotFound` for an unknown `after`."""
         last = await conversations.find(self.database, user_id, after) if after is not None else None
         found, has_more = await conversations.load_page(
             self.database, user_id, limit=limit, after=last.id if last else None, titled=titled
@@ -45,16 +43,19 @@ class ChatReader:
         return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
 
     async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: Run | None) -> schemas.Chat:
-        """Returns a chat with its newest shown interactions before one: at most `limit`, fewer if a page of 1 MB holds
-        no more, but at least one.
-        """
+        """Returns the newest shown interactions before one: at most `limit` and 1 MB, but at least one."""
         conversation = await self.find(user_id, chat_id)
         end = before.seq if before is not None else FOREVER
         path, has_more = await branches.load_shown(self.database, user_id, conversation.id, before=end, limit=limit)
         shown: list[schemas.Interaction] = []
         bytes_left = PAGE_BYTES
-        for runs in _portions(path):
-            for interaction in reversed(await self._render_shown(conversation, runs, end)):
+        for last in range(len(path), 0, -_AT_ONCE):
+            runs = path[max(last - _AT_ONCE, 0) : last]
+            earlier = await timeline.load_shown(self.database, user_id, conversation.id, before=runs[0].seq)
+            since = await timeline.load_shown(self.database, user_id, conversation.id, before=end, runs=len(runs))
+            records = [*earlier.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
+            ends = [*(run.seq for run in runs[1:]), end]
+            for interaction in reversed(await self._render(runs, records, ends)):
                 bytes_left -= len(interaction.model_dump_json().encode())
                 if shown and bytes_left < 0:
                     break
@@ -74,62 +75,37 @@ class ChatReader:
 
     async def get_interaction(self, run: Run, *, brief: bool) -> schemas.Interaction:
         """Renders an interaction; a `brief` one without its events and what the model knows after it."""
-        known = Timeline([])
+        records: list[Record] = []
         if run.status in ENDED and not brief:
             path = await branches.path_to(self.database, run.user_id, run.conversation_id, run.id)
             before = await branches.find_next_shown(self.database, run) if run.active else FOREVER
-            known = await timeline.load_path(
-                self.database,
-                run.user_id,
-                run.conversation_id,
-                [one.id for one in path[-_KNOWN_RUNS:]],
-                before=before,
-            )
-            await add_results(self.database, run.user_id, known)
-            known.noted_calls = await load_noted_calls(self.database, run.user_id, run.conversation_id)
-        trees = await timeline.load_trees(self.database, run.user_id, [run.id])
-        siblings = await branches.load_alternatives(self.database, run.user_id, [run.id])
-        return self._render(run, trees, siblings[run.id], known, brief=brief)
+            ids = [one.id for one in path[-_KNOWN_RUNS:]]
+            known = await timeline.load_path(self.database, run.user_id, run.conversation_id, ids, before=before)
+            records = known.records
+        [interaction] = await self._render([run], records, [FOREVER], brief=brief)
+        return interaction
 
     async def get_steps(self, run: Run, *, limit: int, after: int) -> schemas.Steps:
-        """Returns a page of what its sub-agents did, after a number."""
         tree = await timeline.load_events(self.database, run.user_id, run.id, after=0)
         steps = [step for step in render_steps(tree) if step.number > after]
         shown = steps[:limit]
         return schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
 
-    async def _render_shown(
-        self, conversation: Conversation, runs: Sequence[Run], end: int
+    async def _render(
+        self, runs: Sequence[Run], records: list[Record], ends: Sequence[int], *, brief: bool = False
     ) -> list[schemas.Interaction]:
-        """Renders interactions that follow each other on the shown path; `end` is the number of the run after them."""
+        """Renders interactions of a chat; after each, if it has ended, the model knows the records before its end."""
         user_id, ids = runs[0].user_id, [run.id for run in runs]
         trees = await timeline.load_trees(self.database, user_id, ids)
         siblings = await branches.load_alternatives(self.database, user_id, ids)
-        before = await timeline.load_shown(self.database, user_id, conversation.id, before=runs[0].seq)
-        since = await timeline.load_shown(self.database, user_id, conversation.id, before=end, runs=len(runs))
-        records = [*before.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
         await add_results(self.database, user_id, Timeline(records))
-        noted = await load_noted_calls(self.database, user_id, conversation.id)
+        noted = await load_noted_calls(self.database, user_id, runs[0].conversation_id)
         rendered: list[schemas.Interaction] = []
-        for run, next_seq in zip(runs, [*(run.seq for run in runs[1:]), end], strict=True):
-            known = Timeline([record for record in records if (record.seq or 0) < next_seq], noted)
-            rendered.append(self._render(run, trees, siblings[run.id], known))
+        for run, end in zip(runs, ends, strict=True):
+            messages = None
+            if run.status in ENDED and not brief:
+                known = Timeline([record for record in records if (record.seq or 0) < end], noted)
+                messages = self.to_messages(render_request(known, tokens=self.history_tokens))
+            rendered.append(render_interaction(run, trees, siblings=siblings[run.id], messages=messages, brief=brief))
             await asyncio.sleep(0)  # others are served in between
         return rendered
-
-    def _render(
-        self, run: Run, trees: Trees, siblings: list[str], known: Timeline, *, brief: bool = False
-    ) -> schemas.Interaction:
-        """Renders an interaction. With what the model reads after it, of `known`, if it has ended and is not brief."""
-        messages = None
-        if run.status in ENDED and not brief:
-            messages = self.to_messages(render_request(known, tokens=self.history_tokens))
-        return render_interaction(
-            run, trees.of_top_run(run.id), trees.timeline, siblings=siblings, messages=messages, brief=brief
-        )
-
-
-def _portions(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
-    """Divides runs into portions that are read together, the newest first; each portion is in order."""
-    for end in range(len(runs), 0, -_AT_ONCE):
-        yield runs[max(end - _AT_ONCE, 0) : end]

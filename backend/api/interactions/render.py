@@ -13,9 +13,9 @@ from backend.api.messages import Content, content_of
 from backend.api.sse import format_event
 from backend.context.render import output_of
 from backend.conversations.conversations import Conversation
-from backend.conversations.records import ENDED, Entry, Event, Run, Timeline, ToolCall
+from backend.conversations.records import ENDED, Entry, Event, Run, ToolCall
 from backend.conversations.steering import UnreadMessage
-from backend.conversations.timeline import events_of
+from backend.conversations.timeline import Trees, events_of
 from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
 
 _STATUS: dict[str, Status] = {
@@ -34,9 +34,12 @@ _ENTRIES: dict[str, tuple[Name, Name]] = {
 
 # What an agent did and said: the events that are kept in an interaction, and that are also shown of its sub-agents.
 _AGENT_EVENTS: tuple[Name, ...] = ("tool_call", "tool_result", "answer", "thinking")
+_APPROVAL_EVENTS: tuple[Name, ...] = ("approval_required", "approved", "rejected")
 
 # A call that was left open when its run ended has none of these, and no result.
 _UNMADE_REASONS = ("too_many", "over_limit", "not_shown", "reach_changed")
+
+_NO_FAILURES = ("cancelled", *CUT_OFF_CODES)
 
 Rendered = tuple[Name, dict[str, Any]]
 
@@ -49,39 +52,33 @@ class InteractionRenderer:
         self._model_turn = 0
 
     def render(self, event: Event) -> bytes:
-        """Renders an event as server-sent events; only the last of them has the event's number, so that a reader goes
-        on after all of them.
-        """
+        """Renders an event as server-sent events; only the last has its number, so that a reader goes on after all."""
         rendered = self._events(event)
         frames = [format_event(_json(data), event=name) for name, data in rendered[:-1]]
         frames += [format_event(_json(data), event=name, id=event.number) for name, data in rendered[-1:]]
         return b"".join(frames)
 
     def _events(self, event: Event) -> list[Rendered]:
-        """Names the run API's events that one event becomes; none for what the API does not show."""
         if event.sub_agent is not None:
-            return render_sub_agent_event(event, event.sub_agent)
+            return _render_sub_agent_event(event, event.sub_agent)
         of = {"interaction_id": self._interaction_id}
-        match event.type:
-            case "model_turn_started":
+        match event.type, event.record:
+            case "model_turn_started", _:
                 self._model_turn += 1
                 return [("turn_start", of)]
-            case "model_turn_ended":
+            case "model_turn_ended", _:
                 return [*self._missed_start(event), ("turn_end", of)]
-            case "run_ended" if event.run is not None:
-                return [("interaction_complete", {**of, **render_outcome(event.run)})]
-            case "entry_completed" if _is_stop(event):
+            case "run_ended", _ if event.run is not None:
+                return [("interaction_complete", {**of, **_render_outcome(event.run)})]
+            case "entry_completed", Entry(details={"code": "cancelled"}):
                 return [("cancelled", of)]
-            case "entry_completed" if not self._model_turn and _is_message(event):
+            case "entry_completed", Entry(kind="user_message") if not self._model_turn:
                 return [("interaction_started", {**of, "chat_id": self._chat_id})]
             case _:
                 return [*self._missed_start(event), *render_event(event)]
 
     def _missed_start(self, event: Event) -> list[Rendered]:
-        """Returns the start of a model turn that was not announced.
-
-        It is not stored: a reader who comes late reads it before the turn's first event.
-        """
+        """Returns the start of a model turn, which is not stored: a late reader reads it before the first event."""
         model_turn = getattr(event.record, "model_turn", 0)
         if model_turn <= self._model_turn:
             return []
@@ -89,41 +86,22 @@ class InteractionRenderer:
         return [("turn_start", {"interaction_id": self._interaction_id})]
 
 
-def _is_stop(event: Event) -> bool:
-    """Whether an event is the notice of a cancelled run."""
-    return isinstance(event.record, Entry) and (event.record.details or {}).get("code") == "cancelled"
-
-
-def _is_failure(code: str) -> bool:
-    """Whether a notice is shown as an error: not a cancellation, nor an answer that was cut off."""
-    return code != "cancelled" and code not in CUT_OFF_CODES
-
-
 def _has_result(call: ToolCall) -> bool:
     """Whether a call has returned, or was not made for a reason that the model reads while its run goes on."""
     return call.state in ("done", "failed") or (call.state == "not_made" and call.reason in _UNMADE_REASONS)
 
 
-def _is_message(event: Event) -> bool:
-    return isinstance(event.record, Entry) and event.record.kind == "user_message"
-
-
 def render_event(event: Event) -> list[Rendered]:
-    """Renders an event under its name in the run API, the same for all runs; an empty list for what the API does not
-    show.
-    """
+    """Renders an event under its name in the run API; an empty list for what the API does not show."""
     match event.type, event.record:
         case "entry_delta", Entry(kind=kind) if kind in _ENTRIES:
             return [(_ENTRIES[kind][1], {"content": event.text})]
         case "entry_completed", Entry(kind=kind) as entry if kind in _ENTRIES:
             name = _ENTRIES[kind][0]
             return [(name, {"type": name.upper(), "content": entry.text})]
-        case "entry_completed", Entry(kind="summary", details=details) if details and details["messages"]:
-            return [("compaction", {"messages": details["messages"]})]
-        case "entry_completed", Entry(kind="notice", details=details) as notice if details and _is_failure(
-            details["code"]
-        ):
-            code = details["code"]
+        case "entry_completed", Entry(kind="summary", details={"messages": messages}) if messages:
+            return [("compaction", {"messages": messages})]
+        case "entry_completed", Entry(kind="notice", details={"code": code}) as notice if code not in _NO_FAILURES:
             return [("error", {"error": sentence_of_notice(notice), "allow_retry": may_retry(code), "code": code})]
         case "call_requested", ToolCall() as call:
             data = {"type": "TOOL_CALL", "id": call.id, "tool_name": call.tool, "tool_input": call.arguments}
@@ -131,56 +109,40 @@ def render_event(event: Event) -> list[Rendered]:
         case "call_completed", ToolCall() as call if _has_result(call):
             data = {"type": "TOOL_RESULT", "id": call.id, "tool_name": call.tool, "tool_output": output_of(call)}
             return [("tool_result", {**data, "is_error": call.state != "done", "details": call.details})]
-        case _:
-            return render_approval_event(event)
-
-
-def render_sub_agent_event(event: Event, agent: str) -> list[Rendered]:
-    """Renders what a sub-agent did: its `_AGENT_EVENTS`, with the `agent`, and its approvals."""
-    approvals = render_approval_event(event)
-    return approvals or [
-        (name, {**data, "agent": agent}) for name, data in render_event(event) if name in _AGENT_EVENTS
-    ]
-
-
-def render_approval_event(event: Event) -> list[Rendered]:
-    """Renders the approval request of a call, or its decision, also of a sub-agent; an empty list for other events."""
-    match event.type, event.record:
         case "approval_requested", ToolCall() as call:
             of_tool = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
             return [("approval_required", {"approval_id": call.id, **of_tool, "agent": event.sub_agent})]
         case "approval_decided", ToolCall() as call:
-            name: Name = "rejected" if call.state == "rejected" else "approved"
+            name = "rejected" if call.state == "rejected" else "approved"
             return [(name, {"approval_id": call.id, "reason": call.decision_text})]
         case _:
             return []
 
 
-def render_outcome(run: Run) -> dict[str, Any]:
-    """Renders how a run has ended, and the run that answers its follow-up."""
+def _render_sub_agent_event(event: Event, agent: str) -> list[Rendered]:
+    return [
+        (name, {**data, "agent": agent} if name in _AGENT_EVENTS else data)
+        for name, data in render_event(event)
+        if name in _AGENT_EVENTS or name in _APPROVAL_EVENTS
+    ]
+
+
+def _render_outcome(run: Run) -> dict[str, Any]:
     reason = {"reason": sentence_of("interrupted")} if run.status == "interrupted" else {}
     following = {"next_interaction_id": run.next_run_id} if run.next_run_id else {}
     return {"status": _STATUS[run.status], **reason, **following}
 
 
 def render_interaction(
-    run: Run,
-    tree: Sequence[Run],
-    timeline: Timeline,
-    *,
-    siblings: list[str],
-    messages: list[dict[str, Any]] | None,
-    brief: bool,
+    run: Run, trees: Trees, *, siblings: list[str], messages: list[dict[str, Any]] | None, brief: bool
 ) -> schemas.Interaction:
-    """Renders a run with the records of its tree; `messages` are what the model is sent after it.
-
-    A `brief` one has no `agent_events`.
-    """
-    records = timeline.of_run(run.id)
+    """Renders a run of these trees; `messages` are what the model is sent after it."""
+    tree, records = trees.of_top_run(run.id), trees.timeline.of_run(run.id)
     entries = [record for record in records if isinstance(record, Entry)]
     events = [] if brief else events_of(records, {run.id: run})
     agent_events: list[Any] = [data for event in events for name, data in render_event(event) if name in _AGENT_EVENTS]
-    calls = [(one, call) for one in tree for call in timeline.calls_of_run(one.id) if call.approval_seq]
+    calls = [(call, one) for one in tree for call in trees.timeline.calls_of_run(one.id) if call.approval_seq]
+    calls.sort(key=lambda pair: pair[0].approval_seq or 0)
     return schemas.Interaction(
         id=run.id,
         status=_STATUS[run.status],
@@ -188,29 +150,24 @@ def render_interaction(
         user_message=next((entry.text for entry in entries if entry.kind == "user_message"), ""),
         created_at=run.created_at,
         completed_at=run.ended_at,
-        usage=render_usage(run, tree),
+        usage=_render_usage(run, tree),
         agent_events=agent_events,
-        approvals=[
-            _render_approval(call, one) for one, call in sorted(calls, key=lambda pair: pair[1].approval_seq or 0)
-        ],
+        approvals=[_render_approval(call, one) for call, one in calls],
         siblings=siblings,
         final_agent_state=schemas.AgentState(messages=messages) if messages is not None else None,
     )
 
 
 def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
-    """Returns why a run did not simply complete: the sentence of its last notice; None if it did."""
+    """Returns why a run did not simply complete: the sentence of its last notice."""
     notices = [entry for entry in entries if entry.kind == "notice" and entry.details]
     if notices:
         return sentence_of_notice(notices[-1])
     return sentence_of("interrupted") if run.status == "interrupted" else None
 
 
-def render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
-    """Adds up what a run and its sub-agents have used, and what each agent has used of it.
-
-    None if nothing was counted.
-    """
+def _render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
+    """Adds up what a run and its sub-agents have used; None if nothing was counted."""
     total, by_agent = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for one in tree:
         counts = {name: count for name, count in (one.usage or {}).items() if isinstance(count, int)}
@@ -228,19 +185,22 @@ def render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
 
 
 def _render_approval(call: ToolCall, run: Run) -> schemas.Approval:
-    return schemas.Approval(
+    approved = None if call.decision_seq is None else call.state != "rejected"
+    return schemas.Approval(**dict(render_question(call, run)), approved=approved, reason=call.decision_text)
+
+
+def render_question(call: ToolCall, run: Run) -> schemas.Question:
+    return schemas.Question(
         approval_id=call.id,
         agent=run.agent if run.is_sub_agent else None,
         tool_name=call.tool,
         tool_input=call.arguments,
         text=call.approval_text or "",
-        approved=None if call.decision_seq is None else call.state != "rejected",
-        reason=call.decision_text,
     )
 
 
 def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHead:
-    """Renders a conversation without its interactions, under the id or name by which it is asked for."""
+    """Renders a conversation under the id or name by which it is asked for."""
     return schemas.ChatHead(
         id=chat_id,
         chat_id=chat_id,
@@ -253,20 +213,18 @@ def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHe
 
 
 def render_unread(message: UnreadMessage) -> schemas.UnreadMessage:
-    """Renders a message that no model has read."""
     return schemas.UnreadMessage(
         input_id=message.id,
         interaction_id=message.run_id,
         text=message.text,
-        parts=render_parts(content_of(message.text, message.details)),
+        parts=_render_parts(content_of(message.text, message.details)),
         mode=message.mode,
         is_queued=message.is_queued,
         created_at=message.created_at,
     )
 
 
-def render_parts(content: Content) -> list[MessagePart]:
-    """Renders a message's texts and tags as parts of the run API."""
+def _render_parts(content: Content) -> list[MessagePart]:
     return [
         TaskPart(type="task", task_id=int(part.id), title=part.text)
         if part.type == "input_tag"

@@ -169,12 +169,15 @@ class AgentState(BaseModel):
     )
 
 
-class Approval(BaseModel):
+class Question(BaseModel):
     approval_id: str
     agent: str | None = Field(description="The agent that makes the call; null: the assistant.")
     tool_name: str
     tool_input: str
     text: str
+
+
+class Approval(Question):
     approved: bool | None = Field(description="null: not decided yet.")
     reason: str | None
 
@@ -211,42 +214,6 @@ class Step(BaseModel):
 class Steps(BaseModel):
     steps: list[Step]
     after: int | None = Field(description="Send it as `after` to get the next page; null: there is none.")
-
-
-class LogLine(BaseModel):
-    """A line of a chat's log; every key is always there."""
-
-    ts: str = Field(description="UTC, with milliseconds and Z.")
-    level: Literal["INFO", "WARNING", "ERROR"]
-    event: Literal[
-        "session_start",
-        "user_message",
-        "assistant_message",
-        "tool_call",
-        "tool_result",
-        "mcp_call",
-        "mcp_result",
-        "session_clear",
-        "error",
-    ]
-    session_id: str = Field(description="The chat's id.")
-    turn: int | None = Field(description="The number of the message on its branch, from 1.")
-    actor: Literal["user", "assistant", "tool", "system"] | None
-    model: str | None
-    input: str | None = Field(description="The user's message, or a call's arguments as JSON.")
-    output: str | None = Field(description="The assistant's text, or the result of a call.")
-    tool_name: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    thinking_tokens: int | None
-    latency_ms: int | None
-    error: str | None
-    id: str
-    parent_id: str | None = Field(
-        description="The line that it follows; of a chat's first line, the chat that it replaced."
-    )
-    run_id: str | None
-    agent: str | None
 
 
 class ChatHead(BaseModel):

@@ -1,7 +1,8 @@
 """Renders what the sub-agents of an interaction did, step by step."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 from backend.api.interactions.schemas import Step
 from backend.context.render import output_of
@@ -11,13 +12,13 @@ from backend.runs.sub_agents import render_result
 
 
 def render_steps(tree: TreeEvents) -> list[Step]:
-    """The steps of all sub-agents, in order."""
     steps = [step for run in tree.runs if run.is_sub_agent for step in _steps_of(run, tree.events)]
     return sorted(steps, key=lambda step: step.number)
 
 
 def _steps_of(run: Run, events: list[Event]) -> Iterator[Step]:
     """Yields the steps of one sub-agent's run: its assignment, model turns, outputs and end."""
+    step = partial(Step, call_id=run.parent_call_id or "", agent=run.agent, details=None, created_at=run.created_at)
     records = {event.record.id: event.record for event in events if isinstance(event.record, Entry | ToolCall)}
     own = [record for record in records.values() if record.run_id == run.id]
     for event in events:
@@ -26,20 +27,22 @@ def _steps_of(run: Run, events: list[Event]) -> Iterator[Step]:
             case _, record if record is None or record.run_id != run.id:
                 continue
             case "entry_completed", Entry(kind="user_message") as entry:
-                task_id = (entry.details or {}).get("task_id")
-                yield _step(run, number, "task", {"task": entry.text, "task_id": task_id}, at=entry.created_at)
+                content = {"task": entry.text, "task_id": (entry.details or {}).get("task_id")}
+                yield step(number=number, kind="task", content=content, created_at=entry.created_at or run.created_at)
             case "model_turn_ended", ModelTurn() as turn:
                 details = {**(turn.usage or {}), "model": turn.model, "seconds": round(turn.seconds, 3)}
-                yield _step(run, number, "step", _render_turn(own, turn), details)
+                yield step(number=number, kind="step", content=_render_turn(own, turn), details=details)
             case "call_completed", ToolCall() as call:
                 content = {"call_id": call.id, "output": output_of(call)}
-                yield _step(run, number, "output", content, {"ok": call.state == "done", **(call.details or {})})
+                details = {"ok": call.state == "done", **(call.details or {})}
+                yield step(number=number, kind="output", content=content, details=details)
             case _:
                 pass
     if run.status in ENDED and run.end_seq is not None:
         read = [one for one in records.values() if one.run_id == run.id or _is_message(one, run.top_run_id)]
         result = render_result(run, Timeline(sorted(read, key=lambda record: record.seq or 0)))
-        yield _step(run, run.end_seq, "end", {"outcome": run.status, "output": result}, at=run.ended_at)
+        content = {"outcome": run.status, "output": result}
+        yield step(number=run.end_seq, kind="end", content=content, created_at=run.ended_at or run.created_at)
 
 
 def _is_message(record: Record, run_id: str) -> bool:
@@ -47,7 +50,6 @@ def _is_message(record: Record, run_id: str) -> bool:
 
 
 def _render_turn(records: list[Record], turn: ModelTurn) -> dict[str, Any]:
-    """Renders what the model said and called in a model turn."""
     of_turn = [record for record in records if record.model_turn == turn.model_turn]
     texts = [one.text for one in of_turn if isinstance(one, Entry) and one.kind == "assistant_message"]
     calls = [one for one in of_turn if isinstance(one, ToolCall)]
@@ -55,25 +57,3 @@ def _render_turn(records: list[Record], turn: ModelTurn) -> dict[str, Any]:
         "text": "\n".join(texts),
         "calls": [{"call_id": one.id, "name": one.tool, "arguments": one.arguments} for one in calls],
     }
-
-
-def _step(
-    run: Run,
-    number: int,
-    kind: Literal["task", "step", "output", "end"],
-    content: dict[str, Any],
-    details: dict[str, Any] | None = None,
-    *,
-    at: Any = None,
-) -> Step:
-    """Creates a step of a sub-agent's run."""
-    assert run.parent_call_id is not None
-    return Step(
-        number=number,
-        call_id=run.parent_call_id,
-        agent=run.agent,
-        kind=kind,
-        content=content,
-        details=details,
-        created_at=at or run.created_at,
-    )

@@ -8,49 +8,31 @@ from pydantic import NaiveDatetime
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, IdempotencyKey, LimitedUser, PollingUser, forbid_caching
 from backend.api.tasks import schemas
-from backend.api.tasks.metrics import Report
-from backend.api.tasks.service import TaskQuery
 from backend.errors import InvalidRequest
 
 _LARGEST = 2**63 - 1
-_MOST = 100
 _MOST_ALSO = 99
 
 TaskId = Annotated[int, Path(ge=1, le=_LARGEST)]
 Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
-Limit = Annotated[int, Query(ge=1, le=_MOST)]
-
 
 router = APIRouter(route_class=UserRoute, include_in_schema=False, dependencies=[Depends(forbid_caching)])
 
 
 @router.get("/tasks")
 async def list_tasks(
-    report: Report,
-    services: AppServices,
-    user: LimitedUser,
-    view: schemas.View,
-    query: str | None = None,
-    label: str | None = None,
-    priority: Literal["high", "medium", "low", "none"] | None = None,
-    cursor: str | None = None,
-    limit: Limit = _MOST,
+    services: AppServices, user: LimitedUser, query: Annotated[schemas.TaskQuery, Query()]
 ) -> schemas.TaskPage:
-    """Returns a page of a view of the task list."""
-    page = await services.task_list.load_page(TaskQuery(view, limit, cursor or None, query, label, priority), user)
-    report.tasks = len(page.tasks)
-    return page
+    return await services.task_list.load_page(query, user)
 
 
 @router.get("/tasks/changes")
-async def get_changes(_: Report, services: AppServices, user: PollingUser, after: Number = None) -> schemas.TaskChanges:
-    """Returns which tasks have changed since a number; the page asks every second and a half."""
+async def get_changes(services: AppServices, user: PollingUser, after: Number = None) -> schemas.TaskChanges:
     return await services.task_list.load_changes(after, user)
 
 
 @router.get("/tasks/preview")
 async def preview_task(
-    _: Report,
     services: AppServices,
     user: PollingUser,
     text: Annotated[str, Query(max_length=schemas.LONGEST_TEXT)],
@@ -60,53 +42,50 @@ async def preview_task(
 ) -> schemas.TaskPreview:
     """Returns what a text says of a new task; with `mode=date`, which date it is, if it is nothing else."""
     if mode == "date":
-        return await services.task_list.preview_date(text, user, written)
-    return await services.task_list.preview(schemas.TaskText(text=text or " ", dates=dates, written=written), user)
+        reading = await services.task_list.read_date(text, user, written)
+    else:
+        new = schemas.TaskText(text=text or " ", dates=dates, written=written)
+        reading = await services.task_list.read_text(new, user)
+    return schemas.TaskPreview.from_reading(reading)
 
 
 @router.get("/tasks/{task_id}")
-async def get_task(_: Report, services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
-    """Returns a task in any state."""
+async def get_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
     return await services.task_list.find(task_id, user)
 
 
 @router.post("/tasks", status_code=201)
 async def add_task(
-    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTaskBody
+    services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTaskBody
 ) -> schemas.ChangedTasks:
-    """Adds a task of its fields or of a text; under the same idempotency key once. `report` measures the request."""
+    """Adds a task of its fields, of which null is left out, or of a text."""
     if isinstance(body, schemas.TaskText):
-        return report.count(await services.task_list.add_text(body, user, key))
-    return report.count(await services.task_list.add(body, user, key))
+        return await services.task_list.add_text(body, user, key)
+    return await services.task_list.change("add_task", body.model_dump(exclude_none=True), user, key)
 
 
 @router.post("/tasks/undo")
 async def undo(
-    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
+    services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
 ) -> schemas.ChangedTasks:
-    """Undoes all changes of a batch."""
-    return report.count(await services.task_list.undo(body.batch, user, key))
+    # Which task is named is not looked at: all of the batch's are restored.
+    return await services.task_list.change("update_task", {"task_id": 1}, user, key, undo_batch=body.batch)
 
 
 @router.patch("/tasks/{task_id}")
 async def update_task(
-    report: Report,
-    services: AppServices,
-    user: LimitedUser,
-    key: IdempotencyKey,
-    task_id: TaskId,
-    body: schemas.TaskUpdate,
+    services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, body: schemas.TaskUpdate
 ) -> schemas.ChangedTasks:
     """Changes a task by hand, completes or reopens it, or undoes its last change; `also` names other tasks."""
-    return report.count(await services.task_list.update(task_id, body, user, key))
+    return await services.task_list.update(task_id, body, user, key)
 
 
 @router.delete("/tasks/{task_id}")
 async def delete_task(
-    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
+    services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
 ) -> schemas.ChangedTasks:
-    """Deletes a task, and the tasks in `also`."""
-    return report.count(await services.task_list.delete(task_id, _parse_ids(also), user, key))
+    arguments = {"task_id": task_id, "also": _parse_ids(also)}
+    return await services.task_list.change("delete_task", arguments, user, key)
 
 
 def _parse_ids(also: str) -> list[int]:

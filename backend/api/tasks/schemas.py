@@ -1,7 +1,6 @@
 """The requests and responses of the page's task list."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, NaiveDatetime, StrictStr, Tag
@@ -9,8 +8,18 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Nai
 import english
 
 View = Literal["today", "upcoming", "all", "done", "deleted"]
-Priority = Literal["high", "medium", "low"]
 LONGEST_TEXT = 1_000
+
+
+class TaskQuery(BaseModel):
+    """Which page of which view."""
+
+    view: View
+    query: str | None = None
+    label: str | None = None
+    priority: Literal["high", "medium", "low", "none"] | None = None
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 100
 
 
 class Task(BaseModel):
@@ -22,7 +31,7 @@ class Task(BaseModel):
     status: Literal["pending", "completed", "deleted"]
     due: str | None = None
     time: str | None = None
-    priority: Priority | None = None
+    priority: Literal["high", "medium", "low"] | None = None
     labels: list[str] = []
     repeat: str | None = None
     completed: str | None = None
@@ -38,41 +47,28 @@ class Task(BaseModel):
         return cls(**same, **moments, status=status, due=day or None, time=time or None)
 
 
-class Span(BaseModel):
-    """Some characters of a text, and what they tell; `unread` looks like a date that was not understood."""
-
-    start: int
-    end: int
-    kind: english.Kind
-    text: str
-    reason: str = ""
-    """Why it was not understood, if that can be said: "28 November is a Saturday."."""
-
-
 class TaskPreview(BaseModel):
-    """What a text says of a new task; the spans are in their order and do not overlap."""
+    """What a text says of a new task; spans of the kind `unread` look like a date that was not understood."""
 
     title: str
     due: str | None = None
     time: str | None = None
     repeat: str | None = None
-    priority: Priority | None = None
-    labels: list[str] = []
-    spans: list[Span] = []
+    priority: str | None = None
+    labels: Sequence[str] = ()
+    spans: Sequence[english.Span] = ()
 
     @classmethod
     def from_reading(cls, reading: english.ParsedTask) -> Self:
-        when, spans = reading.when, [asdict(span) for span in reading.spans]
-        return cls.model_validate(
-            {
-                "title": reading.title,
-                "due": when and when.day.isoformat(),
-                "time": f"{when.time:%H:%M}" if when and when.time else None,
-                "repeat": when and when.repeat,
-                "priority": reading.priority,
-                "labels": reading.labels,
-                "spans": spans,
-            }
+        when = reading.when
+        return cls(
+            title=reading.title,
+            due=when and when.day.isoformat(),
+            time=f"{when.time:%H:%M}" if when and when.time else None,
+            repeat=when and when.repeat,
+            priority=reading.priority,
+            labels=reading.labels,
+            spans=reading.spans,
         )
 
 
@@ -114,16 +110,11 @@ class ChangedTasks(BaseModel):
 
     @classmethod
     def from_tool(cls, result: Mapping[str, Any], *, batch: str) -> Self:
-        """Converts a tool's result: the tasks that it changed, then the ones that follow repeating tasks."""
+        """Converts a tool's result: the tasks that it changed, a deleted one nested, then those that follow repeats."""
         results = [result, *result["also"]]
-        following = [one["next"]["task"] for one in results if one.get("next")]
-        tasks = [*map(_changed, results), *map(Task.from_tool, following)]
-        return cls(tasks=tasks, not_found=result["not_found"], batch=batch)
-
-
-def _changed(result: Mapping[str, Any]) -> Task:
-    """Converts one result of a tool; a deleted task is nested in its result."""
-    return Task.from_tool(result["task"], is_deleted=True) if "task" in result else Task.from_tool(result)
+        changed = [Task.from_tool(one.get("task", one), is_deleted="task" in one) for one in results]
+        following = [Task.from_tool(one["next"]["task"]) for one in results if one.get("next")]
+        return cls(tasks=changed + following, not_found=result["not_found"], batch=batch)
 
 
 class _Fields(BaseModel):
@@ -131,18 +122,17 @@ class _Fields(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    def given_fields(self, *, without: Iterable[str] = ()) -> dict[str, Any]:
-        """Returns the fields that the request names, also those with null."""
-        return self.model_dump(exclude_unset=True, exclude=set(without))
 
-
-class NewTask(_Fields):
-    title: JsonValue
+class _TaskFields(_Fields):
     description: JsonValue = None
     due: JsonValue = None
     priority: JsonValue = None
     labels: JsonValue = None
     repeat: JsonValue = None
+
+
+class NewTask(_TaskFields):
+    title: JsonValue
 
 
 class TaskText(_Fields):
@@ -166,15 +156,10 @@ NewTaskBody = Annotated[
 ]
 
 
-class TaskUpdate(_Fields):
+class TaskUpdate(_TaskFields):
     title: JsonValue = None
-    description: JsonValue = None
-    due: JsonValue = None
-    priority: JsonValue = None
-    labels: JsonValue = None
     add_labels: JsonValue = None
     remove_labels: JsonValue = None
-    repeat: JsonValue = None
     status: JsonValue = None
     undo: Literal[True] | None = None
     also: JsonValue = None

@@ -13,17 +13,7 @@ from pydantic import ValidationError
 
 import english
 from backend.api.identity import AuthenticatedUser
-from backend.api.tasks.schemas import (
-    ChangedTasks,
-    NewTask,
-    Task,
-    TaskChanges,
-    TaskPage,
-    TaskPreview,
-    TaskText,
-    TaskUpdate,
-    View,
-)
+from backend.api.tasks import schemas
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from backend.users import profiles
@@ -31,8 +21,8 @@ from common.clock import Clock, wall_time
 from common.database import Database
 from common.ids import new_id
 
-DAYS = 28
-_VIEWS: Mapping[View, Mapping[str, str]] = {
+_DAYS = 28
+_VIEWS: Mapping[schemas.View, Mapping[str, str]] = {
     "today": {"status": "pending", "due": "..today", "order": "due"},
     "upcoming": {"status": "pending", "due": "tomorrow..", "order": "due"},
     "all": {"status": "pending", "order": "due"},
@@ -57,18 +47,6 @@ _ERRORS: Mapping[str, type[BackendError]] = {
 
 
 @dataclass(frozen=True)
-class TaskQuery:
-    """Which page of which view; None for what the request does not name."""
-
-    view: View
-    limit: int
-    cursor: str | None = None
-    query: str | None = None
-    label: str | None = None
-    priority: str | None = None
-
-
-@dataclass(frozen=True)
 class TaskListService:
     database: Database
     tools: TaskTools
@@ -77,103 +55,82 @@ class TaskListService:
     """The zone of users who name none."""
     date_order: english.DateOrder | None
 
-    async def load_page(self, query: TaskQuery, user: AuthenticatedUser) -> TaskPage:
-        """Loads a page of a view.
-
-        The number of the newest change is read first, so that a change in between is read again and never missed.
-        Raises `TasksUnavailable`, and as `_translated_errors`.
-        """
+    async def load_page(self, query: schemas.TaskQuery, user: AuthenticatedUser) -> schemas.TaskPage:
+        # The number is read first, so that a change in between is read again and never missed.
         zone, changes = await asyncio.gather(self._zone(user), self.load_changes(None, user))
         reader = {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
         filters = {"query": query.query, "label": query.label, "priority": query.priority}
         arguments = {**_VIEWS[query.view], **{name: value for name, value in filters.items() if value}}
         with _translated_errors():
             page = await self.tools.list_tasks(**reader, cursor=query.cursor, limit=query.limit, **arguments)
-            is_first_of_done = query.view == "done" and query.cursor is None
-            done = await self.tools.get_json("done", **reader, days=DAYS) if is_first_of_done else {"days": None}
+            is_first_of_done = query.view == "done" and not query.cursor
+            done = await self.tools.get_json("done", **reader, days=_DAYS) if is_first_of_done else {"days": None}
             _, day, time = page["now"].split(" ")
-            return TaskPage(
+            return schemas.TaskPage(
                 view=query.view,
                 now=f"{day}T{time}",
                 time_zone=page["time_zone"],
                 total=page["total"],
-                tasks=[*map(Task.from_tool, page["tasks"])],
+                tasks=[*map(schemas.Task.from_tool, page["tasks"])],
                 next_cursor=page["next_cursor"],
                 last=changes.last,
                 days=done["days"],
             )
 
-    async def find(self, task_id: int, user: AuthenticatedUser) -> Task:
-        """Loads a task in any state. Raises `NotFound`, and `TasksUnavailable`."""
+    async def find(self, task_id: int, user: AuthenticatedUser) -> schemas.Task:
         with _translated_errors():
             found = (await self.tools.get_json("tasks", user_id=user.user_id, ids=task_id))["tasks"]
-            tasks = [*map(Task.from_tool, found)]
+            tasks = [*map(schemas.Task.from_tool, found)]
         if not tasks:
             raise NotFound(f"There is no task {task_id}. It may have been deleted.")
         return tasks[0]
 
-    async def load_changes(self, after: int | None, user: AuthenticatedUser) -> TaskChanges:
+    async def load_changes(self, after: int | None, user: AuthenticatedUser) -> schemas.TaskChanges:
         """Loads the ids of tasks that changed after a number; for None only the newest number."""
         since = {} if after is None else {"after": after}
         with _translated_errors():
-            return TaskChanges.model_validate(await self.tools.get_json("changes", user_id=user.user_id, **since))
+            return schemas.TaskChanges.model_validate(
+                await self.tools.get_json("changes", user_id=user.user_id, **since)
+            )
 
-    async def add(self, new: NewTask, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
-        """Adds a task by the tool `add_task`; fields with null are left out."""
-        arguments = {name: value for name, value in new.given_fields().items() if value is not None}
-        return await self._change("add_task", arguments, user, key)
-
-    async def add_text(self, new: TaskText, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+    async def add_text(self, new: schemas.TaskText, user: AuthenticatedUser, key: str | None) -> schemas.ChangedTasks:
         """Adds a task as it is written; what looks like a date and was not understood is in the answer."""
-        reading = await self._read_text(new, user)
-        fields = NewTask.model_validate(
-            {
-                "title": reading.title,
-                "due": reading.when.due if reading.when else new.default_due,
-                "repeat": reading.when and reading.when.repeat,
-                "priority": reading.priority,
-                "labels": list(reading.labels) or None,
-            }
-        )
-        changed = await self.add(fields, user, key)
+        reading = await self.read_text(new, user)
+        fields = {
+            "title": reading.title,
+            "due": reading.when.due if reading.when else new.default_due,
+            "repeat": reading.when and reading.when.repeat,
+            "priority": reading.priority,
+            "labels": list(reading.labels) or None,
+        }
+        arguments = {name: value for name, value in fields.items() if value is not None}
+        changed = await self.change("add_task", arguments, user, key)
         return changed.model_copy(update={"not_understood": list(reading.unread)})
 
-    async def preview(self, new: TaskText, user: AuthenticatedUser) -> TaskPreview:
-        """Says what a text tells of a new task."""
-        return TaskPreview.from_reading(await self._read_text(new, user))
-
-    async def preview_date(self, text: str, user: AuthenticatedUser, written: datetime | None) -> TaskPreview:
-        """Says which date a text is; the title is what it is, if it is no date."""
+    async def read_date(self, text: str, user: AuthenticatedUser, written: datetime | None) -> english.ParsedTask:
+        """Reads a text that is a date and nothing else; the title is what it is, if it is no date."""
         when = english.read_when(text, written or await self._now(user), self.date_order)
-        return TaskPreview.from_reading(english.ParsedTask("" if when else text, when))
+        return english.ParsedTask("" if when else text, when)
 
-    async def _read_text(self, new: TaskText, user: AuthenticatedUser) -> english.ParsedTask:
+    async def read_text(self, new: schemas.TaskText, user: AuthenticatedUser) -> english.ParsedTask:
         now = new.written or await self._now(user)
         return english.read_task(new.text, now, self.date_order, dates=new.dates)
 
     async def _now(self, user: AuthenticatedUser) -> datetime:
-        """Returns what the user's clock shows."""
         zone = user.time_zone or await profiles.load_time_zone(self.database, user.user_id) or self.time_zone
         return wall_time(self.clock(), zone)
 
-    async def update(self, task_id: int, update: TaskUpdate, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+    async def update(
+        self, task_id: int, update: schemas.TaskUpdate, user: AuthenticatedUser, key: str | None
+    ) -> schemas.ChangedTasks:
         """Changes a task, and those in `also`; one that is only completed by the tool `complete_task`."""
-        fields = update.given_fields(without=["also"])
+        fields = update.model_dump(exclude_unset=True, exclude={"also"})
+        tool = "complete_task" if fields == {"status": "completed"} else "update_task"
+        arguments = {} if tool == "complete_task" else _as_arguments(fields)
         also = {"also": update.also} if update.also else {}
-        if fields == {"status": "completed"}:
-            return await self._change("complete_task", {"task_id": task_id, **also}, user, key)
-        return await self._change("update_task", {"task_id": task_id, **_as_arguments(fields), **also}, user, key)
+        return await self.change(tool, {"task_id": task_id, **arguments, **also}, user, key)
 
-    async def delete(self, task_id: int, also: list[int], user: AuthenticatedUser, key: str | None) -> ChangedTasks:
-        """Deletes tasks by the tool `delete_task`."""
-        return await self._change("delete_task", {"task_id": task_id, "also": also}, user, key)
-
-    async def undo(self, batch: str, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
-        """Undoes all changes of a batch."""
-        # Which task is named is not looked at: all of the batch's are restored.
-        return await self._change("update_task", {"task_id": 1}, user, key, undo_batch=batch)
-
-    async def _change(
+    async def change(
         self,
         tool: str,
         arguments: Mapping[str, Any],
@@ -181,18 +138,17 @@ class TaskListService:
         key: str | None,
         *,
         undo_batch: str | None = None,
-    ) -> ChangedTasks:
-        """Calls a tool for a change by hand, as a batch of its own; under the same key once.
-
-        Returns the changed tasks.
-        """
+    ) -> schemas.ChangedTasks:
+        """Calls a tool for a change by hand, as a batch of its own; under the same key once."""
         zone = await self._zone(user)
-        batch = _batch_of(user.user_id, key) if key else new_id("hand")
+        # Of a key that the client chose: no other user has this batch, and it does not reveal the key.
+        hash_of_key = hashlib.sha256(f"{user.user_id} {key}".encode()).hexdigest()
+        batch = f"hand_{hash_of_key}" if key else new_id("hand")
         with _translated_errors():
             result = await self.tools.change(
                 tool, arguments, user_id=user.user_id, key=batch, time_zone=zone, undo_batch=undo_batch
             )
-            return ChangedTasks.from_tool(result, batch=batch)
+            return schemas.ChangedTasks.from_tool(result, batch=batch)
 
     async def _zone(self, user: AuthenticatedUser) -> str | None:
         """Returns the time zone that the request names, after storing it, or else the one that was named last."""
@@ -221,8 +177,3 @@ def _as_arguments(fields: Mapping[str, Any]) -> dict[str, Any]:
     if arguments.get("labels", ()) in (None, []):
         arguments |= {"labels": None, "remove_labels": ["*"]}
     return arguments
-
-
-def _batch_of(user_id: str, key: str) -> str:
-    """Derives a batch from a key that a client chose: no other user has it, and it does not reveal the key."""
-    return f"hand_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}"

@@ -1,0 +1,82 @@
+"""The calendar's paths: for programs that know its secret address, and for the user who makes and revokes it."""
+
+import logging
+from hashlib import sha256
+from typing import ClassVar
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel
+
+from backend.api.body import UserRoute
+from backend.api.dependencies import AppServices, LimitedUser, forbid_caching
+from backend.api.edge import own_origin
+from backend.calendar import address
+from backend.errors import BackendError
+from backend.users import profiles
+from backend.users.limits import check_rate
+from common.telemetry.logs import fields
+
+logger = logging.getLogger(__name__)
+
+public_router = APIRouter()
+router = APIRouter(route_class=UserRoute)
+
+
+class NoCalendar(BackendError):
+    """This calendar link does not work any more. Create a new one on the page."""
+
+    code, status = "no_calendar", 404
+    headers: ClassVar = {"Cache-Control": "private, no-store"}
+
+
+class CalendarState(BaseModel):
+    active: bool
+
+
+class CalendarAddress(BaseModel):
+    url: str
+
+
+@public_router.head("/calendar/{name:path}", include_in_schema=False)
+@public_router.get("/calendar/{name:path}")
+async def read_calendar(request: Request, services: AppServices, name: str) -> Response:
+    """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
+    user_id = await address.find_user(services.database, name)
+    if user_id is None:
+        _log_read("refused")
+        raise NoCalendar
+    check_rate(services.calendar_limit, user_id)
+    content = await services.calendars.render_feed(user_id)
+    tag = f'"{sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
+    # RFC 9110, section 13.1.2
+    known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+    if tag in known or known == ["*"]:
+        _log_read("unchanged", user_id)
+        return Response(status_code=304, headers=headers)
+    _log_read("sent", user_id)
+    return Response(content, media_type="text/calendar; charset=utf-8", headers=headers)
+
+
+def _log_read(outcome: str, user_id: str | None = None) -> None:
+    logger.info("calendar read", extra=fields(route=address.TEMPLATE, owner=user_id, outcome=outcome))
+
+
+@router.get("/calendar", dependencies=[Depends(forbid_caching)])
+async def get_calendar(services: AppServices, user: LimitedUser) -> CalendarState:
+    return CalendarState(active=await profiles.has_calendar(services.database, user.user_id))
+
+
+@router.post("/calendar", status_code=201, dependencies=[Depends(forbid_caching)])
+async def create_address(request: Request, services: AppServices, user: LimitedUser) -> CalendarAddress:
+    """Creates an address, which replaces the one before, and shows it this once: it is not stored."""
+    base = services.backend_url or own_origin(request.scope, request.headers)
+    url = await address.create_address(services.database, user.user_id, base)
+    logger.info("calendar address made", extra=fields(owner=user.user_id))
+    return CalendarAddress(url=url)
+
+
+@router.delete("/calendar", status_code=204)
+async def revoke_address(services: AppServices, user: LimitedUser) -> None:
+    if await profiles.revoke_calendar(services.database, user.user_id):
+        logger.info("calendar address revoked", extra=fields(owner=user.user_id))
