@@ -23,8 +23,7 @@ from english.days import DAYS, NOT_DAYS
 from english.repeats import ENDS, NOT_REPEATS, REPEATS
 from english.tags import TAGS
 from english.times import NOT_TIMES, TIMES
-from english.verbs import VERBS
-from english.words import Words, word_set
+from english.words import VERBS, Words, word_set
 
 _RULES = (*DAYS, *REPEATS, *TIMES, *ENDS, *TAGS, *NOT_DAYS, *NOT_REPEATS, *NOT_TIMES)
 _MAX_WORDS = 1_000

@@ -1,4 +1,4 @@
-"""Being somebody who has nothing, where root starts the workspace."""
+"""Switches the process, if root starts it, to an account that owns nothing."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ _PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 
 
 def check(account: int | None) -> None:
-    """End the process where it would serve as root, or cannot become the account."""
+    """Ends the process if it would serve requests as root or cannot switch to the account."""
     root = os.geteuid() == 0
     if root and not account:
         stop_misconfigured(
@@ -22,7 +22,7 @@ def check(account: int | None) -> None:
 
 
 def become(account: int) -> None:
-    """For good, with all threads, and without groups. It goes on to end with its parent, if it was started so."""
+    """Switches all threads for good and drops all groups."""
     signal = ctypes.c_int()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_GET_PDEATHSIG, ctypes.byref(signal))

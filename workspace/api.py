@@ -1,4 +1,4 @@
-"""A user's files over HTTP, for the backend: uploaded, listed, read and deleted; and a command that is to end."""
+"""HTTP routes with which the backend manages a user's files and stops commands."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,6 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 class FilesApi:
     def __init__(self, workspace: Workspace, *, largest: int) -> None:
-        """`largest`: bytes of an uploaded file."""
         self._workspace = workspace
         self._largest = largest
         self._store = workspace.store
@@ -74,7 +73,7 @@ class FilesApi:
         path, user, name = request.path_params["path"], _user(), _folder_to_change(request)
         with ExitStack() as kept:
             folder = await asyncio.to_thread(kept.enter_context, self._store.folder(user, name))
-            size = int(request.headers.get("content-length", 0))  # the server beneath has checked that it is a number
+            size = int(request.headers.get("content-length", 0))  # the server has checked that it is a number
             await asyncio.to_thread(self._check, folder, path, size)
             incoming, descriptor = kept.enter_context(writing.incoming(folder))
             size, digest = 0, hashlib.sha256()
@@ -89,7 +88,6 @@ class FilesApi:
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
 
     def _check(self, folder: Folder, path: str, size: int) -> None:
-        """Before any of it is read: whether it may come, by a name that can be used."""
         opening.names(path)
         if size > self._largest:
             raise FileTooLarge(most=self._largest)
@@ -114,7 +112,6 @@ class FilesApi:
         return JSONResponse({"deleted": True})
 
     async def _copy_uploads(self, request: Request) -> Response:
-        """Copy the user's uploads of a folder into another one."""
         user, name, other = _user(), _folder_to_change(request), request.path_params["other"]
 
         def copy() -> list[str]:
@@ -125,8 +122,6 @@ class FilesApi:
             return JSONResponse({"files": await asyncio.to_thread(copy)})
 
     async def _check_directory(self, _: Request) -> Response:
-        """Whether a conversation may work in the directory that the token names."""
-
         def check() -> None:
             with self._store.directories.open(directory_of_request() or ""):
                 pass
@@ -135,7 +130,6 @@ class FilesApi:
         return JSONResponse({"directory": directory_of_request()})
 
     async def _stop(self, request: Request) -> Response:
-        """End the command that runs in the folder; who waits for it is answered with how far it came."""
         path, _ = await asyncio.to_thread(self._store.paths, _user(), _folder(request))
         return JSONResponse({"stopped": self._workspace.commands.stop(path)})
 
@@ -151,7 +145,7 @@ def _folder(request: Request) -> str:
 
 
 def _folder_to_change(request: Request) -> str:
-    """Raises `NotHere` where a directory of the user's stands for the folder: they add and delete files themselves."""
+    """Raises `NotHere` for a directory of the user, who adds and deletes files there without us."""
     if directory_of_request() is not None:
         raise NotHere
     return _folder(request)
@@ -163,7 +157,7 @@ def _write(descriptor: int, piece: bytes) -> None:
 
 
 async def _pieces(opened: opening.Opened, kept: ExitStack) -> AsyncIterator[bytes]:
-    """As many bytes as the file had when it was opened."""
+    """Streams as many bytes as the file had when it was opened."""
     with kept:
         left = opened.size
         while left and (piece := await asyncio.to_thread(os.read, opened.descriptor, min(_PIECE, left))):
@@ -176,8 +170,8 @@ def _with_sentences(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except ClientDisconnect:
-            return Response(status_code=400)  # which nobody reads
-        except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
+            return Response(status_code=400)  # nobody reads it
+        except Exception as error:  # noqa: BLE001 - answers must not show internal errors
             refusal = error if isinstance(error, CallError) else explain(error)
             status = _DISK_FULL if isinstance(refusal, DiskFull) else _STATUS[refusal.kind]
             return JSONResponse({"error": str(refusal)}, status_code=status)

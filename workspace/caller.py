@@ -1,4 +1,4 @@
-"""Who makes a tool call, and in which folder: what the tools depend on, and no client ever sees."""
+"""The user, the folder and the shared state of a tool call, which clients cannot choose."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -31,12 +31,10 @@ _locks: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
 @dataclass
 class Workspace:
-    """What all calls share."""
-
     store: Store
     commands: Commands
     confinement: str | None = None
-    """What commands are confined by; None where there is nothing, and no command."""
+    """The sandbox's name; None if there is none, so that no command can run."""
     cleanup: asyncio.Task[None] | None = None
 
 
@@ -47,14 +45,13 @@ class Caller:
     idempotency_key: str | None
     workspace: Workspace
     directory: str | None = None
-    """A directory of the user's that stands for the folder."""
+    """A directory of the user that replaces the folder."""
 
     async def inspect(self, work: Callable[[Folder], Result]) -> ToolResult:
-        """Runs `work`, which changes nothing, in a thread."""
         return _tool_result(await asyncio.to_thread(self._in_folder, work))
 
     async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], Result]) -> ToolResult:
-        """Runs `work` after other changes of the user; a call that is sent again gets the result of the first one."""
+        """Runs `work` after other changes of the user; a repeated call gets the result of the first one."""
         call = {"tool": tool, **arguments}
 
         def change_once(folder: Folder) -> Result:
@@ -65,7 +62,7 @@ class Caller:
             return result
 
         async with exclusive(self.user):
-            calls.mark_committing()  # a thread is not stopped half way
+            calls.mark_committing()  # a thread cannot be cancelled
             return _tool_result(await asyncio.to_thread(self._in_folder, change_once))
 
     async def search(self, **arguments: Any) -> ToolResult:
@@ -73,7 +70,7 @@ class Caller:
         return _tool_result(await self._run(path, "search_files", arguments))
 
     async def run(self, tool: Literal["run_command", "run_python", "commit"], **arguments: Any) -> ToolResult:
-        """A call that is sent again waits for the end of the first one, and gets its result."""
+        """Runs a command; a repeated call waits for the first one and gets its result."""
         call = {"tool": tool, **arguments}
         path, results = await asyncio.to_thread(self.workspace.store.paths, self.user, self.folder)
         async with exclusive(self.user, self.folder, self.idempotency_key or object()):
@@ -120,7 +117,7 @@ class Caller:
 
 
 def directory_of_request() -> str | None:
-    """The directory that a request's token names, in which the conversation works in place of its folder."""
+    """Returns the directory that the request's token names in place of the conversation's folder."""
     token = get_access_token()
     directory = token.claims.get(DIRECTORY) if token else None
     return str(directory) if directory is not None else None
@@ -128,7 +125,7 @@ def directory_of_request() -> str | None:
 
 @asynccontextmanager
 async def exclusive(*of: object) -> AsyncIterator[None]:
-    """One at a time of those with the same arguments."""
+    """Waits until nobody else holds the lock with the same arguments."""
     lock = _locks.setdefault(of, asyncio.Lock())
     async with lock:
         yield

@@ -1,4 +1,4 @@
-"""The errors that a caller can act on, each with its sentence. None of them has changed anything."""
+"""The errors that a caller can act on. A call that raises one has changed nothing."""
 
 import errno
 import logging
@@ -189,7 +189,7 @@ class DiskNearlyFull(CallError):
 
 
 def explain(error: Exception) -> CallError:
-    """The sentence for a failure that is not the caller's doing; the details go to the log."""
+    """Returns the sentence for an unexpected error; the details go to the log."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         log.warning("the workspace's disk is full: free some space")
         return DiskFull()

@@ -1,4 +1,4 @@
-"""Loads what libraries import at the first requests: as another account, the process may not read their files."""
+"""Makes requests whose only purpose is to load modules, because the account may not read their files later."""
 
 import json
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _ENVELOPE = {
 
 
 async def load_modules(app: ASGIApp, tools: Iterable[str], *, token: str | None) -> None:
-    """Makes the first requests of both protocols, with calls of the tools that are rejected."""
+    """Makes the first requests of both protocol versions, with calls that are rejected."""
     post = partial(_post, app, token)
     hello = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _ME}
     await post(LATEST_HANDSHAKE_VERSION, "initialize", hello)

@@ -17,7 +17,6 @@ _GRACE_SECONDS = 10
 
 
 def main(account: int | None = None) -> None:
-    """Serve; started by root, as `account`."""
     settings = check_command.run()
     accounts.check(account)
     configure_logs(settings.log_level, settings.log_format)
@@ -30,7 +29,7 @@ def main(account: int | None = None) -> None:
 
 
 def _create_app(settings: Settings, account: int | None, address: str) -> ASGIApp:
-    """The one process: what a folder's commands and files wait for is known to it alone."""
+    """There is one process, because locks of folders and running commands are in its memory."""
     from workspace.server import create_app
 
     return workers.ServedApplication(
@@ -41,5 +40,5 @@ def _create_app(settings: Settings, account: int | None, address: str) -> ASGIAp
 
 
 def create_event_loop() -> asyncio.AbstractEventLoop:
-    """A loop without epoll, whose watches are counted for the whole account: commands that run unconfined share it."""
+    """Avoids epoll, whose watches are counted per account, which unconfined commands share."""
     return asyncio.SelectorEventLoop(selectors.PollSelector())

@@ -1,4 +1,4 @@
-"""What tools answer, and the answers to calls that change something: a call that is sent again is not made again."""
+"""Results of tools; those of calls that change something are stored for repeated calls."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from workspace.errors import KeyUsedOtherwise
 
 _MOST = 200  # of a folder
-_MOST_BYTES = 20_000_000  # of a folder, whose commands may have written much each
+_MOST_BYTES = 20_000_000  # of a folder
 
 
 class Result(NamedTuple):
@@ -23,7 +23,7 @@ class Result(NamedTuple):
 
 
 def find_result(directory: Path, key: str, call: dict[str, Any]) -> Result | None:
-    """The result of the call with this key; raises `KeyUsedOtherwise` if that was another call."""
+    """Returns the stored result of a call; raises `KeyUsedOtherwise` if its key belongs to another call."""
     try:
         stored = json.loads(_file(directory, key).read_text())
     except FileNotFoundError:
@@ -34,7 +34,7 @@ def find_result(directory: Path, key: str, call: dict[str, Any]) -> Result | Non
 
 
 def store_result(directory: Path, key: str, call: dict[str, Any], result: Result) -> None:
-    """Several threads may do so at once in a directory."""
+    """Is safe in several threads at once."""
     fresh = directory / f"{secrets.token_hex(16)}.new"
     fresh.write_text(json.dumps({"asked": _hash(call), "text": result.text, "details": result.details}))
     fresh.replace(_file(directory, key))
@@ -61,5 +61,5 @@ def _file(directory: Path, key: str) -> Path:
 
 
 def _hash(call: dict[str, Any]) -> str:
-    """Of its arguments, which may be long and stand in the folder already."""
+    """The arguments may be long, so only their hash is stored."""
     return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()

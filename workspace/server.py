@@ -44,7 +44,6 @@ _DAY = 86_400  # seconds
 
 
 def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
-    """Started by root, it is `account` before it serves."""
     quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files, of_user=_of_user(settings))
     store = Store(settings.workspace_dir, quota, Directories(settings.workspace_data_dir))
     workspace = Workspace(store, Commands(None, quota))
@@ -65,11 +64,11 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     FilesApi(workspace, largest=settings.limit_file_bytes).add_to(server)
 
     async def prepare(app: ASGIApp) -> None:
-        """What may still be loaded is loaded, then it is somebody who has nothing."""
+        """Loads all modules before it switches to the account, which may not read them."""
         calls.is_reporting = False
         await load_modules(app, [tool.name for tool in TOOLS], token=_own_token(settings))
         calls.is_reporting = True
-        await asyncio.to_thread(time.monotonic)  # the threads' own module
+        await asyncio.to_thread(time.monotonic)  # loads the module of threads
         if account:
             accounts.become(account)
         try:
@@ -100,13 +99,11 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
 
 
 def _verifier(settings: Settings) -> BearerTokenVerifier:
-    """Without a token of the backend's nothing is served, in every mode."""
     secret = SharedSecret(settings.workspace_token_secret.get_secret_value())
     return BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.workspace_url))
 
 
 def _own_token(settings: Settings) -> str:
-    """For the workspace's own first requests."""
     secret = settings.workspace_token_secret.get_secret_value()
     return make_token(secret, _NOBODY, audience=settings.workspace_url, expires=int(time.time()) + 60)
 
@@ -118,8 +115,6 @@ def _of_user(settings: Settings) -> Amount | None:
 
 
 def _lifespan(settings: Settings, workspace: Workspace) -> Lifespan:
-    """What lives as long as the app."""
-
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         async with traces.export_traces("workspace", settings.otel_exporter_otlp_endpoint):
@@ -134,7 +129,7 @@ def _lifespan(settings: Settings, workspace: Workspace) -> Lifespan:
 
 
 def _end(sentence: str) -> NoReturn:
-    """As `stop_misconfigured` does, but at once: a server that starts would add forty lines, and lose the status."""
+    """Exits at once, because the server would print a traceback and lose the exit status."""
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()
     os._exit(os.EX_CONFIG)

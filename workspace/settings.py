@@ -10,7 +10,7 @@ from common.environment import CONFIG, CommaSeparated
 from common.settings import ProcessSettings, Secret, is_http, limit_per_user, read_service_settings
 
 _CHECKOUT = Path(__file__).parents[1]
-LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools: a whole file, as JSON spells it
+LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools, which may hold a whole file as JSON
 
 
 def _absolute(path: Path) -> Path:
@@ -20,7 +20,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _tools(url: str) -> str:
-    """Tokens are for the same text, which the backend has, too."""
+    """The backend has the same text, which is the audience of its tokens."""
     if not is_http(url) or not url.endswith("/mcp") or "?" in url:
         raise PydanticCustomError(
             "setting",
@@ -38,8 +38,6 @@ class StoreSettings(BaseSettings):
 
 
 class Settings(StoreSettings, ProcessSettings):
-    """The workspace's configuration; every field is an environment variable of the same name."""
-
     prefix: ClassVar[str] = "WORKSPACE"
 
     workspace_host: str = "127.0.0.1"
@@ -70,7 +68,7 @@ class Settings(StoreSettings, ProcessSettings):
     def max_body_bytes(self, method: str, path: str) -> int:
         if path == "/mcp":
             return max(LARGEST_CALL, self.limit_request_bytes)
-        # Twice as much as is taken: who sends all of a file before reading an answer reads why it was too large.
+        # Twice the limit, so that clients that read no answer before the end of the file learn that it is too large.
         return 2 * self.limit_file_bytes if method == "PUT" and path.startswith("/files/") else self.limit_request_bytes
 
     def find_problem(self) -> str | None:
@@ -83,7 +81,7 @@ class Settings(StoreSettings, ProcessSettings):
         return next(filter(None, map(self._problem_with_readable, self.workspace_read)), None)
 
     def _problem_with_readable(self, path: str) -> str | None:
-        """A sentence about a directory that commands must not read: what is stored and configured would be in it."""
+        """Commands must not read stored files, the data directory or this program's settings."""
         real = Path(os.path.realpath(path))
         if not path.startswith("/") or not real.is_dir():
             return f"WORKSPACE_READ must list full paths of directories, and {path} is none."
@@ -94,5 +92,5 @@ class Settings(StoreSettings, ProcessSettings):
 
 
 def read_settings() -> Settings:
-    """The settings in the environment; raises `SettingsInvalid` for what cannot work."""
+    """Raises `SettingsInvalid`."""
     return read_service_settings(Settings)

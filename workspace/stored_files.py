@@ -1,4 +1,4 @@
-"""What the commands on stored files share: they work whether a workspace runs or not."""
+"""Functions of the maintenance commands, which also work while the service runs."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ _IN_MEMORY = 16 * 1024**2
 
 
 def open_store(arguments: Sequence[str], *, name: str, description: str) -> tuple[Store, str]:
-    """Returns the store and the user of the command; root becomes the store's owner."""
+    """Returns the store and the user of the command; root switches to the store's owner."""
     user = commands.parse_user(arguments, name=name, description=description)
     store = open_whole_store()
     if store is None:
@@ -32,7 +32,7 @@ def open_store(arguments: Sequence[str], *, name: str, description: str) -> tupl
 
 
 def open_whole_store() -> Store | None:
-    """Returns the store, if there is one; root becomes its owner."""
+    """Returns the store, or None if there is none; root switches to its owner."""
     try:
         root = read_settings(StoreSettings).workspace_dir
     except SettingsInvalid as error:
@@ -45,10 +45,7 @@ def open_whole_store() -> Store | None:
 
 
 def add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str, *, links: bool = False) -> None:
-    """Adds a directory, a regular file or, with `links`, a symbolic link; what else there may be leads nowhere.
-
-    A file that changes in the meantime is added as it was read. One that is removed or replaced is left out.
-    """
+    """Adds a directory, a file or, with `links`, a link; skips an entry that is removed or replaced meanwhile."""
     try:
         _add_entry(archive, entry, path, links=links)
     except OSError as error:

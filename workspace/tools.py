@@ -1,4 +1,4 @@
-"""The tools and their arguments: what a model reads of them. Their order is the order they are listed in."""
+"""The tools and arguments that a model reads, in the order of the list."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from workspace.files import listing, reading, writing
 
 _PATH = "text, a path in the folder such as notes/plan.md"
 
-# What each argument may be, to complete the sentence "<name> must be …"; of one tool, where it differs there.
+# These complete the sentence "<name> must be …".
 RULES = {
     "path": _PATH,
     "depth": "a whole number from 1 to 3",
@@ -39,7 +39,7 @@ def _number(value: Any) -> Any:
 
 
 def _text(value: str) -> str:
-    value.encode()  # raises for what is no text, such as half of a pair
+    value.encode()  # raises for unpaired surrogates
     return value
 
 

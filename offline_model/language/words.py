@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from english.verbs import VERBS
-from english.words import word_set
+from english.words import VERBS, word_set
 
 PASTS = dict(
     pair.split(":")

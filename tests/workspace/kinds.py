@@ -6,9 +6,8 @@ from functools import cache
 
 from workspace.confinement.base import Confinement
 from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.detection import why_not
+from workspace.confinement.detection import Unconfined, why_not
 from workspace.confinement.landlock import landlock
-from workspace.confinement.unconfined import Unconfined
 
 OLD = "landlock of Linux 5.13"
 _MADE: dict[str, Callable[[], Confinement | str]] = {

@@ -1,4 +1,4 @@
-"""How many commands run at once: one in a folder, a few of a user, some of all. Who came first is first."""
+"""Limits how many commands run at once for a folder, a user and in all. Waiting commands start in order."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,23 +14,18 @@ _WAIT_SECONDS = 60.0
 
 
 class ConcurrencyLimits:
-    """`of_user` commands of one user run at once, `of_all` of all users."""
-
     def __init__(self, of_user: int, *, of_all: int = _AT_ONCE, wait_seconds: float = _WAIT_SECONDS) -> None:
         self._of_user = of_user
         self._of_all = of_all
         self._wait_seconds = wait_seconds
-        # They are forgotten when nobody waits for them or has them.
+        # Unused semaphores are dropped.
         self._folders = WeakValueDictionary[Path, asyncio.Semaphore]()
         self._users = WeakValueDictionary[str, asyncio.Semaphore]()
         self._all = asyncio.Semaphore(of_all)
 
     @asynccontextmanager
     async def acquire(self, user: str, folder: Path) -> AsyncIterator[None]:
-        """Raises what it has waited for too long.
-
-        The folder comes first, so that commands that wait for theirs take nothing of their user's.
-        """
+        """Waits for the folder first, so that waiting commands take no place of their user's."""
         of_folder = self._folders.setdefault(folder, asyncio.Semaphore(1))
         of_user = self._users.setdefault(user, asyncio.Semaphore(self._of_user))
         deadline = asyncio.get_running_loop().time() + self._wait_seconds

@@ -1,7 +1,7 @@
-"""Ends a command whose folder holds too much, or on whose disk too little is free.
+"""Ends a command if its folder exceeds the quota or the disk is nearly full.
 
-Counting a folder takes long, and asking how much of a disk is free does not: that is asked two hundred times a second,
-and the folder is counted when as much has gone from the disk as it may still take.
+Counting a folder takes long and reading the free space does not. Free space is read two hundred times a second, and the
+folder is counted when as much has gone from the disk as the folder may still take.
 """
 
 import asyncio
@@ -20,24 +20,22 @@ from workspace.files.quota import NOTHING, Amount, Quota
 
 LEAST_FREE_BYTES, LEAST_FREE_SHARE = 512 * 1024**2, 0.05  # the smaller one
 _PAUSE_SECONDS = 0.005
-_COUNT_SECONDS = 0.5  # also for what takes nothing of the disk, such as hard links
+_COUNT_SECONDS = 0.5  # for entries that take no space, such as hard links
 _COUNT_SHARE = 0.05  # of the time
 _TOLERATED = 0.025  # of a limit
-_TO_REMOVE = Amount(64 * 1024, 16)  # what a command needs to start in a full folder
-_TO_TIDY = Amount(1024**2, 100)  # what it may also write there, up to a tenth above the limit
+_TO_REMOVE = Amount(64 * 1024, 16)  # needed to start in a full folder
+_TO_TIDY = Amount(1024**2, 100)  # may be written there, up to a tenth above the limit
 
 
 class DiskWatch:
-    """Watches one folder while a command runs in it."""
-
     def __init__(self, quota: Quota, folder: Path) -> None:
         self._quota = quota
         self._folder = folder
-        self._most: Amount | None = None  # what a folder that was full when the command began may hold
+        self._most: Amount | None = None  # the limit of a folder that was full when the command began
         self._left = NOTHING
 
     async def begin(self) -> str | None:
-        """Why a command may only remove files; raises `DiskNearlyFull` where none may run."""
+        """Returns why a command may only remove files; raises `DiskNearlyFull` if none may run."""
         self._check_disk()
         try:
             self._left = await asyncio.to_thread(self._quota.check, self._folder)
@@ -48,7 +46,6 @@ class DiskWatch:
         return None
 
     async def problem(self) -> str | None:
-        """Why the folder holds too much."""
         try:
             await asyncio.to_thread(self._quota.check, self._folder)
         except CallError as full:
@@ -56,7 +53,7 @@ class DiskWatch:
         return None
 
     async def wait(self, process: int) -> str:
-        """Returns why a command must be ended, whose first process this is."""
+        """Returns why the command with this first process must be ended."""
         free, counted, pause = self._check_disk(), time.monotonic(), _COUNT_SECONDS
         while True:
             began = time.monotonic()
@@ -76,7 +73,6 @@ class DiskWatch:
             pause = max(_COUNT_SECONDS, (counted - began) / _COUNT_SHARE)
 
     def _check_disk(self) -> Amount:
-        """What is free."""
         disk = os.statvfs(self._folder)
         free = disk.f_bavail * disk.f_frsize
         if free < min(LEAST_FREE_BYTES, int(disk.f_blocks * disk.f_frsize * LEAST_FREE_SHARE)):
@@ -88,7 +84,7 @@ class DiskWatch:
         return _TO_REMOVE if self._most else _at_least(self._left, least)
 
     def _count(self, process: int, *, is_urgent: bool) -> str | None:
-        """A command that may have written too much writes nothing while it is counted, and goes on only if it may."""
+        """Stops the command while it is counted, if it may have exceeded the limit, and kills it if it has."""
         processes = descendants(process)
         if is_urgent:
             _signal(processes, signal.SIGSTOP)
@@ -99,7 +95,7 @@ class DiskWatch:
             elif quotas.measure(self._folder, repair=self._quota.repair).plus(*unlinked).exceeded(self._most):
                 self._quota.check(self._folder, more=unlinked)
         except CallError as full:
-            _signal(descendants(process), signal.SIGKILL)  # and those that began since
+            _signal(descendants(process), signal.SIGKILL)  # also those that began since
             return str(full)
         if is_urgent:
             _signal(processes, signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""What a command may use at most, held by the kernel for each of its processes."""
+"""Resource limits of a command's processes (ulimit)."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-# -u and -p are two shells' names for the number of processes. What the system does not know is left as it is.
+# Shells name the number of processes -u or -p.
 _SCRIPT = """
 ulimit -c 0
 ulimit -f "$1"
@@ -30,19 +30,15 @@ class Limits:
     open_files: int = 256
 
     def applied(self, argv: Sequence[str], seconds: int, *, others: int | None) -> list[str]:
-        """The command that sets them, in the confinement, and then becomes `argv`.
-
-        `others` is how many of the account's processes the kernel counts with the command's. If it is not known (None),
-        their number is not limited. If there are any, there is space for those that other commands start later.
-        """
+        """Wraps a command in a shell that sets the limits; `others` are the account's processes, if counted."""
         processes = "-" if others is None else self.processes * (_OTHER_COMMANDS if others else 1) + others
-        processor_seconds = seconds * (os.cpu_count() or 1) + 5  # what is left of a time limit that failed
+        processor_seconds = seconds * (os.cpu_count() or 1) + 5  # in case the time limit fails
         values = (self.file_bytes // 512, self.memory_bytes // 1024, processor_seconds, self.open_files, processes)
         return ["sh", "-c", f"exec 3>&2 2>/dev/null{_SCRIPT}", "sh", *map(str, values), *argv]
 
 
 def processes_of_account() -> int | None:
-    """With their threads, as the kernel counts; None where it does not tell."""
+    """Returns the number of the account's threads, as the kernel counts them, or None if unknown."""
     if sys.platform != "linux":
         return None
     account, threads = os.getuid(), 0

@@ -1,4 +1,4 @@
-"""What is kept of an output of any length, and what of that the model reads."""
+"""Keeps and shortens the output of a command."""
 
 import codecs
 
@@ -7,7 +7,7 @@ SHOWN_BYTES, SHOWN_LINES = 50_000, 2_000
 
 
 class Output:
-    """The first and the last half of what may be kept; the rest is counted."""
+    """Keeps the first and the last half of `most` bytes, and counts the rest."""
 
     def __init__(self, most: int = KEPT_BYTES) -> None:
         self._half = most // 2
@@ -24,7 +24,7 @@ class Output:
         room = self._half - len(self._first)
         self._first += data[:room]
         self._last += data[room:]
-        if len(self._last) > 4 * self._half:  # not each time: most of it would be copied for a few bytes
+        if len(self._last) > 4 * self._half:  # seldom, because it copies the rest
             del self._last[: -self._half]
 
     def text(self) -> str:
@@ -36,16 +36,16 @@ class Output:
 
 
 def _decoded(data: bytes) -> str:
-    """Characters that are cut in two at either end are left out. What is no text becomes no longer than it was."""
+    """Omits cut characters at both ends. Invalid bytes become one character each, so that nothing grows."""
     start = 0
     while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:
         start += 1
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data[start:])
-    return text.replace("\N{REPLACEMENT CHARACTER}", "?").replace("\0", "?")  # which no database stores
+    return text.replace("\N{REPLACEMENT CHARACTER}", "?").replace("\0", "?")  # PostgreSQL stores no NUL
 
 
 def shorten(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:
-    """The end of a long text, in whole lines if it has any, after a line that says so."""
+    """Returns the last lines of a long text after a line that says so."""
     lines = text.rstrip("\n").split("\n")
     data = "\n".join(lines[-most_lines:]).encode()
     if len(lines) <= most_lines and len(data) <= most_bytes:

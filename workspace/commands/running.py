@@ -1,4 +1,4 @@
-"""Running one command in a folder, confined, to its end, to a limit, or to a stop."""
+"""Runs a sandboxed command until it ends, reaches a limit or is stopped."""
 
 import asyncio
 import contextlib
@@ -17,14 +17,14 @@ from workspace.commands.output import Output
 from workspace.confinement.base import Confinement, Directory, Launch
 
 TIMED_OUT, STOPPED, TOO_MUCH = 124, 130, 153
-_GRACE_SECONDS = 5.0  # for what is killed to be gone
+_GRACE_SECONDS = 5.0  # until killed processes are gone
 Watch = Callable[[int], Coroutine[Any, Any, str]]
 """Given the first process of a command, returns a sentence when the command must be ended."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended; an exit code other than 0 is no error."""
+    """The end of a command; an exit code other than 0 is no error."""
 
     exit_code: int
     stdout: str
@@ -35,13 +35,12 @@ class Ran:
     seconds: float
 
     def with_note(self, note: str) -> "Ran":
-        """The note is a line of its own, at the end of what was said on stderr."""
         separator = "\n" if self.stderr and not self.stderr.endswith("\n") else ""
         return replace(self, stderr=f"{self.stderr}{separator}[{note}]")
 
 
 class Stopped(asyncio.CancelledError):
-    """The caller was cancelled while the command ran; `ran` has its output so far."""
+    """Cancels the caller, with the command's output so far in `ran`."""
 
     def __init__(self, ran: Ran) -> None:
         super().__init__("the command was stopped")
@@ -61,10 +60,7 @@ async def run(
     directory: Directory | None = None,
     readable: Sequence[str] = (),
 ) -> Ran:
-    """Nothing of the command is left when this returns, whether it ended, `stop` was set or the caller cancelled.
-
-    Raises `Stopped`, which is the caller's own cancellation with the output in it.
-    """
+    """Kills all that the command started before it returns; raises `Stopped` if the caller is cancelled."""
     stop = stop or asyncio.Event()
     prepare = partial(confinement.launch, folder, directory=directory, readable=readable)
     running = asyncio.ensure_future(_run(confinement, prepare, argv, timeout_s, stdin, limits, stop, watch))
@@ -120,7 +116,7 @@ async def _run(
 
 
 async def _end(process: "_Process", timeout_s: int, stop: asyncio.Event, watch: Watch | None) -> str:
-    """Wait for it: "ended", "time", "stop", or the sentence of its watch."""
+    """Returns "ended", "time", "stop", or the sentence of the watch."""
     exited, stopped = (asyncio.ensure_future(event.wait()) for event in (process.exited, stop))
     watching = asyncio.ensure_future(watch(process.id)) if watch else None
     waits = [exited, stopped, *([watching] if watching else [])]
@@ -135,8 +131,6 @@ async def _end(process: "_Process", timeout_s: int, stop: asyncio.Event, watch: 
 
 
 class _Process(asyncio.SubprocessProtocol):
-    """The process that runs a command; its output is read as it comes, however much it is."""
-
     def __init__(self, launch: Launch) -> None:
         self.stdout, self.stderr = Output(), Output()
         self.exited, self._closed = asyncio.Event(), asyncio.Event()
@@ -171,7 +165,7 @@ class _Process(asyncio.SubprocessProtocol):
         assert self._transport
         code = self._transport.get_returncode()
         if code is None:
-            return 128 + signal.SIGKILL  # it is being killed, and will be gone in a moment
+            return 128 + signal.SIGKILL  # it is being killed
         return code if code >= 0 else 128 - code
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -184,13 +178,13 @@ class _Process(asyncio.SubprocessProtocol):
         self._closed.set()
 
     async def end(self) -> None:
-        """Kill what there is left of it, and read what it had written."""
+        """Kills the remaining processes and reads the rest of the output."""
         assert self._transport
         if self._launch.ends_all and not self.exited.is_set():
             self._transport.terminate()
             await _within(_GRACE_SECONDS, self.exited)
         if not (self._launch.ends_all and self.exited.is_set()):
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # there is none, or a dead one
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
             await _within(_GRACE_SECONDS, self.exited)
         await _within(_GRACE_SECONDS, self._closed)

@@ -1,4 +1,4 @@
-"""The four tools that run something: what each runs, and what of it the model and the user get."""
+"""The tools that run commands."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ SHORTEST_S, DEFAULT_S, LONGEST_S = 1, 120, 600
 MOST_HITS, LONGEST_LINE = 200, 400
 _ARGUMENT_BYTES = 100_000  # a little less than the kernel takes
 _OWN_SECONDS = 30  # of a search or a commit
-# Perl's regular expressions, which have all of grep -E's but \< and \>; where this grep has none, those of -E.
+# Perl's regular expressions have all of grep -E's but \< and \>; not every grep has them.
 _SEARCH = r"""
 kind=E pattern=$1 start=$2
 if echo x | grep -qP x 2>/dev/null; then kind=P; fi
@@ -35,7 +35,7 @@ grep -"$kind" -e "$pattern" /dev/null
 find "$start" -name .git -prune -o -type f "$@" -exec grep -"$kind"nIH --null -e "$pattern" -- {} + | tr '\0' '\1'
 """
 _HIT = re.compile(r"^(?:\./)?([^\x01]+)\x01([0-9]+):(.*)$")
-# One command runs at a time in a folder: a lock, or a repository that is incomplete, was left by a git that was killed.
+# One command runs at a time in a folder, so locks and incomplete repositories are those of a git that was killed.
 _COMMIT = (
     "find .git -maxdepth 1 -name '*.lock' -delete 2>/dev/null; find .git/refs -name '*.lock' -delete 2>/dev/null; "
     "git --git-dir=.git rev-parse 2>/dev/null || git init -q -b main && "
@@ -46,15 +46,11 @@ _NOTHING_TO_COMMIT = "there are no changes since the last commit."
 
 
 class Commands:
-    """The commands of all users of this process; without a confinement each is rejected with a sentence.
-
-    Folders are absolute paths that exist. Who is cancelled while a command runs gets `Stopped`, with its output so far.
-    """
+    """Commands of all users, in folders that exist. Raises `Stopped`, with the output, if the caller is cancelled."""
 
     def __init__(
         self, confinement: Confinement | None, quota: Quota, *, at_once: int = 4, readable: Sequence[str] = ()
     ) -> None:
-        """`readable` are directories that commands may read in addition to the programs."""
         self._confinement = confinement
         self._quota = quota
         self._readable = readable
@@ -70,7 +66,7 @@ class Commands:
         *,
         directory: Directory | None = None,
     ) -> Result:
-        """By bash, else sh; not as a login shell, which would run files of its home."""
+        """Uses no login shell, which would run files of its home."""
         shell = "bash" if shutil.which("bash", path=PATH) else "sh"
         argv = [shell, "-c", _argument("command", command)]
         return result_of(await self._run(user, folder, argv, timeout_s=_seconds(timeout_s), directory=directory))
@@ -78,7 +74,6 @@ class Commands:
     async def run_python(
         self, user: str, folder: Path, code: str, timeout_s: int = DEFAULT_S, *, directory: Directory | None = None
     ) -> Result:
-        """As a script in the folder, whose own modules it can import."""
         source = _text("code", code).encode()
         more = {"timeout_s": _seconds(timeout_s), "stdin": source, "directory": directory}
         return result_of(await self._run(user, folder, ["python3", "-s", "-"], **more))
@@ -93,7 +88,7 @@ class Commands:
         *,
         directory: Directory | None = None,
     ) -> Result:
-        """The lines of text files that match a regular expression; `glob` is of a name, or of a path if it has a /."""
+        """`glob` matches a name, or a path if it has a slash."""
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise errors.SearchPathInvalid
         start = "/".join((".", *PurePosixPath(_argument("path", path)).parts))
@@ -116,7 +111,6 @@ class Commands:
         return Result("\n".join(lines) or "No line matches.", {"hits": hits[:MOST_HITS], "truncated": more})
 
     async def commit(self, user: str, folder: Path, message: str, *, directory: Directory | None = None) -> Result:
-        """All of the folder as it is, into a repository that is made if there is none."""
         if directory is not None:
             raise errors.GitReadOnly(path="The repository")
         if not message.strip():
@@ -151,7 +145,7 @@ class Commands:
         directory: Directory | None = None,
         reads: bool = False,
     ) -> Ran:
-        """In a `directory` of the user's, a command that only `reads` is not told why it may not write there."""
+        """With `reads`, a read-only directory needs no note."""
         if self._confinement is None:
             raise errors.NoConfinement
         if directory and self._confinement.directories is None:
@@ -159,7 +153,7 @@ class Commands:
         async with AsyncExitStack() as stack:
             # One in all directories at a time: one of them may be inside another.
             await stack.enter_async_context(self._concurrency.acquire(user, _DIRECTORIES if directory else folder))
-            os.chmod(folder, 0o700)  # a command may have closed it, and no later one could open it
+            os.chmod(folder, 0o700)  # an earlier command may have closed it
             watch, note = DiskWatch(self._quota, folder), None
             if directory and not reads:
                 note = await asyncio.to_thread(self._why_read_only, directory)
@@ -205,7 +199,7 @@ class Commands:
 
 
 def result_of(ran: Ran) -> Result:
-    """Errors are the last thing said, and at most half of it."""
+    """Shows stderr last, in at most half of the text."""
     ending = f"Exit code {ran.exit_code} after {ran.seconds:.1f} s."
     errors_said = shorten(ran.stderr, 20_000, 800) if ran.stderr else ""
     said = shorten(ran.stdout, 50_000 - len(errors_said.encode()), 2_000 - errors_said.count("\n"))
@@ -214,12 +208,12 @@ def result_of(ran: Ran) -> Result:
 
 
 def _loose_glob(glob: str) -> str:
-    """For find, whose * also stands for a slash: it finds what `_path_pattern` matches, and maybe more."""
+    """Returns a glob for find, whose * also matches a slash; it matches at least what `_path_pattern` matches."""
     return "*/" + glob.removeprefix("./").replace("**/", "*").replace("**", "*")
 
 
 def _path_pattern(glob: str) -> re.Pattern[str]:
-    """A glob as other programs have it: ** stands for any directories, and without a slash it is of a name."""
+    """Returns a glob as a regular expression: ** matches directories; without a slash, only names are matched."""
     glob = glob.removeprefix("./")
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]/]+\])", glob if "/" in glob else f"**/{glob}")
     wild = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}

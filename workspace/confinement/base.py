@@ -1,4 +1,4 @@
-"""What every confinement has in common: how a command is started in it, by the launcher, and what it may read."""
+"""What all sandboxes share: the protocol, readable directories, environment and launcher."""
 
 import errno
 import os
@@ -13,35 +13,34 @@ from typing import ClassVar, Literal, Protocol
 Name = Literal["bubblewrap", "landlock", "sandbox-exec", "none"]
 DirectoryAccess = Literal["write", "read"] | None
 PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
-# Programs and what they need to start, nothing that is anybody's.
+# Programs and their libraries.
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Where libraries are, which program is meant by a name such as awk, and what Node.js does not start without where it
-# exists and cannot be read.
+# Paths of libraries, programs behind names such as awk, and a file that Node.js must be able to read if it exists.
 SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/openssl.cnf")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _CHECKOUT = Path(__file__).parents[2]
-# Read once, because the account that the service becomes need not be able to read it.
+# Read at import, because the account to which the service switches may be unable to read it.
 _SOURCE = Path(__file__).with_name("launcher.py").read_text()
 MAX_USER_WATCHES = Path("/proc/sys/fs/epoll/max_user_watches")
-SHARE = 32  # of an account's watches: sixteen commands may run at once, and half is for everything else
-_SIGNALS = 1_000  # that wait to be delivered, of all processes of the account
+SHARE = 32  # of an account's watches: sixteen commands may run at once, and half is reserved
+_SIGNALS = 1_000  # pending ones of all processes of the account
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A process to be started: it becomes the command, or runs it and ends as it does."""
+    """A process to start, which becomes or runs the command and ends as it does."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
     directory: str = "/"
     descriptors: tuple[int, ...] = ()
     ends_all: bool = False
-    """Whether it ends everything that the command has started before it ends itself, when asked by SIGTERM, too."""
+    """Whether it kills everything that the command started before it ends, also after SIGTERM."""
 
 
 @dataclass(frozen=True)
 class Directory:
-    """An open directory of the user's in which a command works, instead of in its folder."""
+    """An open directory of the user that replaces the folder of a command."""
 
     path: str
     descriptor: int
@@ -51,29 +50,26 @@ class Directory:
 class Confinement(Protocol):
     name: ClassVar[Name]
     counted_alone: ClassVar[bool]
-    """Whether the kernel counts a command's processes apart from the account's others."""
+    """Whether the kernel counts a command's processes apart from others of the account."""
 
     directories: ClassVar[DirectoryAccess]
-    """What it lets commands do in a directory of the user's without risk for what git keeps there; None: nothing."""
+    """What commands may do in a directory of the user without a risk for its `.git`."""
 
     @contextmanager
     def launch(
         self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
     ) -> Iterator[Launch]:
-        """What runs `argv` with nothing but `folder`, an absolute path; start it within the block.
-
-        With a `directory` it works there, and reads the `readable` directories, too.
-        """
+        """Yields how to start `argv` within the block, with access to nothing but `folder` or `directory`."""
         ...
 
 
 def ended_first(argv: Sequence[str]) -> list[str]:
-    """Where memory runs out, Linux ends one of these processes rather than a service."""
+    """Makes Linux end these processes before a service if memory runs out."""
     return ["sh", "-c", '{ echo 500 >/proc/self/oom_score_adj; } 2>/dev/null; exec "$@"', "sh", *argv]
 
 
 def environment(home: str, **more: str) -> dict[str, str]:
-    """All environment variables of a command. Shells, Python and git run what they find in `home`: it is empty."""
+    """Returns all variables of a command. Shells, Python and git run files of `home`, so it is empty."""
     return {
         "PATH": PATH,
         "HOME": home,
@@ -91,13 +87,13 @@ def environment(home: str, **more: str) -> dict[str, str]:
 
 
 def find_exposure(checkout: Path = _CHECKOUT) -> str | None:
-    """Why programs must not be read here: what is configured, and what is stored, would be read with them."""
+    """Returns why this checkout is readable for commands, which would expose its settings and data."""
     exposed = _is_among_programs(checkout) and (checkout / "pyproject.toml").exists()
     return f"{checkout} is in a directory that commands may read: move it" if exposed else None
 
 
 def check_folder(folder: Path) -> None:
-    """Raises for a folder that all commands could read."""
+    """Raises PermissionError for a folder that all commands could read."""
     if _is_among_programs(folder):
         raise PermissionError(errno.EACCES, "WORKSPACE_DIR is in a directory that commands may read")
 
@@ -116,7 +112,7 @@ def launcher_script(
     devices: Sequence[str] = (),
     temporary: str = "",
 ) -> Iterator[int]:
-    """A descriptor to read the launcher's source from, for a Python that is started within the block."""
+    """Yields a descriptor from which a Python started within the block reads the launcher's source."""
     arguments = {
         "folder": folder,
         "filter_program": filter_program,
@@ -127,7 +123,7 @@ def launcher_script(
         "epoll_watches": _epoll_watches(),
         "signals": _SIGNALS,
     }
-    # Not a pipe, which takes 8 KB only while a command of the same account has used up the account's pipe buffers.
+    # A pipe takes only 8 KB while a command of the same account has used up the account's pipe buffers.
     script = os.memfd_create("launcher")
     try:
         with os.fdopen(os.dup(script), "w") as file:
@@ -146,7 +142,7 @@ def system_python() -> str | None:
 
 
 def own_python() -> Path | None:
-    """The directory of this Python, if the system has none."""
+    """Returns the directory of this Python if the system has none."""
     return None if system_python() else Path(os.path.realpath(sys.base_prefix))
 
 

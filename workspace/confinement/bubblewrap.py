@@ -1,4 +1,4 @@
-"""Confinement by bubblewrap: namespaces of its own for files, processes, network, users and what else there is."""
+"""The sandbox of bubblewrap, with its own namespaces."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ from workspace.confinement.base import (
 from workspace.confinement.call_filter import UNKNOWN_PROCESSOR
 
 FOLDER, _HOME, _TEMPORARY = "/workspace", "/tmp/home", "/tmp"  # noqa: S108
-_MEMORY_BYTES = 64 * 1024**2  # of each directory that is in memory
+_MEMORY_BYTES = 64 * 1024**2  # of each directory in memory
 
 
 def _kernel() -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class Bubblewrap:
 
 
 def bubblewrap() -> Bubblewrap | str:
-    """Or why there is none."""
+    """Returns the sandbox, or why it cannot be used."""
     if (program := shutil.which("bwrap")) is None:
         return "the program bwrap is missing: install bubblewrap"
     if problem := base.find_exposure():
@@ -71,7 +71,6 @@ def bubblewrap() -> Bubblewrap | str:
 
 @contextmanager
 def _git(directory: Directory | None) -> Iterator[int | None]:
-    """The descriptor of what git keeps in a directory that is writable, where there is always something."""
     if directory is None or not directory.is_writable:
         yield None
         return
@@ -83,14 +82,14 @@ def _git(directory: Directory | None) -> Iterator[int | None]:
 
 
 def _mounts(directory: Directory, git: int | None) -> list[str]:
-    """By descriptors, since a path may lead elsewhere by now. What is mounted on cannot be moved away or removed."""
+    """Mounts descriptors, because a path may change. A mount point cannot be moved or removed."""
     if git is None:
         return ["--ro-bind-fd", str(directory.descriptor), FOLDER]
     return ["--bind-fd", str(directory.descriptor), FOLDER, "--ro-bind-fd", str(git), f"{FOLDER}/.git"]
 
 
 def _arguments(readable: Sequence[str]) -> Iterator[str]:
-    """The root is in memory and read-only; a second user namespace below it forbids further ones."""
+    """The root is in memory and read-only; a second user namespace below it forbids more."""
     yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
     yield from ("--cap-drop", "ALL", "--hostname", "workspace")
     for path in base.PROGRAMS:
@@ -102,7 +101,7 @@ def _arguments(readable: Sequence[str]) -> Iterator[str]:
         yield from ("--ro-bind-try", path, path)
     if python := own_python():
         yield from ("--ro-bind", str(python), str(python))
-    # For root its settings could be written to, the one that names a program for the machine to run among them.
+    # Root could write kernel settings, one of which names a program that the machine runs.
     yield from ("--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--dev", "/dev", "--size", str(_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
     yield from ("--size", str(_MEMORY_BYTES), "--tmpfs", _TEMPORARY, "--dir", _HOME)

@@ -1,6 +1,6 @@
-"""The filter of system calls that a command runs under, as a program for the kernel (seccomp, classic BPF).
+"""The system call filter of commands, as a program for the kernel (seccomp, classic BPF).
 
-It names what is refused; everything else is allowed. Refused calls fail with EPERM, as without the right to them.
+It lists rejected calls, which fail with EPERM, and allows all others.
 """
 
 import errno
@@ -14,7 +14,7 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 UNKNOWN_PROCESSOR = "this type of processor is not supported"
-_X32 = 0x40000000  # another way to the same calls, under other numbers
+_X32 = 0x40000000  # the x32 ABI has other numbers for the same calls
 _EPERM = _ERRNO | errno.EPERM
 
 _UNIX, _INET, _INET6 = 1, 2, 10
@@ -27,10 +27,7 @@ Numbers = tuple[int | None, int | None]
 
 
 def with_namespaces(*, has_directory: bool = False) -> bytes | None:
-    """For a command that has namespaces of its own; None on a processor whose numbers are not known.
-
-    In a directory of the user's there may be sockets of programs outside: then it has pairs of sockets only.
-    """
+    """A directory of the user may have sockets of other programs, so there only socket pairs are allowed."""
     if (processor := calls.machine()) is None:
         return None
     more = [
@@ -44,7 +41,7 @@ def with_namespaces(*, has_directory: bool = False) -> bytes | None:
 
 
 def without_namespaces(abi: int) -> bytes | None:
-    """For a command that only Landlock confines: what this version of it leaves open is closed here."""
+    """Rejects what the version `abi` of Landlock does not cover."""
     more: list[Instruction] = []
     if (processor := calls.machine()) is None:
         return None
@@ -76,7 +73,7 @@ def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterab
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, calls.ARCHITECTURES[processor]),
-        (_RETURN, 0, 0, _KILL),  # a program for another processor, whose numbers mean other calls
+        (_RETURN, 0, 0, _KILL),  # on another processor, numbers mean other calls
         (_LOAD, 0, 0, _NUMBER),
         (_AT_LEAST, 0, 1, _X32),
         (_RETURN, 0, 0, _EPERM),
@@ -86,7 +83,7 @@ def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterab
         program += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     for numbers, mode, flags in calls.CREATE_FILE.values():
         program += _on(numbers, processor, _without_setuid(mode, flags))
-    program += _on(calls.OPENAT2, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])  # its mode lies in memory, too
+    program += _on(calls.OPENAT2, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])  # its mode is in memory, too
     program += _on(calls.FCNTL, processor, _never(1, calls.LEASE_OR_WATCH))
     program += _on(calls.SOCKET, processor, _only({0: sockets}))
     program += _on(
@@ -96,26 +93,26 @@ def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterab
     )
     flags = [(_LOAD, 0, 0, _low_word(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
     program += _on(calls.CLONE, processor, [*flags, (_RETURN, 0, 0, _ALLOW)])
-    # The launcher counts what is added; everything else about epoll costs nobody anything.
+    # The launcher counts added watches.
     added = [(_LOAD, 0, 0, _low_word(1)), (_EQUAL, 0, 1, calls.EPOLL_CTL_ADD), (_RETURN, 0, 0, _NOTIFY)]
     program += _on(calls.EPOLL_CTL, processor, [*added, (_RETURN, 0, 0, _ALLOW)])
-    # Blocks beyond a file's end are not bounded by its largest size. Programs write zeros where this is not supported.
+    # The file size limit does not cover blocks beyond a file's end. Programs write zeros if this is not supported.
     program += _on(calls.FALLOCATE, processor, _only({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
-    # Its flags lie in memory, where a filter cannot look. Programs use clone where there is no such call.
+    # A filter cannot read its flags, which are in memory. Programs use clone if there is no such call.
     program += _on(calls.CLONE3, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
 def _on(numbers: Numbers, processor: str, then: list[Instruction]) -> Iterator[Instruction]:
-    """`then` must return in any case: it may have loaded something else than the number."""
+    """`then` must return in any case, because it may have loaded another value than the number."""
     if (number := calls.number(numbers, processor)) is not None:
         yield _EQUAL, 0, len(then), number
         yield from then
 
 
 def _only(allowed: Mapping[int, tuple[int, ...]], error: int = errno.EPERM) -> list[Instruction]:
-    """Allow the call where each of these arguments has one of its values; the kernel takes 32 bits of them."""
+    """Allows a call whose arguments have these values; the kernel reads 32 bits of each."""
     program: list[Instruction] = []
     for argument, values in allowed.items():
         tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
@@ -124,13 +121,12 @@ def _only(allowed: Mapping[int, tuple[int, ...]], error: int = errno.EPERM) -> l
 
 
 def _never(argument: int, values: tuple[int, ...]) -> list[Instruction]:
-    """Refuse the call where this argument has one of these values."""
     tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
     return [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _EPERM)]
 
 
 def _without_setuid(mode: int, flags: int | None = None) -> list[Instruction]:
-    """Refuse the call where the argument `mode` has setuid or setgid; with `flags`, only if these create a file."""
+    """Rejects a mode with setuid or setgid; with `flags`, only if these create a file."""
     refuse = [(_LOAD, 0, 0, _low_word(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), (_RETURN, 0, 0, _EPERM)]
     if flags is not None:
         refuse = [(_LOAD, 0, 0, _low_word(flags)), (_ANY_BIT, 0, len(refuse), calls.CREATES), *refuse]

@@ -1,34 +1,57 @@
-"""Which confinement there is on this machine: found by trying, once, when the service starts."""
+"""Selects the sandbox by trying each kind when the service starts."""
 
 import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
-from workspace.confinement.base import Confinement, Name
+from workspace.confinement.base import (
+    Confinement,
+    Directory,
+    DirectoryAccess,
+    Launch,
+    Name,
+    ended_first,
+    environment,
+)
 from workspace.confinement.bubblewrap import bubblewrap
 from workspace.confinement.landlock import landlock
 from workspace.confinement.sandbox_exec import sandbox_exec
-from workspace.confinement.unconfined import Unconfined
 
 log = logging.getLogger(__name__)
 
 Wanted = Literal["auto", Name]
 Kinds = Mapping[Name, Callable[[], Confinement | str]]
 KINDS: Kinds = MappingProxyType({"bubblewrap": bubblewrap, "landlock": landlock, "sandbox-exec": sandbox_exec})
-"""In the order in which they are tried: what makes one, or says why there is none."""
+"""Functions that return a sandbox or why there is none, in the order in which they are tried."""
+_NO_HOME = "/nonexistent"
 _TRY_SECONDS = 20
-# What lies beside the folder must not be readable, and the folder must be writable.
+# Files outside the folder must not be readable, and the folder must be writable.
 _TRY = 'if cat "$1" >/dev/null 2>&1; then echo "files outside can be read" >&2; exit 3; fi; echo tried > trial'
 
 
-class NotUsable(Exception):
-    """A confinement was named that does not work here."""
+@dataclass(frozen=True)
+class Unconfined:
+    name: ClassVar[Name] = "none"
+    counted_alone: ClassVar[bool] = False
+    directories: ClassVar[DirectoryAccess] = None
 
+    @contextmanager
+    def launch(
+        self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
+    ) -> Iterator[Launch]:
+        # The folder is no home, because Python and git run files that they find there.
+        variables = environment(_NO_HOME, GIT_CEILING_DIRECTORIES=str(folder.parent))
+        yield Launch(ended_first(argv), variables, str(folder))
+
+
+class NotUsable(Exception):
     def __init__(self, name: Name, reason: str) -> None:
         super().__init__(
             f"WORKSPACE_CONFINEMENT={name} does not work on this machine ({reason}): fix that, or unset it."
@@ -36,7 +59,7 @@ class NotUsable(Exception):
 
 
 async def find(wanted: Wanted = "auto", *, kinds: Kinds = KINDS) -> Confinement | None:
-    """The first one that works, or None. Raises `NotUsable` where `wanted` names one that does not."""
+    """Returns the first sandbox that works, or None; raises `NotUsable` if the configured one does not."""
     if wanted == "none":
         return Unconfined()
     for name, make in kinds.items():
@@ -54,7 +77,7 @@ async def find(wanted: Wanted = "auto", *, kinds: Kinds = KINDS) -> Confinement 
 
 
 async def why_not(confinement: Confinement) -> str | None:
-    """Why it does not work here; None if it does."""
+    """Returns why a sandbox does not work, or None."""
     with tempfile.TemporaryDirectory(prefix="todo-workspace-") as folder, tempfile.NamedTemporaryFile() as outside:
         try:
             status, said = await _tried(confinement, Path(folder), ["sh", "-c", _TRY, "sh", outside.name])
@@ -66,7 +89,7 @@ async def why_not(confinement: Confinement) -> str | None:
 
 
 async def _tried(confinement: Confinement, folder: Path, argv: Sequence[str]) -> tuple[int | None, str]:
-    """Its exit status, and what it said on stderr."""
+    """Returns the exit status and stderr."""
     with confinement.launch(folder, argv) as launch:
         process = await asyncio.create_subprocess_exec(
             *launch.argv,

@@ -1,7 +1,7 @@
-"""Confinement by Landlock and a filter of system calls, for where namespaces are forbidden, as in most containers.
+"""The sandbox of Landlock and a system call filter, for containers, most of which forbid namespaces.
 
-The command stays among the processes of this account, at the folder's real path. What the kernel's version of Landlock
-leaves open is closed by the filter.
+The command runs among the processes of this account, at the folder's real path. The filter rejects what the kernel's
+version of Landlock does not cover.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ from workspace.confinement.base import (
 from workspace.confinement.call_filter import UNKNOWN_PROCESSOR
 
 _CREATE_RULESET, _VERSION = 444, 1
-# bash -l reads it, and complains where it is there and cannot.
+# bash -l complains if it cannot read the file.
 _SETTINGS = (*base.SETTINGS, "/etc/profile")
 
 
@@ -72,12 +72,12 @@ class Landlock:
 
 
 def landlock(abi: int | None = None) -> Landlock | str:
-    """Or why there is none; with an older version than the kernel's, as on a kernel that has that one."""
+    """Returns why it cannot be used, or the sandbox; tests set `abi` to try older versions of Landlock."""
     if sys.platform != "linux" or (found := _version()) < 1:
         return "the kernel has no Landlock"
     if problem := base.find_exposure():
         return problem
-    # This one first; under another account than the one it was installed by, it may be out of reach.
+    # Another account than the one that installed this Python may be unable to run it.
     pythons = (sys.executable, system_python())
     python = next((python for python in pythons if python and os.access(python, os.X_OK)), None)
     if python is None:

@@ -1,8 +1,8 @@
-"""Runs a command under a filter of system calls and, if it is given a version of it, Landlock.
+"""Runs a command under a system call filter and, with a version above 0, Landlock.
 
-Its source is the script of a process of its own (see `launch.py`), which stays the command's parent, answers the system
-calls that the filter hands over, and ends everything that the command started. It needs the standard library of any
-Python from 3.9, and imports nothing that takes long, because every command waits for it.
+This source is the script of a separate process (see `base.py`), which remains the command's parent, answers the calls
+that the filter notifies, and kills everything that the command started. It runs in any Python from 3.9 and imports only
+modules that load fast, because every command waits for it.
 """
 
 from __future__ import annotations  # for Pythons before 3.10
@@ -58,17 +58,17 @@ def main(
     epoll_watches: int,
     signals: int,
 ) -> int:
-    """Returns the command's exit code. `temporary` is a directory in the folder that lasts as long as the command."""
+    """Returns the exit code; `temporary` is a directory in the folder that exists while the command runs."""
     _keep_descriptors()
     drop_capabilities()
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what loses its parent becomes a child of this process
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans become children of this process
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # or a command that shares the namespace could write to this memory
     for kind, most in ((resource.RLIMIT_SIGPENDING, signals), (resource.RLIMIT_MSGQUEUE, 0)):
         resource.setrlimit(kind, (most, most))
     child = 0
     try:
         if temporary:
-            _remove_temporary(temporary)  # what a launcher that was killed has left, or an agent has written there
+            _remove_temporary(temporary)  # left by a launcher that was killed, or written by an agent
             os.makedirs(os.environ["HOME"], 0o700)
         woken = _wake_for(signal.SIGCHLD, signal.SIGTERM)
         ours, theirs = socket.socketpair()
@@ -96,31 +96,28 @@ def main(
 
 
 def _keep_descriptors() -> None:
-    """The command gets none but the first three: a directory's leads to those above it."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
             try:
                 os.set_inheritable(int(name), False)
-            except OSError:  # that by which they were listed
+            except OSError:  # the descriptor of the listing
                 continue
 
 
 def called(result: int) -> int:
-    """Raises what the call left in errno."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
 def drop_capabilities() -> None:
-    """Root has some; nothing here needs them."""
     for capability in range(64):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     _libc.syscall(_CAPSET, struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
 def restrict(version: int, folder: str, readable: list[str], devices: list[str]) -> None:
-    """Allow this process no files but these, from here on."""
+    """Allows this process only these files."""
     known = (1 << _RIGHTS.get(version, 16)) - 1
     network, scopes = _BIND_AND_CONNECT if version >= 4 else 0, _SOCKETS_AND_SIGNALS if version >= 6 else 0
     size = 8 if version < 4 else 16 if version < 6 else 24
@@ -146,17 +143,17 @@ def _allow(rules: int, path: str, rights: int) -> None:
 
 
 def install_filter(program: bytes) -> int:
-    """The descriptor at which system calls are handed over."""
+    """Returns the descriptor that receives notified system calls."""
     code = ctypes.create_string_buffer(program)
     pointed = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
     return called(_libc.syscall(_SECCOMP, 1, 1 << 3, pointed))
 
 
 class NotifiedCalls:
-    """System calls of a command that wait until its launcher has decided or made them.
+    """Decides or makes system calls of the command, which waits for them.
 
-    Landlock does not look at modes and times of files, and all files of an account are that account's to change. How
-    many descriptors epoll watches is limited for the whole account, whose services end when nothing is left of that.
+    Landlock does not cover modes and times of files, which an account can change everywhere. The limit of epoll watches
+    applies to the whole account, whose services would fail without any.
     """
 
     def __init__(self, folder: str, epoll_watches: int) -> None:
@@ -165,7 +162,7 @@ class NotifiedCalls:
         self._epoll_watches = epoll_watches
 
     def answer(self, listener: int) -> None:
-        """Whatever goes wrong is an error of the caller's: this process must outlive the command."""
+        """Reports every failure to the caller, because this process must outlive the command."""
         notification = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(listener, _RECEIVE, notification)
@@ -190,7 +187,7 @@ class NotifiedCalls:
             return
 
     def _count_epoll_watch(self) -> int:
-        """Never fewer than there are: who removes some does not get them back."""
+        """Removed watches are not given back."""
         if self._epoll_watches <= 0:
             raise OSError(errno.ENOSPC, "no watches left")
         self._epoll_watches -= 1
@@ -217,7 +214,6 @@ class NotifiedCalls:
             os.close(memory)
 
     def _open_descriptor(self, pid: int, descriptor: int) -> int:
-        """The caller's own open file, if it is in the folder."""
         file = os.open(f"/proc/{pid}/fd/{descriptor}", os.O_PATH | os.O_CLOEXEC)
         try:
             self._within_folder(os.readlink(f"/proc/self/fd/{file}".encode()))
@@ -227,7 +223,7 @@ class NotifiedCalls:
         return file
 
     def _open_path(self, number: int, pid: int, memory: int, arguments: list[int]) -> int:
-        """The names of the path are looked up by the kernel, which keeps them within the folder."""
+        """The kernel resolves the path within the folder."""
         directory, address = _AT_FDCWD, arguments[0]
         if number != _CHMOD:
             directory, address = ctypes.c_int(arguments[0] & 0xFFFFFFFF).value, arguments[1]
@@ -241,14 +237,13 @@ class NotifiedCalls:
         return called(_libc.syscall(_OPENAT2, self._directory, self._within_folder(path), how, len(how)))
 
     def _within_folder(self, path: bytes) -> bytes:
-        """The path relative to the folder."""
         if path != self._folder and not path.startswith(self._folder + b"/"):
             raise PermissionError(errno.EPERM, "outside of the folder")
         return path[len(self._folder) + 1 :] or b"."
 
 
 def _wake_for(*signals: int) -> int:
-    """A descriptor from which the numbers of the signals that came can be read."""
+    """Returns a descriptor from which the numbers of received signals can be read."""
     woken, wake = os.pipe()
     for end in (woken, wake):
         os.set_blocking(end, False)
@@ -259,13 +254,13 @@ def _wake_for(*signals: int) -> int:
 
 
 def _find_program(name: str) -> str:
-    """As `os.execvp` does, which imports something, and would do so when that cannot be read any more."""
+    """Replaces `os.execvp`, which imports a module that may no longer be readable."""
     paths = [name] if "/" in name else [f"{directory}/{name}" for directory in os.environ["PATH"].split(":")]
     return next((path for path in paths if os.access(path, os.X_OK)), name)
 
 
 def _leave_launcher() -> None:
-    """Become a session of its own that ends with the launcher, before it where memory runs out, and that is nicer."""
+    """Starts a session that ends with the launcher, with a lower priority for CPU and memory."""
     os.nice(10)
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
@@ -277,11 +272,11 @@ def _leave_launcher() -> None:
         with open("/proc/self/oom_score_adj", "w") as score:
             score.write("500")
     except OSError:
-        return  # with namespaces of its own all of it has this score already
+        return  # with namespaces, all processes have this score already
 
 
 def _wait(child: int, woken: int, ours: socket.socket, calls: NotifiedCalls) -> int:
-    """Until the command ends, or this is to: by SIGTERM, or because nobody reads the output any more."""
+    """Waits for the command's end, SIGTERM, or the reader of its output to go away."""
     listener, poller = -1, select.poll()
     for descriptor, events in ((woken, select.POLLIN), (ours.fileno(), select.POLLIN), (1, 0)):
         poller.register(descriptor, events)
@@ -298,19 +293,19 @@ def _wait(child: int, woken: int, ours: socket.socket, calls: NotifiedCalls) -> 
             elif descriptor == listener and events & select.POLLIN:
                 calls.answer(listener)
             elif descriptor == listener:
-                poller.unregister(listener)  # nobody is left who could call
+                poller.unregister(listener)  # no caller is left
         if (status := _reap(child)) is not None:
             return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
 def _receive_listener(ours: socket.socket) -> int:
-    """The descriptor that was sent; -1 where the command could not be started."""
+    """Returns -1 if the command could not be started."""
     _, control, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(4))
     return struct.unpack("i", control[0][2][:4])[0] if control else -1
 
 
 def _reap(child: int) -> int | None:
-    """The command's status, if it has ended; what else has ended is forgotten."""
+    """Returns the command's status once it has ended."""
     try:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == child:
@@ -321,10 +316,10 @@ def _reap(child: int) -> int | None:
 
 
 def _kill_all(command: int) -> None:
-    """Kills what the command started, by process groups: no fork escapes a signal to its group.
+    """Kills process groups, because no fork escapes a signal to its group.
 
-    What waits for this process to answer `setpgid` or `setsid` stays in its group. What has lost its parent becomes a
-    child of this process.
+    Processes that wait for an answer to `setpgid` or `setsid` stay in their groups, and orphans become children of this
+    process.
     """
     deadline = time.monotonic() + _KILL_SECONDS
     while time.monotonic() < deadline:
@@ -342,7 +337,7 @@ def _kill_all(command: int) -> None:
 
 
 def _process_groups(command: int) -> set[int]:
-    """Those of the command's session and of all descendants of this process, which is in none of them itself."""
+    """Returns the groups of the command's session and of all descendants, without this process's."""
     processes = _list_processes()
     groups = {processes[pid][1] for pid in descendants(os.getpid(), processes)}
     groups |= {group for _, group, session in processes.values() if session == command}
@@ -350,7 +345,7 @@ def _process_groups(command: int) -> set[int]:
 
 
 def _list_processes() -> dict[int, tuple[int, int, int]]:
-    """Parent, process group and session of each."""
+    """Returns the parent, group and session of each process."""
     processes: dict[int, tuple[int, int, int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -376,7 +371,6 @@ def descendants(process: int, processes: dict[int, tuple[int, int, int]] | None 
 
 
 def _remove_temporary(path: str) -> None:
-    """However deep it is and whatever modes a command has given it."""
     try:
         os.rmdir(f"{path}/home")
         os.rmdir(path)

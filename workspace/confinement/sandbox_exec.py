@@ -1,4 +1,4 @@
-"""Confinement by macOS: its sandbox, by the profile below. Other processes of the account are seen, but not reached."""
+"""The sandbox of macOS. Commands see other processes of the account but cannot reach them."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from workspace.confinement.base import Directory, DirectoryAccess, Launch, Name, environment, own_python
 
-_EMPTY = "/var/empty"  # a directory of the system's
+_EMPTY = "/var/empty"
 _PROFILE = """(version 1)
 (deny default)
 (allow process-exec process-fork)
@@ -39,7 +39,7 @@ class SandboxExec:
     def launch(
         self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
     ) -> Iterator[Launch]:
-        real = os.path.realpath(folder)  # the profile is about real paths: /tmp is another place there
+        real = os.path.realpath(folder)  # profiles name real paths, and /tmp is a link on macOS
         python = own_python() or "/usr"
         variables = environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
         profile = ["-D", f"FOLDER={real}", "-D", f"PYTHON={python}", "-p", _PROFILE]
@@ -47,6 +47,5 @@ class SandboxExec:
 
 
 def sandbox_exec() -> SandboxExec | str:
-    """Or why there is none."""
     program = shutil.which("sandbox-exec")
     return SandboxExec(program) if program and sys.platform == "darwin" else "it exists only on macOS"

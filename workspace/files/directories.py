@@ -1,7 +1,7 @@
-"""Directories of the account's user in which a conversation may work: which ones, and how they are opened.
+"""Decides in which directories of the user a conversation may work, and opens them.
 
-Each name of the path is opened from the descriptor of the directory above it, and never where it is a symbolic link.
-What is checked is the open directory, by identities and not by names, so that nothing can be replaced in between.
+Paths are opened name by name without following links, and open directories are compared by identity, so that nothing
+can be replaced between the check and the use.
 """
 
 import os
@@ -20,22 +20,20 @@ from workspace.files.opening import DIRECTORY, FILE
 GIT = ".git"
 _CHECKOUT = Path(__file__).parents[2]
 _OF_THE_SYSTEM = ("/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc")
-# Those above may be closed to reading.
+# Parents may be unreadable.
 _TO_PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_PATH = 4_000  # bytes
-_MOST_ENTRIES = 200_000  # looked at for repositories
+_MOST_ENTRIES = 200_000  # that are searched for repositories
 Identity = tuple[int, int]
 
 
 class Directories:
-    """The directories that conversations may work in: none without the data directory of `./todo up`."""
-
     def __init__(self, data_dir: Path | None) -> None:
         self._data_dir = data_dir
 
     @contextmanager
     def open(self, path: str) -> Iterator[int]:
-        """The descriptor of a directory; raises a `CallError` for one in which no conversation may work."""
+        """Yields a descriptor; raises a `CallError` if no conversation may work in the directory."""
         if self._data_dir is None:
             raise DirectoriesOff
         names = path.split("/")[1:]
@@ -45,18 +43,14 @@ class Directories:
             raise DirectoryInvalid(path=to_printable(path))
         descriptor, above = _open(path, names)
         try:
-            self._check(path, names, descriptor, above)
+            if why := self._find_reason(names, os.fstat(descriptor), above) or _find_git_elsewhere(path, descriptor):
+                raise DirectoryNotUsable(path=to_printable(path), why=why)
             yield descriptor
         finally:
             os.close(descriptor)
 
-    def _check(self, path: str, names: Sequence[str], descriptor: int, above: Sequence[Identity]) -> None:
-        """Raises `DirectoryNotUsable`; `above` are the identities of the directories in which it is."""
-        if why := self._find_reason(names, os.fstat(descriptor), above) or _find_git_elsewhere(path, descriptor):
-            raise DirectoryNotUsable(path=to_printable(path), why=why)
-
     def _find_reason(self, names: Sequence[str], status: os.stat_result, above: Sequence[Identity]) -> str | None:
-        """Why a directory cannot be used; None if it can."""
+        """Returns why a directory cannot be used; `above` are the identities of its parents."""
         assert self._data_dir is not None
         identity = _identity(status)
         inside = {identity, *above}
@@ -75,10 +69,7 @@ class Directories:
 
 
 def find_obstacle(directory: int) -> str | None:
-    """Why programs must not write in a directory: another repository in it, whose hooks they could change.
-
-    Only the repository of the directory itself is protected while they run.
-    """
+    """Returns why commands must not write: only the `.git` at the top is protected from them."""
     if not os.access(".", os.W_OK, dir_fd=directory):
         return "it is not writable"
     entries = walking.tree(directory, entered_if=lambda entry: entry.name != GIT, repair=False)
@@ -93,7 +84,7 @@ def find_obstacle(directory: int) -> str | None:
 
 
 def _find_git_elsewhere(path: str, directory: int) -> str | None:
-    """Why what git keeps of a directory could be changed there under another name than `.git`; None if it could not."""
+    """Returns why git's data would be writable under another name than `.git`."""
     try:
         status = os.stat(GIT, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
@@ -118,7 +109,7 @@ def _is_there(name: str, directory: int) -> bool:
 
 @contextmanager
 def with_git(directory: int) -> Iterator[None]:
-    """Keeps an empty `.git` in a directory that has none while a command runs, so that the command cannot make one."""
+    """Keeps an empty `.git` in a directory without one, so that a command cannot create a repository."""
     is_new = False
     with suppress(FileExistsError):
         os.mkdir(GIT, dir_fd=directory)
@@ -132,7 +123,7 @@ def with_git(directory: int) -> Iterator[None]:
 
 
 def _open(path: str, names: Sequence[str]) -> tuple[int, list[Identity]]:
-    """A descriptor, and the identities of the directories above it, from the root on."""
+    """Returns a descriptor and the identities of the directories above it, from the root on."""
     at, above = os.open("/", _TO_PASS), list[Identity]()
     try:
         for place, name in enumerate(names, 1):
@@ -148,7 +139,7 @@ def _open(path: str, names: Sequence[str]) -> tuple[int, list[Identity]]:
 
 
 def _chain(path: str | Path) -> list[Identity] | None:
-    """The identities of a real directory and those above it, from the root on; None where there is none."""
+    """Returns the identities of a real directory and those above it, from the root on."""
     real = Path(os.path.realpath(path))
     try:
         return [_identity(directory.stat()) for directory in (*reversed(real.parents), real)]
@@ -161,7 +152,6 @@ def _identity(status: os.stat_result) -> Identity:
 
 
 def _homes() -> set[str]:
-    """The account's home directory, by its entry and by the environment."""
     homes = {os.environ.get("HOME") or ""}
     with suppress(KeyError):
         homes.add(pwd.getpwuid(os.geteuid()).pw_dir)
@@ -169,5 +159,4 @@ def _homes() -> set[str]:
 
 
 def leads_to_git(names: Sequence[str]) -> bool:
-    """Whether a path is of what git keeps, in any repository."""
     return any(name.casefold() == GIT for name in names)

@@ -1,4 +1,4 @@
-"""The folders of all users: where they are, and one of them opened."""
+"""Stores the folders of all users."""
 
 import hashlib
 import os
@@ -18,51 +18,46 @@ from workspace.files.quota import Quota
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ONLY_OURS = 0o700
-# Beside the folders, where no command sees them: names that no user's hash can have.
+# Directories that commands cannot see; no user's hash has such a name.
 _RESULTS, _INCOMING, _REMOVED, _UPLOADS = ".answers", ".incoming", ".removed", ".uploads"
 _RESTORED = ".restored"
 NOT_STORED = (_INCOMING, _REMOVED, _RESTORED)
-"""What is no part of a backup."""
+"""Directories that a backup does not contain."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """An open folder of a user's, or with `is_outside` a directory of theirs that stands for it.
-
-    That one has no quota, and modes and what git keeps in it stay as they are.
-    """
+    """An open folder or, with `is_outside`, a directory of the user, which has no quota and keeps its modes."""
 
     path: Path
     descriptor: int
     incoming: int
-    """Where a file is written before it gets its name, on the same file system."""
+    """The descriptor of a directory on the same file system, in which new files are written before they are moved."""
     results: Path
     uploads: Path
-    """What is known of the files that its user put in; there is no such directory before the first."""
+    """The directory with the records of uploads, if there are any."""
     quota: Quota
     is_outside: bool = False
 
 
 def hash_of(user: str) -> str:
-    """Ids of providers contain slashes, and say who it is."""
+    """Ids of providers contain slashes and identify people."""
     return hashlib.sha256(user.encode()).hexdigest()[:32]
 
 
 class StoreUnusable(Exception):
-    """With the sentence why."""
+    """An error whose text is a sentence for the operator."""
 
 
 class Store:
-    """All folders, in a directory that is its own."""
-
     def __init__(self, root: Path, quota: Quota, directories: Directories | None = None) -> None:
         self.root = root
         self.quota = quota
         self.directories = directories or Directories(None)
-        self._lock = threading.Lock()  # nobody begins to use a folder while it is looked at and moved away
+        self._lock = threading.Lock()  # an unused folder is not used between the check and its removal
 
     def prepare(self) -> None:
-        """Check that the directory is ours, and clear away what a process that was killed left half done."""
+        """Checks the directory and removes what a killed process left; raises `StoreUnusable`."""
         try:
             found = self.root.stat()
         except OSError as error:
@@ -81,7 +76,7 @@ class Store:
         self._empty_removed()
 
     def paths(self, user: str, name: str) -> tuple[Path, Path]:
-        """Where a folder and its results are; they are created where they are missing, and used from now on."""
+        """Returns the paths of a folder and its results, creates both and marks them as used."""
         _check(name)
         owner = hash_of(user)
         path, results = self.root / owner / name, self.root / _RESULTS / owner / name
@@ -94,7 +89,7 @@ class Store:
 
     @contextmanager
     def folder(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder]:
-        """The same, opened; or the `directory` of the user's that stands for it."""
+        """Opens a folder, or the `directory` that replaces it."""
         path, results = self.paths(user, name)
         uploads = self.root / _UPLOADS / path.parent.name / name
         if directory is not None:
@@ -106,7 +101,7 @@ class Store:
 
     @contextmanager
     def existing(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder | None]:
-        """The same, or None where there is none; it is made by nobody who only looks."""
+        """Yields None instead of creating a folder."""
         _check(name)
         if directory is not None or (self.root / hash_of(user) / name).is_dir():
             with self.folder(user, name, directory) as folder:
@@ -115,18 +110,20 @@ class Store:
             yield None
 
     def names(self, user: str) -> list[str]:
-        """Of a user's folders."""
         path = self.root / hash_of(user)
         return sorted(os.listdir(path)) if path.is_dir() else []
 
     def remove(self, user: str, name: str | None = None) -> bool:
-        """Remove a folder, or all of a user's; returns whether there was any."""
+        """Removes a folder or all folders of a user; returns whether there was any."""
         if name is not None:
             _check(name)
-        return self._remove(hash_of(user), name or "")
+        with self._lock:
+            removed = self._move_away(hash_of(user), name or "")
+        self._empty_removed()
+        return removed
 
     def remove_unused(self, before: float) -> int:
-        """Remove the folders that were used before that time last (Unix time), and tell how many."""
+        """Removes the folders that were last used before a Unix time; returns their number."""
         removed = 0
         for results in (self.root / _RESULTS).glob("*/*"):
             with suppress(FileNotFoundError), self._lock:  # removed by another thread
@@ -139,13 +136,13 @@ class Store:
         return not any(path.name[0] != "." for path in self.root.iterdir())
 
     def prepare_restored(self) -> Path:
-        """An empty directory for everything that is to replace what is stored."""
+        """Creates an empty directory for the files of a backup."""
         self._remove_restored()
         (path := self.root / _RESTORED).mkdir(mode=_ONLY_OURS)
         return path
 
     def replace_by_restored(self) -> None:
-        """If this is interrupted, restoring from the beginning completes it."""
+        """Can be completed by another restore if it is interrupted."""
         (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
         for path in self.root.iterdir():
             if path.name not in NOT_STORED:
@@ -155,23 +152,17 @@ class Store:
         (self.root / _RESTORED).rmdir()
         self._empty_removed()
 
-    def _remove(self, owner: str, name: str) -> bool:
-        with self._lock:
-            removed = self._move_away(owner, name)
-        self._empty_removed()
-        return removed
-
     def _move_away(self, owner: str, name: str) -> bool:
-        """At once gone for everybody; whether there was anything."""
+        """Makes folders inaccessible at once; returns whether there was any."""
         moved = False
         (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
         for above in (self.root, self.root / _RESULTS, self.root / _UPLOADS):
             path = above / owner / name
             with suppress(FileNotFoundError):
-                path.chmod(_ONLY_OURS)  # or it could not be moved
+                path.chmod(_ONLY_OURS)  # moving a directory needs the right to write in it
                 path.rename(self.root / _REMOVED / secrets.token_hex(16))
                 moved = True
-            with suppress(OSError):  # there are others in it
+            with suppress(OSError):  # not empty
                 (above / owner).rmdir()
         return moved
 
@@ -182,7 +173,7 @@ class Store:
     def _empty_removed(self) -> None:
         with walking.opened(self.root / _REMOVED) as at:
             for name in os.listdir(at):
-                with suppress(FileNotFoundError):  # another thread is at it
+                with suppress(FileNotFoundError):  # removed by another thread
                     walking.remove(at, name)
 
 

@@ -1,4 +1,4 @@
-"""What is in a folder."""
+"""Lists the files of a folder."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ _MOST_COMPARED = 20_000
 _MOST_CHANGED = 100
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
 _DEEPEST = 64  # levels of directories; what is below is not listed
-_NOT_ENTERED = ".git"  # what git keeps there nobody wrote
+_NOT_ENTERED = ".git"
 
 
 class FileState(NamedTuple):
@@ -32,7 +32,6 @@ class FileState(NamedTuple):
 
 
 def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result:
-    """As a model reads it: names, directories with a slash after them."""
     above = opening.names(path)
     with opening.directory(folder.descriptor, above) as directory:
         found = _entries(directory, above, depth, repair=not folder.is_outside)
@@ -45,19 +44,18 @@ def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result
 
 
 def list_files(folder: Folder) -> dict[str, Any]:
-    """Lists all regular files for the user."""
     files = [*islice(_files(folder), _MOST_FILES + 1)]
     return {"files": [_as_json(file) for file in files[:_MOST_FILES]], "more": len(files) > _MOST_FILES}
 
 
 def list_states(folder: Folder) -> dict[str, FileState] | None:
-    """The regular files as they are, to be compared; None where there are too many."""
+    """Returns the state of each file, or None if there are too many to compare."""
     files = [*islice(_files(folder), _MOST_COMPARED + 1)]
     return {file.path: file for file in files} if len(files) <= _MOST_COMPARED else None
 
 
 def list_changes(before: dict[str, FileState] | None, now: dict[str, FileState] | None) -> list[dict[str, Any]]:
-    """The first files that are new or differ, by what the system tells of them."""
+    """Returns the first files that are new or differ in kind, size or time."""
     if before is None or now is None:
         return []
     changed = [entry for path, entry in now.items() if before.get(path) != entry][:_MOST_CHANGED]
@@ -84,5 +82,5 @@ def _as_json(entry: FileState) -> dict[str, Any]:
 
 
 def _readable(path: str) -> str:
-    """Whatever bytes a name has, JSON has none for what is no text."""
+    """File names may be bytes that are not UTF-8, which JSON cannot hold."""
     return os.fsencode(path).decode(errors="replace")

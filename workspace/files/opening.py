@@ -1,7 +1,7 @@
-"""Opens what is in a folder, whatever a command has put there, or puts there at the same time.
+"""Opens files of a folder that a command may change at the same time.
 
-Each name of a path is opened from the descriptor of the directory above it, and never where it is a symbolic link: what
-is renamed or replaced at the same time can lead nowhere else.
+Each name of a path is opened from the descriptor of its directory without following links, so that no replacement can
+lead out of the folder.
 """
 
 import errno
@@ -25,7 +25,7 @@ from workspace.errors import (
 )
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Neither a FIFO without a writer nor a terminal holds up, or takes over, who opens it.
+# A FIFO without a writer must not block, and a terminal must not become the controlling one.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LONGEST_NAME, _LONGEST_PATH = 255, 1_000  # bytes
 _MODE = 0o755  # of directories; nobody else enters the folder above them
@@ -45,7 +45,7 @@ class Opened(NamedTuple):
 
 
 def names(path: str) -> tuple[str, ...]:
-    """The names of a path, none for the folder itself; raises `PathInvalid`."""
+    """Returns the names of a path, none for the folder itself; raises `PathInvalid`."""
     found = tuple(name for name in path.split("/") if name not in ("", "."))
     short = len(path.encode()) <= _LONGEST_PATH and all(len(name.encode()) <= _LONGEST_NAME for name in found)
     if not short or path.startswith("/") or ".." in found or not is_storable(path):
@@ -54,13 +54,12 @@ def names(path: str) -> tuple[str, ...]:
 
 
 def kind(mode: int) -> str:
-    """What a file of this mode is, in words."""
     return _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 @contextmanager
 def directory(folder: int, path: Sequence[str], *, create: bool = False) -> Iterator[int]:
-    """The descriptor of a directory below a folder's; with `create` it is made where it is missing."""
+    """Yields the descriptor of a directory in a folder; with `create`, missing ones are created."""
     at = os.dup(folder)
     try:
         for place, name in enumerate(path):
@@ -74,7 +73,7 @@ def directory(folder: int, path: Sequence[str], *, create: bool = False) -> Iter
 
 @contextmanager
 def file(folder: int, path: str) -> Iterator[Opened]:
-    """A regular file of the folder's owner, to read; raises a `CallError` for everything else."""
+    """Yields a regular file of the folder's owner; raises a `CallError` for everything else."""
     *above, name = names(path) or ("",)
     if not name:
         raise NoFile(path=to_printable(path), kind="a directory")
@@ -87,7 +86,7 @@ def file(folder: int, path: str) -> Iterator[Opened]:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise NoFile(path=path, kind=kind(found.st_mode))
-        # A hard link to a file of somebody else, which a command could make only outside of any confinement.
+        # A hard link to another user's file, which only a command without a sandbox can create.
         if found.st_uid != os.fstat(folder).st_uid:
             raise SomebodyElses(path=path)
         yield Opened(descriptor, found.st_size, stat.S_IMODE(found.st_mode))
@@ -96,7 +95,7 @@ def file(folder: int, path: str) -> Iterator[Opened]:
 
 
 def refusal(error: OSError, at: int, name: str, path: str) -> CallError:
-    """The sentence for what the system said of a name in a directory; raises the error where there is none."""
+    """Translates an error about `name` in the directory `at`; raises unexpected errors again."""
     kind = _kind_of(at, name)
     match error.errno:
         case errno.ENOENT:
@@ -109,7 +108,7 @@ def refusal(error: OSError, at: int, name: str, path: str) -> CallError:
             return NoFile(path=path, kind=kind or "a directory")
         case errno.ENOTDIR if kind not in (None, "a directory", "a symbolic link"):
             return NoDirectory(path=path, kind=kind)
-        case errno.ENOTDIR | errno.ELOOP | errno.EMLINK:  # a link, though it may be replaced by now
+        case errno.ENOTDIR | errno.ELOOP | errno.EMLINK:  # a link, which may have been replaced since
             return BehindLink(path=path)
         case _:
             raise error

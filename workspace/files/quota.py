@@ -1,4 +1,4 @@
-"""How much a folder may hold, and all folders of a user together."""
+"""Limits of a folder and of all folders of a user."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from workspace.files import walking
 
 
 class Amount(NamedTuple):
-    """Bytes on the disk, or of a file where it is longer than that; everything in a folder counts as a file."""
+    """Bytes as the disk or the file counts them, whichever is more; each entry counts as a file."""
 
     bytes: int
     files: int
@@ -22,7 +22,6 @@ class Amount(NamedTuple):
         return Amount(self.bytes + size, self.files + files)
 
     def exceeded(self, most: "Amount") -> str | None:
-        """Of what this is more."""
         return "bytes" if self.bytes > most.bytes else "files" if self.files > most.files else None
 
 
@@ -31,31 +30,25 @@ NOTHING = Amount(0, 0)
 
 @dataclass(frozen=True)
 class Quota:
-    """`of_user` is what all folders of a user may hold; without it as much as they like.
-
-    With `repair` modes that keep their owner from counting are changed.
-    """
+    """Limits of a folder; `of_user` limits all folders of a user. With `repair`, closed directories are opened."""
 
     bytes: int
     files: int
     of_user: Amount | None = None
     repair: bool = True
     _known: dict[Path, dict[str, Amount]] = field(default_factory=dict[Path, dict[str, Amount]], compare=False)
-    """What folders held when they were counted last: before each write, while a command runs and after it."""
+    """The last amounts, counted before each write, while a command runs and after it; keyed by user's directory."""
 
     @property
     def of_folder(self) -> Amount:
         return Amount(self.bytes, self.files)
 
     def beyond(self, held: Amount) -> "Quota":
-        """What a directory may hold that held so much already, and whose modes stay as they are."""
+        """Returns the quota of a user's directory, which may grow by the limit of a folder."""
         return Quota(self.bytes + held.bytes, self.files + held.files, repair=False)
 
     def check(self, folder: Path, *, more: Amount = NOTHING) -> Amount:
-        """How much more the folder may hold; raises a `CallError` where it has too much, or would with that much more.
-
-        Who writes then is the only one of their user's that does: else two could take the same space.
-        """
+        """Returns the rest; raises a `CallError` if `more` exceeds it. Callers must serialize writes of a user."""
         used = measure(folder, self.of_folder, repair=self.repair).plus(*more)
         if what := used.exceeded(self.of_folder):
             raise FolderFull(most=getattr(self, what), what=what)
@@ -63,7 +56,7 @@ class Quota:
         if self.of_user is None:
             return left
         total = self._of_user(folder, used)
-        if total.exceeded(self.of_user):  # by what was known of the others, which may be less by now
+        if total.exceeded(self.of_user):  # other folders may have become smaller since they were counted
             total = self._of_user(folder, used, anew=True)
         if what := total.exceeded(self.of_user):
             raise UserFull(most=getattr(self.of_user, what), what=what)
@@ -71,7 +64,7 @@ class Quota:
         return Amount(min(left.bytes, of_user.bytes), min(left.files, of_user.files))
 
     def _of_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
-        """Several threads may be at it: each changes what is known in its place."""
+        """Is safe in several threads, which write different keys."""
         known = self._known.setdefault(folder.parent, {})
         known[folder.name] = used
         names = os.listdir(folder.parent)
@@ -93,7 +86,7 @@ class Quota:
 
 
 def measure(folder: Path, most: Amount | None = None, *, repair: bool = True) -> Amount:
-    """What a folder holds, counted to the end or until it is more than `most`."""
+    """Counts a folder, to the end or until it exceeds `most`."""
     total = NOTHING
     try:
         with walking.opened(folder, repair=repair) as directory:
@@ -107,10 +100,10 @@ def measure(folder: Path, most: Amount | None = None, *, repair: bool = True) ->
 
 
 def measure_unlinked(folder: Path, processes: Iterable[int]) -> int:
-    """Bytes of files without a name that these processes have open on the folder's file system."""
+    """Returns the bytes of deleted files that these processes have open on the folder's file system."""
     device, found = folder.stat().st_dev, dict[int, int]()
     for process in processes:
-        for thread in _list_directory(f"/proc/{process}/task"):  # each may have descriptors of its own
+        for thread in _list_directory(f"/proc/{process}/task"):  # threads can have separate descriptors
             for descriptor in _list_directory(f"{thread}/fd"):
                 with suppress(OSError):
                     status = os.stat(descriptor)

@@ -1,4 +1,4 @@
-"""A file as a model reads it: a page of its lines, each with its number."""
+"""Renders a text file as numbered lines for a model."""
 
 import codecs
 import mimetypes
@@ -13,14 +13,14 @@ from workspace.results import Result
 MOST_LINES = 2_000
 MOST_BYTES = 50_000
 _LOOKED_AT = 8_192  # bytes at a file's beginning in which text has no NUL
-_PIECE = 65_536  # bytes that are read at once; a longer line comes in several
-_AROUND = 1_500  # bytes of what is said beside the lines, with the longest path
+_PIECE = 65_536  # bytes that are read at once
+_AROUND = 1_500  # bytes of the lines before and after, with the longest path
 
 
 def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_LINES) -> Result:
     with opening.file(folder.descriptor, path) as opened:
         binary = Binary(path=path, size=opened.size, type=type_of(path))
-        if not may_be_text(os.pread(opened.descriptor, 8_192, 0)):
+        if not may_be_text(os.pread(opened.descriptor, _LOOKED_AT, 0)):
             raise binary
         try:
             lines, total = _page(opened.descriptor, offset, min(limit, MOST_LINES))
@@ -36,7 +36,7 @@ def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_
 
 
 def _page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
-    """The lines from `offset` on with their numbers, as many as fit, and how many the file has."""
+    """Returns as many numbered lines as fit, and the number of lines in the file."""
     lines: list[str] = []
     room = MOST_BYTES - _AROUND
     total = 0
@@ -44,19 +44,19 @@ def _page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
         total = number
         if number < offset or len(lines) == limit or room <= 0:
             continue
-        whole = len(line) < _PIECE  # else its beginning may end in the middle of a character
+        whole = len(line) < _PIECE  # else it may end in the middle of a character
         numbered = f"{number}: {line.decode(errors='strict' if whole else 'ignore').removesuffix(chr(10))}"
         size = len(numbered.encode()) + 1
         if size <= room:
             lines.append(numbered)
-        elif not lines:  # a line that no page could hold
+        elif not lines:  # a line that fits no page
             lines.append(f"{cut(numbered, room)} (the line continues)")
         room -= size
     return lines, total
 
 
 def _lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
-    """Each line with its number; of one that is longer than any page only its beginning."""
+    """Yields each line with its number, cut at `_PIECE` bytes."""
     with os.fdopen(os.dup(descriptor), "rb", buffering=_PIECE) as file:
         file.seek(0)
         number, beginning = 1, b""
@@ -71,7 +71,6 @@ def _lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
 
 
 def is_text(content: bytes) -> bool:
-    """Whether a whole file is text."""
     if b"\0" in content[:_LOOKED_AT]:
         return False
     try:
@@ -82,7 +81,7 @@ def is_text(content: bytes) -> bool:
 
 
 def may_be_text(beginning: bytes) -> bool:
-    """Whether a file that begins so can be text; its end may be in the middle of a character."""
+    """Returns whether a file with this beginning can be text; a character may be cut at the end."""
     if b"\0" in beginning:
         return False
     try:
@@ -93,10 +92,9 @@ def may_be_text(beginning: bytes) -> bool:
 
 
 def type_of(name: str) -> str:
-    """What a file is by its name."""
     return mimetypes.guess_type(name)[0] or "of unknown type"
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many bytes of UTF-8, between two characters."""
+    """Returns at most so many bytes of UTF-8, cut between characters."""
     return text.encode()[:most].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""The files of a folder that its user uploaded, known by their hashes: everything else may be of an agent."""
+"""Records the hashes of uploaded files, to tell them from files that agents wrote."""
 
 import hashlib
 import json
@@ -22,7 +22,6 @@ class Digest(Protocol):
 
 
 def record(folder: Folder, path: str, digest: Digest) -> None:
-    """Record an upload, where no command sees it."""
     path = "/".join(opening.names(path))
     for directory in (folder.uploads.parent, folder.uploads):
         with suppress(FileExistsError):
@@ -36,10 +35,7 @@ def record(folder: Folder, path: str, digest: Digest) -> None:
 
 
 def copy(folder: Folder, other: Folder) -> list[str]:
-    """Copy the uploads that are unchanged into another folder, whose earlier copies are removed.
-
-    Returns their paths; raises a `CallError` where the other folder is full.
-    """
+    """Copies unchanged uploads in place of earlier copies and returns their paths; raises if the folder is full."""
     _clear(other)
     copied: list[str] = []
     for path, digest in _records(folder.uploads):
@@ -62,7 +58,7 @@ def _records(directory: Path) -> Iterator[tuple[str, str]]:
 
 
 def _copy(source: int, target: int) -> str:
-    """Returns the hash of what was copied, which may differ from what the source holds now."""
+    """Returns the hash of the copied bytes, because the source may change at any time."""
     digest = hashlib.sha256()
     with os.fdopen(os.dup(source), "rb") as reading, os.fdopen(os.dup(target), "wb") as written:
         while piece := reading.read(_PIECE):

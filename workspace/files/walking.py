@@ -1,4 +1,4 @@
-"""Going through directories in which a command may have done whatever it could."""
+"""Walks through directories that commands may change at the same time."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ _OPEN_DIRECTORIES = 64
 
 @contextmanager
 def opened(path: Path, *, repair: bool = True) -> Iterator[int]:
-    """A directory whose path is ours alone, though a command may have closed it; that is mended with `repair`."""
+    """Opens a directory whose path no command can change; `repair` restores its mode."""
     if repair and path.stat().st_mode & _ALL != _ALL:
         path.chmod(_ALL)
     descriptor = os.open(path, DIRECTORY)
@@ -29,7 +29,7 @@ def opened(path: Path, *, repair: bool = True) -> Iterator[int]:
 
 
 def _open_directory(at: int, name: str, *, needed: int = _READING) -> int:
-    """A directory's descriptor, though its mode keeps its owner from what is needed: that is mended."""
+    """Opens a directory and restores its mode if needed."""
     descriptor = _opened(at, name, DIRECTORY)
     if os.fstat(descriptor).st_mode & needed != needed:
         os.fchmod(descriptor, _ALL)
@@ -49,11 +49,11 @@ def _opened(at: int, name: str, flags: int) -> int:
 
 
 def give_rights(at: int, name: str) -> None:
-    """Give its owner all rights to a directory or file, never to what a symbolic link leads to."""
+    """Gives the owner all rights; does not follow a symbolic link."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, _ALL, dir_fd=at, follow_symlinks=False)
         return
-    # Linux changes no mode through a descriptor that was opened without rights, but by its name.
+    # Linux changes no mode through an O_PATH descriptor, but through its name in /proc.
     descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     try:
         if not stat.S_ISLNK(os.fstat(descriptor).st_mode):
@@ -64,7 +64,7 @@ def give_rights(at: int, name: str) -> None:
 
 @contextmanager
 def open_file(at: int, name: str) -> Iterator[int]:
-    """The descriptor of a file, whatever it is called and its mode says; what is no regular file is an OSError."""
+    """Opens a file of any mode; raises an OSError if it is not regular."""
     descriptor = _opened(at, name, FILE)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -80,11 +80,11 @@ class Moved(OSError):
 
 class DirectoryEntry(NamedTuple):
     parents: Sequence[str]
-    """The names of the directories that it is in; the same list for all entries, and changed as the walk goes on."""
+    """The names of its directories: one list for all entries, which changes during the walk."""
     name: str
     status: os.stat_result
     directory: int
-    """The descriptor of the directory that it is in, until the next entry."""
+    """The descriptor of its directory, valid until the next entry."""
 
     @property
     def path(self) -> str:
@@ -94,11 +94,7 @@ class DirectoryEntry(NamedTuple):
 def tree(
     directory: int, *, entered_if: Callable[[DirectoryEntry], bool] = lambda _: True, repair: bool = True
 ) -> Iterator[DirectoryEntry]:
-    """Everything below a directory, in the order of its names, however deep that is and whatever modes it has.
-
-    Without `repair` modes stay as they are, and directories that cannot be read are not entered. Raises `Moved` where
-    it cannot go on, because a directory far below was moved.
-    """
+    """Yields all entries below a directory in order; raises `Moved` if a directory far below is moved."""
     unusual = (FileNotFoundError, NotADirectoryError)  # removed or replaced by a command
     ignored = unusual if repair else (*unusual, PermissionError)
     open_below = _open_directory if repair else _open_as_is
@@ -153,10 +149,7 @@ def _go_up(at: int, above: int | tuple[int, int]) -> int:
 
 
 def remove(at: int, name: str) -> None:
-    """Remove a directory with all that is in it, however deep that is and whatever modes it has.
-
-    What is nested is moved up first, so that depth costs neither memory nor descriptors.
-    """
+    """Removes a directory of any depth and mode; nested ones are moved up first to limit memory and descriptors."""
     waiting = [name]
     while waiting:
         current = waiting.pop()

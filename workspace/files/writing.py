@@ -1,4 +1,4 @@
-"""Writing a file, or changing the one place in it that has a text: whole or not at all."""
+"""Writes and edits files atomically."""
 
 import difflib
 import os
@@ -26,15 +26,14 @@ from workspace.results import Result
 
 MOST_BYTES = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_MODE = 0o644  # of a new file; an older one's stays
+_MODE = 0o644  # of new files
 _DIFF_BYTES = 20_000
-_DIFF_LINES = 2_000  # compared on each side: the time that takes grows with their product
+_DIFF_LINES = 2_000  # on each side: the time grows with their product
 _CONTEXT_LINES = 3  # lines before and after a change
 _CUT = "(further changes are not shown)"
 
 
 def write(folder: Folder, path: str, content: str, *, append: bool = False) -> Result:
-    """Write a whole file, or with `append` its next part at its end."""
     data = checked(content, "content")
     if append and (before := _appendable(folder, path)) is not None:
         return _append(folder, path, before, content)
@@ -55,7 +54,6 @@ def _append(folder: Folder, path: str, before: str, content: str) -> Result:
 
 
 def _appendable(folder: Folder, path: str) -> str | None:
-    """The text of the file that a part is added to; None where there is no file yet."""
     try:
         return text_of(folder, path)
     except NotThere:
@@ -63,7 +61,6 @@ def _appendable(folder: Folder, path: str) -> str | None:
 
 
 def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
-    """Replace the one place in a file that has a text."""
     if not old_text or old_text == new_text:
         raise NothingToEdit
     before = text_of(folder, path)
@@ -81,7 +78,7 @@ def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
 
 
 def checked(content: str, what: str) -> bytes:
-    """The content as UTF-8, where a tool may write so much."""
+    """Raises `ContentTooLarge`."""
     data = content.encode()
     if len(data) > MOST_BYTES:
         instead = "write it in parts with a command"
@@ -90,7 +87,7 @@ def checked(content: str, what: str) -> bytes:
 
 
 def put_bytes(folder: Folder, path: str, data: bytes) -> bool:
-    """Whether the file is new."""
+    """Returns whether the file is new."""
     with incoming(folder) as (name, descriptor):
         with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(data)
@@ -99,9 +96,9 @@ def put_bytes(folder: Folder, path: str, data: bytes) -> bool:
 
 @contextmanager
 def incoming(folder: Folder) -> Iterator[tuple[str, int]]:
-    """A new file where no command sees it: its name and descriptor. It is gone again unless it was put somewhere."""
+    """Yields the name and descriptor of a hidden new file, which is deleted unless it is moved away."""
     name = secrets.token_hex(16)
-    if folder.is_outside:  # whose file system may be another one, so it is written there
+    if folder.is_outside:  # a file can be moved only within a file system
         name = f".todo-{name}"
     descriptor = os.open(name, _NEW, 0o600, dir_fd=folder.incoming)
     try:
@@ -113,7 +110,7 @@ def incoming(folder: Folder) -> Iterator[tuple[str, int]]:
 
 
 def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
-    """Move an incoming file to its path if the folder has space for it; returns whether the path is new."""
+    """Moves an incoming file to its path if the folder has space; returns whether the path is new."""
     *above, name = opening.names(path) or ("",)
     if not name:
         raise NoFile(path=path or ".", kind="a directory")
@@ -134,7 +131,6 @@ def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
 
 
 def delete(folder: Folder, path: str) -> None:
-    """Delete a file. If another one takes its name in that moment, that one is in the folder, too."""
     with opening.file(folder.descriptor, path):
         *above, name = opening.names(path)
     with opening.directory(folder.descriptor, above) as at:
@@ -145,7 +141,7 @@ def delete(folder: Folder, path: str) -> None:
 
 
 def _mode(at: int, name: str, path: str) -> int | None:
-    """Of the file that is there; None where there is none. What is no file is not replaced."""
+    """Returns the mode of an existing file, or None; raises `NoFile` for anything else."""
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -158,7 +154,7 @@ def _mode(at: int, name: str, path: str) -> int | None:
 
 
 def _content(folder: Folder, path: str) -> str | None:
-    """What a diff begins with: the text that is there, if it is one and not too long."""
+    """Returns the text for a diff, or None if it is binary or too long."""
     try:
         with opening.file(folder.descriptor, path) as opened:
             if opened.size > MOST_BYTES:
@@ -170,13 +166,12 @@ def _content(folder: Folder, path: str) -> str | None:
 
 
 def read_whole(descriptor: int) -> bytes:
-    """All of a file of at most as many bytes as may be written."""
     with os.fdopen(os.dup(descriptor), "rb") as file:
         return file.read(MOST_BYTES + 1)
 
 
 def text_of(folder: Folder, path: str) -> str:
-    """A file's text, to be changed; raises a `CallError` for what is none or too long."""
+    """Raises a `CallError` if the file is binary or too long."""
     with opening.file(folder.descriptor, path) as opened:
         if opened.size > MOST_BYTES:
             instead = "change it with a command"
@@ -188,7 +183,7 @@ def text_of(folder: Folder, path: str) -> str:
 
 
 def _find_all(text: str, part: str) -> Iterator[tuple[int, int]]:
-    """Yields where a text contains a part; matches may overlap. A line's end in the part is either kind in the text."""
+    """Yields all matches, also overlapping ones; a line feed in the part also matches CR LF in the text."""
     if "\r\n" in text and "\r" not in part and "\n" in part:
         pattern = "\r?\n".join(re.escape(line) for line in part.split("\n"))
         yield from (found.span(1) for found in re.finditer(f"(?=({pattern}))", text))
@@ -200,14 +195,14 @@ def _find_all(text: str, part: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_line_ends(new: str, text: str, start: int, end: int) -> str:
-    """The new text, with the line ends of the lines that it replaces: models are shown lines without their ends."""
+    """Adapts line ends to the replaced lines, because models do not see the difference."""
     line_end = text.find("\n", text.find("\n", start, end) if "\n" in text[start:end] else end)
     is_crlf = line_end > 0 and text[line_end - 1] == "\r"
     return new.replace("\n", "\r\n") if is_crlf and "\r" not in new else new
 
 
 def _diff(before: str | None, after: str, path: str) -> str:
-    """A unified diff; `before` is None for what cannot be compared."""
+    """Renders a unified diff; `before` is None if it cannot be compared."""
     if before is None:
         return _CUT
     old, new = before.splitlines(), after.splitlines()
@@ -221,13 +216,12 @@ def _diff(before: str | None, after: str, path: str) -> str:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines at their beginning are the same."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _numbered_from(first: int, lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a diff in which the first `first` lines of both files were left out."""
+    """Adds the number of omitted leading lines to a diff's line numbers."""
     for line in lines:
         if line.startswith("@@"):
             yield re.sub(r"(?<=[-+])\d+", lambda number: str(int(number[0]) + first), line)

@@ -32,7 +32,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _unpack(root: Path) -> None:
-    """Links come last, so that nothing is written through one; modes after what is in a directory."""
+    """Creates links last, so that nothing is written through one, and sets modes after the contents."""
     later: list[tuple[Path, tarfile.TarInfo]] = []
     with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
         for member in archive:

@@ -11,8 +11,7 @@ import pytest
 from tests.workspace.kinds import made, usable
 from workspace.confinement import base
 from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.detection import KINDS, NotUsable, find, why_not
-from workspace.confinement.unconfined import Unconfined
+from workspace.confinement.detection import KINDS, NotUsable, Unconfined, find, why_not
 
 LANDLOCK_CREATE_RULESET, VERSION = 444, 1  # landlock_create_ruleset(2)
 
