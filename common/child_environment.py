@@ -27,7 +27,6 @@ _PATTERNS = {
 
 
 def select_variables(part: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables that a part or one of its libraries reads."""
     return {name: value for name, value in environment.items() if _PATTERNS[part].fullmatch(name)}
 
 

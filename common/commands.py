@@ -20,10 +20,7 @@ MAX_DAYS = 36_500
 
 
 def run_command(service: str, arguments: Sequence[str], *, package: str = "commands") -> None:
-    """Runs a command, which is a module of `package`, or starts the service if there are no arguments.
-
-    Only the module of the command is imported: most commands need little of the service.
-    """
+    """Imports and runs a command, which is a module of `package`, or starts the service if there are no arguments."""
     infos = pkgutil.iter_modules(importlib.import_module(f"{service}.{package}").__path__)
     modules = {info.name.rstrip("_"): info.name for info in infos}  # `import_`: a module cannot be named as a keyword
     names = [*modules]
@@ -50,7 +47,6 @@ def _import_module(name: str) -> ModuleType:
 
 
 def parse_user(arguments: Sequence[str], *, name: str, description: str) -> str:
-    """Returns the value of `--user`, the only argument of the command `name`."""
     parser = argparse.ArgumentParser(prog=name, description=description)
     parser.add_argument("--user", required=True, help="the `sub` in the user's tokens; `local` with AUTH_MODE=none")
     return parser.parse_args(arguments).user

@@ -30,7 +30,6 @@ class UserCommand(Protocol):
 
 
 def run_for_user(work: UserCommand, arguments: Sequence[str], *, name: str, description: str) -> None:
-    """Runs the command `name` for the user in `--user`, its only argument."""
     user = commands.parse_user(arguments, name=name, description=description)
     run(partial(work, user=user))
 

@@ -44,7 +44,6 @@ def stop_misconfigured(sentence: str) -> NoReturn:
 
 
 def read_or_stop(read: Callable[[], _Value]) -> _Value:
-    """Returns what `read` returns; on `SettingsInvalid` it exits as `stop_misconfigured` does."""
     try:
         return read()
     except SettingsInvalid as error:

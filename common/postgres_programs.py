@@ -8,14 +8,14 @@ DUMP = ("--enable-row-security", "--format=custom")
 
 
 def find(name: str, variables: Mapping[str, str]) -> str | None:
-    """A program of PG_BIN, if that is set, else of PATH."""
+    """Returns the program of PG_BIN, if that is set, else of PATH."""
     return shutil.which(name, path=variables.get("PG_BIN") or variables.get("PATH"))
 
 
 def connection(url: str) -> tuple[str, dict[str, str]]:
-    """An address with which the tables' owner sees all users' rows, and the variable that has its password.
+    """Returns an address with which the tables' owner sees all users' rows, and the variable that has its password.
 
-    Arguments can be read by everybody on the machine.
+    The password is not in the address, because everybody on the machine can read the arguments of programs.
     """
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # `./todo` may run without packages
 

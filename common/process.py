@@ -1,5 +1,3 @@
-"""Starts a service."""
-
 import asyncio
 import logging
 import os
@@ -24,7 +22,6 @@ def run_database_service(
     grace_seconds: int,
     announce: Callable[[], None],
 ) -> NoReturn:
-    """Checks the database, then runs the service in as many processes as its settings say; see `run_service`."""
     from common.database import schema  # not at the top: the workspace has no database
 
     # A database that is away or not migrated yet is no reason to exit: /ready reports it.

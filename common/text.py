@@ -63,5 +63,4 @@ def is_storable(text: str, allowed: str = "") -> bool:
 
 
 def is_single_line_text(text: str, *, max_length: int) -> bool:
-    """Whether the text is one visible line of at most `max_length` characters that PostgreSQL can store."""
     return len(text) <= max_length and is_storable(text) and is_visible(text)

@@ -12,7 +12,6 @@ _GUARDED = frozenset({"/mcp", *PATHS})
 
 
 def create_auth_provider(settings: McpSettings) -> AuthProvider | None:
-    """Returns None with AUTH_MODE=none, where calls without a token are accepted."""
     if settings.mcp_token_secret is None or settings.auth_mode == "none":
         return None
     issuers: dict[str, Keys] = {ISSUER: SharedSecret(settings.mcp_token_secret.get_secret_value())}

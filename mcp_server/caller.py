@@ -33,7 +33,6 @@ async def _get_owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT
 
 
 def _check_user(user_id: str | None, context: Context) -> str:
-    """Returns the user of a call: the token's subject, or the single user without sign-in."""
     token = get_access_token()
     if token is None:
         assert context.lifespan_context["auth_mode"] == "none", "a call without a token is rejected before"

@@ -36,8 +36,6 @@ def fold(text: str) -> str:
 
 
 class UserRow(SQLModel, table=True):
-    """The last task id of a user, and the time zone."""
-
     __tablename__ = "people"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (CheckConstraint("week_starts BETWEEN 1 AND 7", name="people_week_starts"),)
 

@@ -1,5 +1,3 @@
-"""Runs the MCP server."""
-
 import asyncio
 import logging
 import os

@@ -113,7 +113,6 @@ async def _check_readiness(database: Database) -> JSONResponse:
 
 
 async def _notify_others(database: Database, call: str) -> None:
-    """Tells the other processes that a call is cancelled."""
     with suppress(DatabaseUnavailable, DatabaseError):  # then the call runs to its end
         async with database.system_transaction() as tx:
             await tx.notify(CANCELLED_CHANNEL, call)

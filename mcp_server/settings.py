@@ -50,12 +50,9 @@ class McpSettings(ServiceSettings):
 
 
 class ImportSettings(ClockSettings):
-    """The settings of the import command."""
-
     auth_mode: Literal["none", "jwt"] = "none"
     limit_tasks: int | None = limit_per_user(_MAX_TASKS)
 
 
 def read_settings() -> McpSettings:
-    """Raises `SettingsInvalid`."""
     return read_service_settings(McpSettings)

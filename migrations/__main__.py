@@ -61,7 +61,6 @@ def main() -> None:
 
 
 def _get_setting(name: str) -> str | None:
-    """Reads a setting from the environment, else from the file of a container's secret."""
     file = directory / name if (directory := mounted_secrets()) else None
     return os.environ.get(name) or (file.read_text().strip() if file and file.exists() else None)
 

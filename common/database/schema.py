@@ -98,7 +98,6 @@ Connection = AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]
 async def check_connection(
     connection: Connection, *, timeout_seconds: float | None = _TIMEOUT_SECONDS
 ) -> DatabaseCheck:
-    """Checks the database of a connection in autocommit."""
     try:
         async with asyncio.timeout(timeout_seconds), connection as opened, opened.transaction():
             return await _check(opened)
@@ -168,7 +167,6 @@ async def _check_revision(connection: psycopg.AsyncConnection[Any]) -> str | Non
 
 
 def _describe_revision(revision: str | None) -> str | None:
-    """Returns a sentence unless the revision is the newest."""
     if revision is None:
         return "The database is not migrated yet: run ./todo migrate."
     if revision == REVISION:

@@ -135,13 +135,12 @@ class Database:
     def transaction(
         self, user_id: str, *, snapshot: bool = False, timeout_seconds: float | None = None
     ) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction of one user in one round trip, which commits at the end of the block; an exception rolls back.
+        """Runs a transaction of one user in one round trip: the end of the block commits, and an exception rolls back.
 
-        With `snapshot` all its statements read the same state of the database, and none may write.
-
-        Raises `DatabaseUnavailable`, also if no connection is free within `timeout_seconds`, and other errors of
-        PostgreSQL, such as a violated constraint, as psycopg's. An exception costs a connection: raise errors that are
-        part of normal operation after the block, if need be after `roll_back`.
+        With `snapshot` all its statements read the same state of the database, and none may write. Raises
+        `DatabaseUnavailable`, also if no connection is free within `timeout_seconds`, and psycopg's errors, such as one
+        for a violated constraint. An exception costs a connection: raise errors that are part of normal operation
+        after the block, if need be after `roll_back`.
         """
         return self._begin(_SET_USER, [user_id], snapshot=snapshot, timeout_seconds=timeout_seconds)
 
@@ -155,7 +154,6 @@ class Database:
     async def fetch_all(
         self, user_id: str, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
     ) -> list[Any]:
-        """Executes one statement in a transaction of its own and returns its rows."""
         async with self.transaction(user_id) as tx:
             found = await tx.execute(statement, row or dict, **values)
         return await found.fetchall()
@@ -170,12 +168,10 @@ class Database:
     async def fetch_one(
         self, user_id: str, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
     ) -> Any:
-        """Executes one statement in a transaction of its own and returns its first row; None if it has none."""
         rows = await self.fetch_all(user_id, statement, row or dict, **values)
         return rows[0] if rows else None
 
     async def execute(self, user_id: str, statement: LiteralString, /, **values: Any) -> None:
-        """Executes one statement without rows in a transaction of its own."""
         async with self.transaction(user_id) as tx:
             await tx.execute(statement, **values)
 

@@ -13,5 +13,4 @@ _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def accept_or_create(sent: str) -> str:
-    """Returns the id that the caller sent if it is fit for a log, else a new one."""
     return sent if _ACCEPTED.fullmatch(sent) else secrets.token_hex(8)

@@ -82,7 +82,6 @@ def _is_time(value: Any) -> bool:
 
 
 def is_user_id(subject: str) -> bool:
-    """Whether it is one visible line of at most 200 characters that PostgreSQL can store."""
     is_visible = any(c.isprintable() and not c.isspace() for c in subject)
     return len(subject) <= MAX_SUBJECT_LENGTH and is_storable(subject) and is_visible
 
@@ -99,8 +98,9 @@ def make_token(secret: str, subject: str, *, audience: str, expires: int, **clai
 
 
 def make_call_token(secret: str, subject: str, *, audience: str, expires: int, directory: str | None = None) -> str:
-    """What the backend sends with a tool call for somebody: it says that the backend acts (RFC 8693, section 4.1), and
-    to the workspace in which `directory` of the user, if not in a folder of its own.
+    """Creates the token of a tool call, which says that the backend acts for the user (RFC 8693, section 4.1).
+
+    `directory` is the directory of the user in which the conversation works instead of its own folder.
     """
     claims = {} if directory is None else {DIRECTORY: directory}
     return make_token(secret, subject, audience=audience, expires=expires, act={"sub": BACKEND}, **claims)

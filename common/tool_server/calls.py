@@ -142,7 +142,6 @@ class ToolCalls(Middleware):
             raise failure from None
 
     def _describe_problems(self, tool: str, error: PydanticError) -> list[str]:
-        """Returns one clause for each invalid argument."""
         clauses: dict[str, str] = {}
         arguments = list(self._schemas[tool]["properties"])
         for problem in error.errors(include_url=False, include_input=False, include_context=False):

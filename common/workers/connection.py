@@ -120,7 +120,7 @@ class LimitedConnection(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
-    # Callbacks of the parser, which an exception stops
+    # Callbacks of the parser, which stops at an exception
 
     def on_message_begin(self) -> None:
         if self.pipeline:  # one is being answered and one waits: more would cost memory

@@ -152,10 +152,8 @@ def serve(
 ) -> NoReturn:
     """Serves until SIGTERM or SIGINT, which end the process with status 0; `options` are those of `create_config`.
 
-    `announce` is called once, before the workers start, if the address can be used.
-
-    `create_app` gets the address; each worker calls it, so it can be pickled. Workers that die are replaced. If one
-    cannot start, the process ends with status 3.
+    Each worker calls `create_app` with the address, so it can be pickled. Workers that die are replaced; if one cannot
+    start, the process ends with status 3. `announce` is called once before the workers start, if the address is usable.
     """
     listener = _bind(prefix, host, port)
     announce()

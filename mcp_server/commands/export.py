@@ -22,7 +22,6 @@ _QUERIES: dict[str, LiteralString] = {
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m mcp_server export --user NAME`: writes a user's tasks and all their changes as JSON."""
     data_commands.run_for_user(
         _export, arguments, name="export", description="Writes a user's tasks and their changes as JSON."
     )

@@ -13,7 +13,6 @@ ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id"""
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m mcp_server forget --user NAME`: deletes a user's tasks and their changes."""
     data_commands.run_for_user(
         _forget, arguments, name="forget", description="Deletes a user's tasks and their changes."
     )

@@ -23,7 +23,6 @@ _PROGRESS_SECONDS = 0.5
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m mcp_server import --user NAME`: adds the tasks of the file on standard input."""
     parser = argparse.ArgumentParser(prog="import", description="Adds the tasks of a file on standard input.")
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
     parser.add_argument("--format", choices=reading.FORMATS, help="recognised from the file if left out")

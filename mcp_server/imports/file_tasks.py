@@ -47,10 +47,7 @@ FileTasks = Iterator[FileTask | UnreadLine]
 
 
 def split_labels(words: Sequence[str], signs: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the text and its labels.
-
-    Labels at either end are removed from the text. Others stay, because the text would not make sense without them.
-    """
+    """Returns the text without the labels at its ends, and all labels; those within the text are part of its sense."""
     labels = tuple(word[1:] for word in words if _is_label(word, signs))
     start, end = 0, len(words)
     while start < end and _is_label(words[start], signs):

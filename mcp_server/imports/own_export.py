@@ -46,7 +46,6 @@ class _Task(BaseModel):
 
 
 def parse(text: str) -> FileTasks:
-    """Raises `FileUnread`."""
     document = _parse_document(text)
     user = document.get("user", "")
     part: Any = document.get("todo", document)
@@ -57,10 +56,7 @@ def parse(text: str) -> FileTasks:
 
 
 def read_tasks_part(file: BinaryIO, *, max_bytes: int) -> bytes:
-    """Reads a file, but an export only up to the end of its tasks, before the long history; about `max_bytes` bytes.
-
-    In an export each task is one line.
-    """
+    """Reads about `max_bytes` bytes of a file, and an export, which has a task in each line, only to its last task."""
     first = file.readline(max_bytes + 1)
     end = next((end for begin, end in _ENDS.items() if first.startswith(begin)), None)
     if end is None:

@@ -1,4 +1,7 @@
-"""Reads Todoist's CSV of a project, which has a task, a section or a note in each row."""
+"""Reads Todoist's CSV of a project, which has a task, a section or a note in each row.
+
+Notes become the description of the task above them, sections become labels.
+"""
 
 import csv
 import io
@@ -54,7 +57,6 @@ def find_delimiter(text: str) -> str | None:
 
 
 def parse(text: str, now: Now) -> FileTasks:
-    """The notes below a task become its description, sections become labels."""
     delimiter = find_delimiter(text)
     if delimiter is None:
         raise FileUnread("The file is not a Todoist CSV. Its first line must start with TYPE,CONTENT.")

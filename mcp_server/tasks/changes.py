@@ -48,7 +48,6 @@ class LoggedChange:
 
     @property
     def task(self) -> Task:
-        """The task now, or before its deletion."""
         task = self.after or self.before
         assert task is not None
         return task

@@ -2,6 +2,7 @@
 
 A due date is a day and perhaps a time in the user's local time, which does not change with the zone. A text with an
 offset is an instant, which is converted to local time once. `now` is always local: a datetime without a zone.
+Functions that read raise `DateInvalid`.
 """
 
 import re
@@ -60,7 +61,7 @@ def read_due(
 ) -> Due | Next | None:
     """Returns the new due date of a task whose due date is `current`, None for no date, or "next".
 
-    `zone` is the user's, by default UTC. Raises `DateInvalid`.
+    `zone` is the user's, by default UTC.
     """
     words = _normalize(text)
     if words in ("none", "next"):
@@ -80,7 +81,6 @@ def read_due(
 
 
 def read_due_range(text: str, *, now: datetime) -> Range:
-    """Raises `DateInvalid`."""
     match _normalize(text):
         case "any":
             return Range()
@@ -92,7 +92,6 @@ def read_due_range(text: str, *, now: datetime) -> Range:
 
 
 def read_completion_range(text: str, *, now: datetime) -> Range:
-    """Raises `DateInvalid`."""
     return _read_days(text, now.date(), argument="done")
 
 

@@ -37,10 +37,7 @@ async def add_tasks(
 async def _add_in_one_statement(
     tx: Transaction, caller: Caller, titles: Sequence[str], patch: TaskPatch, arguments: dict[str, Any]
 ) -> list[LoggedChange]:
-    """Adds the tasks in one round trip, or returns nothing if the general way has to find out more.
-
-    That is so for a call that may have been made before, may exceed a limit, or is invalid.
-    """
+    """Adds the tasks in one round trip; returns nothing if the call may be repeated, exceed a limit or be invalid."""
     if (distance := quota.get_distance_values(caller.quota)) is None:
         return []
     dated = patch.due is not None
@@ -129,7 +126,6 @@ async def _update_task(tx: Transaction, caller: Caller, task: Task, patch: TaskP
 
 
 async def _check_series(tx: Transaction, caller: Caller, task: Task) -> None:
-    """Only one task of a repeat may be open."""
     rows = await tx.execute(_OPEN_OF_SERIES, user=caller.user_id, series=task.series)
     if (open_one := await rows.fetchone()) is not None:
         raise NextIsOpen(task_id=task.id, next_id=open_one["id"])

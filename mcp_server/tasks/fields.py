@@ -73,7 +73,6 @@ def _parse_rule(text: str, due: Due | None) -> str | None:
 
 
 def _skip_occurrence(task: Task, now: Now) -> tuple[Due, str]:
-    """Returns the due date and rule of a repeating task after the current date is skipped."""
     if task.repeat is None or task.due is None:
         raise NotRepeating(task=f"Task {task.id}" if task.id else "A new task")
     rule = repeats.parse_rule(task.repeat)

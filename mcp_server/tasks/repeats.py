@@ -90,7 +90,6 @@ def _complete_rule(rule: Rule, due_day: date) -> Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Raises `RepeatInvalid`."""
     parts = _split_parts(text)
     if problem := _find_conflict(parts):
         raise RepeatInvalid(problem=problem)

@@ -33,7 +33,6 @@ def render_row(row: Mapping[str, Any]) -> Result:
 
 
 def render_changed(log: Sequence[LoggedChange], ids: Sequence[int]) -> Result:
-    """Renders the tasks in the order of `ids`, each with the next task of its repeat."""
     following = {change.task.series: change.task for change in log if change.before is None}
     return _render_in_order({change.task.id: change for change in log if change.before is not None}, ids, following)
 

@@ -141,7 +141,6 @@ async def insert_imported(tx: Transaction, caller: Caller, tasks: Mapping[str, T
 
 
 async def lock_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, Task]:
-    """Returns the existing tasks by id, locked until the end of the transaction."""
     rows = await tx.execute(_LOCK, user=caller.user_id, ids=[*ids])
     return {row["id"]: Task.model_validate(row) for row in await rows.fetchall()}
 
@@ -182,5 +181,4 @@ async def write_changes(tx: Transaction, caller: Caller, call: int, changes: Seq
 
 
 def translate_error(error: psycopg.Error) -> Exception | None:
-    """Returns the error for the caller, if it is the caller's fault."""
     return OneIsOpen() if error.diag.constraint_name == ONE_OPEN else None

@@ -16,8 +16,6 @@ ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
 
 @dataclass(frozen=True)
 class Now:
-    """The current time and the user's zone."""
-
     instant: datetime
     zone: ZoneInfo
     is_stored: bool = True

@@ -119,7 +119,6 @@ def _count(connection: psycopg.Connection[Any], source: str) -> int:
 
 
 def _iter_batches(connection: psycopg.Connection[Any]) -> Iterator[_Batch]:
-    """Yields the messages of the active paths of several conversations."""
     batch: _Batch = []
     with connection.cursor("shown_messages", row_factory=namedtuple_row) as cursor:
         cursor.itersize = _BATCH_ROWS

@@ -10,7 +10,6 @@ Json = dict[str, Any]
 
 
 def get_time(note: Any) -> Json:
-    """Returns the time of a message from the note before it, if there is one."""
     content = note.item["content"] if note is not None else {}
     return {name: content[name] for name in ("now", "time_zone", "calendar") if content.get(name)}
 

@@ -137,7 +137,7 @@ FUNCTIONS = {
         ) RETURNING run_id
         """,
     ),
-    # Of an import its call stays, by whose key the same line is not added again.
+    # The call of an import is kept, because with its key the same line is not added again.
     "sweep_task_calls(days integer, most integer)": (
         "SETOF bigint",
         """
@@ -161,7 +161,7 @@ FUNCTIONS = {
 
 
 def upgrade() -> None:
-    # Roles belong to the whole cluster: an administrator may have made it, or another migration be making it now.
+    # Roles belong to the whole cluster: an administrator or another migration may have created it.
     op.execute("""
         DO $$ BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'todo_app') THEN
@@ -170,7 +170,7 @@ def upgrade() -> None:
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
         END $$
     """)
-    # Asked by trying: since PostgreSQL 16 who made the role is its member, but may not take it.
+    # It tries the role, because since PostgreSQL 16 the creator of a role is its member, but may not use SET ROLE.
     op.execute("""
         DO $$ BEGIN
             SET LOCAL ROLE todo_app;
@@ -181,7 +181,7 @@ def upgrade() -> None:
     op.execute(TABLES)
     for table in OF_USERS:
         isolate_users(table)
-    # It is no user's: the services read it, the owner alone writes.
+    # The table belongs to no user: the services read it, and only the owner writes it.
     op.execute("GRANT SELECT ON approved_tools, alembic_version TO todo_app")
     op.execute("CREATE POLICY readable ON approved_tools FOR SELECT TO todo_app USING (true)")
     protect_from_owner("approved_tools")

@@ -44,7 +44,6 @@ async def list_page(
 
 
 async def _find_nearest(tx: Transaction, query: ListQuery, values: Mapping[str, Any]) -> list[Result]:
-    """Returns tasks with similar titles and the same status, by default open ones."""
     if query.query is None:
         return []
     status = {"all": "pending"}.get(query.status, query.status)

@@ -42,7 +42,6 @@ class ListQuery(BaseModel):
         )
 
     def normalize(self) -> "ListQuery":
-        """Returns the query with unified spaces and spelling."""
         days = {
             name: text and " ".join(text.lower().split()) for name, text in (("due", self.due), ("done", self.done))
         }

@@ -46,7 +46,6 @@ class TasksByIds:
 
 
 async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) -> TasksByIds:
-    """Returns the caller's tasks that exist, in order of their ids, in one round trip."""
     values = {"user": caller.user_id, "ids": [*ids], "since": caller.clock() - UNDO_PERIOD}
     async with database.transaction(caller.user_id) as tx:
         existing = await tx.execute(_EXISTING, **values)

@@ -86,7 +86,6 @@ ORDER BY {order}"""
 
 
 def count_tasks(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
-    """Returns a statement that counts at most `counted` tasks."""
     return f"""
 SELECT count(*) AS total
 FROM (SELECT FROM {_get_source(deleted)}{_render_where(conditions)} LIMIT %(counted)s::bigint) counted"""
