@@ -33,12 +33,6 @@ def to_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-def start_clock(instant: datetime, *, real: Clock = utc_now) -> Clock:
-    """Returns a clock that shows `instant` now and runs on from there."""
-    offset = instant - real()
-    return lambda: (real() + offset).astimezone(UTC)
-
-
 def find_zone(name: str) -> ZoneInfo | None:
     """Returns None for a name that is not in IANA's database."""
     if len(name) > LONGEST_ZONE or not _ZONE.fullmatch(name):
@@ -56,9 +50,9 @@ def wall_time(now: datetime, zone: str) -> datetime:
 
 def render_wall_clock(now: datetime, zone: str) -> str:
     """`Sun 2026-11-22 10:54, Europe/Berlin`; in UTC, and labelled so, for a zone that this machine does not know."""
-    found = find_zone(zone)
-    local = now.astimezone(found or UTC)
-    return f"{_DAYS[local.weekday()]} {local:%Y-%m-%d %H:%M}, {zone if found else 'UTC'}"
+    known_zone = find_zone(zone)
+    local = now.astimezone(known_zone or UTC)
+    return f"{_DAYS[local.weekday()]} {local:%Y-%m-%d %H:%M}, {zone if known_zone else 'UTC'}"
 
 
 def _check_zone(zone: str) -> str:
@@ -95,4 +89,7 @@ class ClockSettings(BaseSettings):
 
     def create_clock(self) -> Clock:
         """Call it once for each process: a clock that TEST_NOW sets starts to run here."""
-        return utc_now if self.test_now is None else start_clock(self.test_now)
+        if self.test_now is None:
+            return utc_now
+        offset = self.test_now - utc_now()
+        return lambda: utc_now() + offset

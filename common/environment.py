@@ -25,14 +25,14 @@ class SettingsInvalid(Exception):
 def read_settings(kind: type[_Settings]) -> _Settings:
     """Reads the environment and mounted secrets; raises `SettingsInvalid`."""
     try:
-        return kind(_secrets_dir=mounted_secrets())
+        return kind(_secrets_dir=find_secrets_folder())
     except ValidationError as error:
         # Pydantic also reports each default that depends on a wrong setting.
-        wrong = [problem for problem in error.errors() if problem["type"] != "default_factory_not_called"]
-        raise SettingsInvalid("\n".join(_describe_problem(kind, problem) for problem in wrong)) from None
+        problems = [problem for problem in error.errors() if problem["type"] != "default_factory_not_called"]
+        raise SettingsInvalid("\n".join(_describe_problem(kind, problem) for problem in problems)) from None
 
 
-def mounted_secrets() -> Path | None:
+def find_secrets_folder() -> Path | None:
     """Returns the folder of a container's secrets, each a file named as its setting, or None."""
     return _SECRETS if _SECRETS.is_dir() else None
 
@@ -50,11 +50,11 @@ def read_or_stop(read: Callable[[], _Value]) -> _Value:
         stop_misconfigured(str(error))
 
 
-def _split(value: Any) -> Any:
+def _split_commas(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
-CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_commas)]
 
 
 def _describe_problem(kind: type[BaseSettings], problem: Any) -> str:

@@ -7,12 +7,12 @@ DUMP = ("--enable-row-security", "--format=custom")
 """Options of pg_dump: its login may be the tables' owner, who is subject to row-level security."""
 
 
-def find(name: str, variables: Mapping[str, str]) -> str | None:
+def find_program(name: str, variables: Mapping[str, str]) -> str | None:
     """Returns the program of PG_BIN, if that is set, else of PATH."""
     return shutil.which(name, path=variables.get("PG_BIN") or variables.get("PATH"))
 
 
-def connection(url: str) -> tuple[str, dict[str, str]]:
+def get_owner_address(url: str) -> tuple[str, dict[str, str]]:
     """Returns an address with which the tables' owner sees all users' rows, and the variable that has its password.
 
     The password is not in the address, because everybody on the machine can read the arguments of programs.

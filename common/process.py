@@ -30,7 +30,13 @@ def run_database_service(
         stop_misconfigured(check.problem)
     if check.warning:
         logging.getLogger(settings.prefix.lower()).warning(check.warning)
-    run_service(settings, create_app, grace_seconds=grace_seconds, announce=announce, count=settings.get_own("workers"))
+    run_service(
+        settings,
+        create_app,
+        grace_seconds=grace_seconds,
+        announce=announce,
+        count=settings.get_service_setting("workers"),
+    )
 
 
 def run_service(
@@ -47,8 +53,8 @@ def run_service(
             create_app,
             settings,
             prefix=settings.prefix,
-            host=settings.get_own("host"),
-            port=settings.get_own("port"),
+            host=settings.get_service_setting("host"),
+            port=settings.get_service_setting("port"),
             workers=count,
             announce=announce,
             loop=loop,

@@ -22,7 +22,8 @@ def describe_repeat(rule: str) -> str:
 def _describe_frequency(parts: dict[str, str]) -> str:
     interval, unit = int(parts.get("INTERVAL", "1")), _UNITS[parts["FREQ"]]
     if "FROM" in parts:
-        return f"{_count_units(interval, unit)} after it is done"
+        units = f"1 {unit}" if interval == 1 else f"{interval} {unit}s"
+        return f"{units} after it is done"
     every = f"every {unit}" if interval == 1 else f"every {interval} {unit}s"
     if "BYDAY" in parts:
         return _describe_weekdays(parts["FREQ"], parts["BYDAY"], every)
@@ -50,10 +51,10 @@ def _describe_weekday(day: str) -> str:
 def _describe_month_day(day: int, month: str | None) -> str:
     if day < 0:
         return f"the last day of {month}" if month else "the last day"
-    return f"{day} {month}" if month else f"the {_ordinal(day)}"
+    return f"{day} {month}" if month else f"the {_render_ordinal(day)}"
 
 
-def _ordinal(number: int) -> str:
+def _render_ordinal(number: int) -> str:
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if 11 <= number <= 13 else ending}"
 
@@ -66,10 +67,6 @@ def _describe_end(parts: dict[str, str]) -> str:
         until = date.fromisoformat(parts["UNTIL"])
         return f", until {until.day} {until:%b %Y}"
     return ""
-
-
-def _count_units(interval: int, unit: str) -> str:
-    return f"1 {unit}" if interval == 1 else f"{interval} {unit}s"
 
 
 def _join(words: list[str]) -> str:

@@ -127,7 +127,7 @@ class ProcessSettings(ClientLimits):
     variables work too. Default: no traces.
     """
 
-    def get_own(self, name: str) -> Any:
+    def get_service_setting(self, name: str) -> Any:
         """Returns the service's `host`, `port` or `workers`, whose names begin with its prefix."""
         return getattr(self, f"{self.prefix}_{name}".lower())
 
@@ -180,13 +180,13 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         return None
 
     def find_problem(self) -> str | None:
-        if self.test_now is not None and not _is_loopback(self.get_own("host")):
+        if self.test_now is not None and not _is_loopback(self.get_service_setting("host")):
             return f"TEST_NOW is only for tests on this machine. Unset it, or set {self.prefix}_HOST=127.0.0.1."
         if self.auth_mode == "jwt":
             return self.find_token_problem()
-        if self.auth_none_beyond_loopback or _is_loopback(self.get_own("host")):
+        if self.auth_none_beyond_loopback or _is_loopback(self.get_service_setting("host")):
             return None
-        name, host = f"{self.prefix}_HOST", self.get_own("host")
+        name, host = f"{self.prefix}_HOST", self.get_service_setting("host")
         return (
             f"With AUTH_MODE=none there is no sign-in, so other machines must not reach {name}={host}: set "
             f"AUTH_MODE=jwt, or {name}=127.0.0.1, or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine can reach the "

@@ -98,26 +98,26 @@ CALLER: Caller = Depends(_create_caller)
 
 
 @asynccontextmanager
-async def _transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Transaction]:
+async def _open_transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Transaction]:
     """The caller's transaction, committed when the tool returns, and rolled back when it raises."""
     database: Database = context.lifespan_context["database"]
     failure: CallError | None = None
-    returned = False
+    is_committing = False
     try:
         async with database.transaction(caller.user_id) as tx:
             try:
                 yield tx
                 calls.mark_committing()
-                returned = True
+                is_committing = True
             except CallError as error:
                 failure = error
                 await tx.roll_back()
     except CallError as error:  # from an error of PostgreSQL
         raise error from None
     except Exception as error:  # noqa: BLE001 - clients get a sentence for every error
-        raise explain_error(error, is_committing=returned) from None
+        raise explain_error(error, is_committing=is_committing) from None
     if failure:
         raise failure
 
 
-TRANSACTION: Transaction = Depends(_transaction)
+TRANSACTION: Transaction = Depends(_open_transaction)

@@ -48,9 +48,9 @@ class ReadRoutes:
     clock: Clock
 
     def add_to(self, server: FastMCP) -> None:
-        server.custom_route(CHANGES, methods=["GET"])(self._create_handler(self._changes))
-        server.custom_route(DONE, methods=["GET"])(self._create_handler(self._done))
-        server.custom_route(TASKS, methods=["GET"])(self._create_handler(self._tasks))
+        server.custom_route(CHANGES, methods=["GET"])(self._create_handler(self._get_changes))
+        server.custom_route(DONE, methods=["GET"])(self._create_handler(self._get_completions))
+        server.custom_route(TASKS, methods=["GET"])(self._create_handler(self._get_tasks))
 
     def _create_handler(self, read: Callable[[str, Request], Awaitable[JSONResponse]]) -> Handler:
         async def handle(request: Request) -> JSONResponse:
@@ -68,11 +68,11 @@ class ReadRoutes:
 
         return handle
 
-    async def _changes(self, user_id: str, request: Request) -> JSONResponse:
+    async def _get_changes(self, user_id: str, request: Request) -> JSONResponse:
         after = _read_number(request, "after", maximum=MAX_ID, sentence=_AFTER)
         return JSONResponse((await reads.read_changes(self.database, user_id, after))._asdict())
 
-    async def _done(self, user_id: str, request: Request) -> JSONResponse:
+    async def _get_completions(self, user_id: str, request: Request) -> JSONResponse:
         days = _read_number(request, "days", minimum=1, maximum=reads.MAX_DAYS, sentence=_DAYS)
         zone_name = request.query_params.get("time_zone")
         zone = find_zone(zone_name) if zone_name else None
@@ -83,7 +83,7 @@ class ReadRoutes:
             counts = await reads.count_completed_by_day(tx, caller, days or _DEFAULT_DAYS)
         return JSONResponse({"days": [{"day": day.isoformat(), "done": count} for day, count in counts]})
 
-    async def _tasks(self, user_id: str, request: Request) -> JSONResponse:
+    async def _get_tasks(self, user_id: str, request: Request) -> JSONResponse:
         ids = request.query_params.get("ids", "").split(",")
         if len(ids) > reads.MAX_IDS:
             raise InvalidQuery(_IDS)

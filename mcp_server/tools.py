@@ -71,7 +71,7 @@ async def complete_task(
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Complete a task. If it repeats, the next one is added."""
-    return _render(await edits.complete_tasks(tx, caller, _ids(task_id, also)))
+    return _render(await edits.complete_tasks(tx, caller, _list_ids(task_id, also)))
 
 
 async def update_task(
@@ -94,7 +94,7 @@ async def update_task(
 ) -> ToolResult:
     """Change a task. What is not given stays as it is."""
     patch = TaskPatch(title, description, due, priority, labels, add_labels, remove_labels, repeat, status)
-    ids = _ids(task_id, also)
+    ids = _list_ids(task_id, also)
     if (undo or caller.undo_batch) and patch.values():
         raise UndoAlone
     if caller.undo_batch:
@@ -111,10 +111,10 @@ async def delete_task(
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Delete a task."""
-    return _render(await edits.delete_tasks(tx, caller, _ids(task_id, also)))
+    return _render(await edits.delete_tasks(tx, caller, _list_ids(task_id, also)))
 
 
-def _ids(task_id: int, also: list[int] | None) -> list[int]:
+def _list_ids(task_id: int, also: list[int] | None) -> list[int]:
     return [*dict.fromkeys([task_id, *(also or ())])]
 
 
@@ -162,9 +162,9 @@ _TOOLS = (
 
 
 def create_tools(*, with_user_id: bool) -> tuple[Tool, ...]:
-    return _TOOLS if with_user_id else tuple(map(_without_user_id, _TOOLS))
+    return _TOOLS if with_user_id else tuple(map(_remove_user_id, _TOOLS))
 
 
-def _without_user_id(tool: Tool) -> Tool:
+def _remove_user_id(tool: Tool) -> Tool:
     properties = {name: argument for name, argument in tool.parameters["properties"].items() if name != "user_id"}
     return tool.model_copy(update={"parameters": tool.parameters | {"properties": properties}})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from common.environment import mounted_secrets
+from common.environment import find_secrets_folder
 
 VERSIONS = Path(__file__).parent / "versions"
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _get_setting(name: str) -> str | None:
-    file = directory / name if (directory := mounted_secrets()) else None
+    file = directory / name if (directory := find_secrets_folder()) else None
     return os.environ.get(name) or (file.read_text().strip() if file and file.exists() else None)
 
 

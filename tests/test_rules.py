@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from cli.commands.data import import_
 from common import VERSION
-from mcp_server.imports.reading import FORMATS
+from mcp_server.imports.formats import FORMATS
 from tests.conftest import ROOT
 from tests.settings import FILES
 

@@ -38,7 +38,7 @@ class Sweeper:
         metrics.observe_process(self._database)
         rows = await self._database.fetch_all(NO_USER, _RUNNING_PROCESSES)
         processes = {row["process_id"] for row in rows}
-        for process_id in await self._connection.find_dead(processes):
+        for process_id in await self._connection.find_dead_processes(processes):
             for run in await self._runs_of(process_id):
                 await self._interrupt(run, process_id)
         own = self._connection.process_id

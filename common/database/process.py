@@ -123,7 +123,7 @@ class ProcessConnection:
     async def wait_until_connected(self) -> None:
         await self._connected.wait()
 
-    async def find_dead(self, process_ids: Collection[int]) -> set[int]:
+    async def find_dead_processes(self, process_ids: Collection[int]) -> set[int]:
         """Returns the processes that are dead: their lock was absent in this call and an earlier one, and all between.
 
         Returns none while this process is not connected: the others may have been cut off by the same fault.

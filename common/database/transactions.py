@@ -155,8 +155,8 @@ class Database:
         self, user_id: str, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
     ) -> list[Any]:
         async with self.transaction(user_id) as tx:
-            found = await tx.execute(statement, row or dict, **values)
-        return await found.fetchall()
+            cursor = await tx.execute(statement, row or dict, **values)
+        return await cursor.fetchall()
 
     @overload
     async def fetch_one(self, user_id: str, statement: LiteralString, /, **values: Any) -> DictRow | None: ...
@@ -186,7 +186,7 @@ class Database:
     @asynccontextmanager
     async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         """A connection as the login itself, in autocommit: to check the database, not for rows of users."""
-        async with self._connection(None) as connection:
+        async with self._take_connection(None) as connection:
             yield connection
 
     @asynccontextmanager
@@ -196,8 +196,8 @@ class Database:
         with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
             try:
                 async with (
-                    self._connection(timeout_seconds) as connection,
-                    _transaction(connection, settings, values, snapshot=snapshot) as transaction,
+                    self._take_connection(timeout_seconds) as connection,
+                    _open_transaction(connection, settings, values, snapshot=snapshot) as transaction,
                 ):
                     yield transaction
             except psycopg.OperationalError as error:
@@ -208,7 +208,7 @@ class Database:
                 raise
 
     @asynccontextmanager
-    async def _connection(self, timeout_seconds: float | None) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async def _take_connection(self, timeout_seconds: float | None) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         while True:
             connection = await self._pool.getconn(timeout_seconds)
             try:
@@ -222,7 +222,7 @@ class Database:
 
 
 @asynccontextmanager
-async def _transaction(
+async def _open_transaction(
     connection: psycopg.AsyncConnection[Any], settings: LiteralString, values: Sequence[str], *, snapshot: bool
 ) -> AsyncIterator[Transaction]:
     """In autocommit a pipeline is one transaction, which its Sync commits, so that BEGIN and COMMIT are not needed.

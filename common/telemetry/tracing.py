@@ -66,7 +66,7 @@ class Tracing:
 
     def shut_down(self) -> None:
         """Sends the remaining spans, for at most two seconds."""
-        give_up = Timer(_SHUT_DOWN_SECONDS, self._exporter.shutdown)
-        give_up.start()
+        timer = Timer(_SHUT_DOWN_SECONDS, self._exporter.shutdown)
+        timer.start()
         self._provider.shutdown()
-        give_up.cancel()
+        timer.cancel()

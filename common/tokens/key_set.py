@@ -45,25 +45,25 @@ class KeySet:
 
     async def find(self, header: dict[str, Any]) -> jwt.PyJWK | None:
         key = self._get(header)
-        if key is None or self._age(self._fetched_at) > _FRESH_SECONDS:
-            if self._age(self._tried_at) > (_RETRY_SECONDS if key else _PAUSE_SECONDS) or self._refresh.is_running:
+        if key is None or self._get_age(self._fetched_at) > _FRESH_SECONDS:
+            if self._get_age(self._tried_at) > (_RETRY_SECONDS if key else _PAUSE_SECONDS) or self._refresh.is_running:
                 await self._refresh()
             key = self._get(header)
         return key
 
     def _get(self, header: dict[str, Any]) -> jwt.PyJWK | None:
-        if self._age(self._fetched_at) > self._max_age_seconds:
+        if self._get_age(self._fetched_at) > self._max_age_seconds:
             return None
         algorithm, kid = header.get("alg"), header.get("kid")
         keys = [key for key in self._keys if key.algorithm_name == algorithm and kid in (None, key.key_id)]
         return keys[0] if len(keys) == 1 else None
 
     @staticmethod
-    def _age(moment: float) -> float:
+    def _get_age(moment: float) -> float:
         return time.monotonic() - moment
 
     async def _fetch(self) -> None:
-        self._tried_at = began = time.monotonic()
+        self._tried_at = started_at = time.monotonic()
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 document = await asyncio.get_running_loop().run_in_executor(self._thread, self._client.fetch_data)
@@ -71,7 +71,7 @@ class KeySet:
         except Exception as error:  # noqa: BLE001 - the provider may send anything; the next fetch tries again
             log.warning("the keys at AUTH_JWKS_URL cannot be read: %s", type(error).__name__)
             return
-        self._fetched_at = began
+        self._fetched_at = started_at
         if not self._keys:
             log.warning("AUTH_JWKS_URL has no key for %s", ", ".join(ALGORITHMS))
         if unusable:

@@ -45,10 +45,10 @@ def create_http_app(
         host_origin_protection=True,
         allowed_hosts=list(allowed_hosts),
         allowed_origins=list(allowed_origins),
-        middleware=[*_cors(allowed_origins), *middleware],
+        middleware=[*_create_cors(allowed_origins), *middleware],
     )
     if prepare is not None:
-        app.router.lifespan_context = _prepare_first(app.router.lifespan_context, prepare)
+        app.router.lifespan_context = _add_preparation(app.router.lifespan_context, prepare)
     return TelemetryMiddleware(McpHttpMiddleware(app), traced=["/mcp"])
 
 
@@ -69,7 +69,7 @@ def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]
         return metrics.render_metrics()
 
 
-def _cors(origins: Sequence[str]) -> list[Middleware]:
+def _create_cors(origins: Sequence[str]) -> list[Middleware]:
     # FastMCP accepts requests of these origins; these headers let the browser show them the responses.
     if not origins:
         return []
@@ -84,7 +84,7 @@ def _cors(origins: Sequence[str]) -> list[Middleware]:
     ]
 
 
-def _prepare_first(
+def _add_preparation(
     lifespan_context: Callable[[Any], AbstractAsyncContextManager[Any]], prepare: Callable[[ASGIApp], Awaitable[None]]
 ) -> Callable[[Starlette], AbstractAsyncContextManager[Any]]:
     @asynccontextmanager

@@ -50,7 +50,7 @@ class RunningCall:
     tool: str
     task: asyncio.Task[Any]
     owner: str | None = None  # None until the caller is verified
-    began: float = field(default_factory=time.perf_counter)
+    started_at: float = field(default_factory=time.perf_counter)
     is_committing: bool = False
     is_cancelled: bool = False
 
@@ -197,7 +197,7 @@ def _report(call: RunningCall) -> Iterator[None]:
         error = raised
         raise
     finally:
-        seconds, outcome = time.perf_counter() - call.began, _get_outcome(error)
+        seconds, outcome = time.perf_counter() - call.started_at, _get_outcome(error)
         CALLS.labels(call.tool, outcome).observe(seconds)
         kind = error and type(error).__name__
         extra = fields(tool=call.tool, owner=call.owner, outcome=outcome, error=kind, seconds=round(seconds, 4))

@@ -105,7 +105,7 @@ class LimitedConnection(HttpToolsProtocol):
             # Lines without end reach no callback, and chunks of one byte cost far more than a byte.
             limit = self._limits.limit_header_bytes + _PIECE_BYTES  # a piece may have begun with another request
             if self._part and self._bytes - self._body_bytes > limit:
-                raise self._too_large(self._part)
+                raise self._create_rejection(self._part)
         except httptools.HttpParserUpgrade:
             self._ignores_input = True  # the request is answered without an upgrade; what follows is not HTTP
         except (httptools.HttpParserError, _Rejected) as error:
@@ -142,18 +142,18 @@ class LimitedConnection(HttpToolsProtocol):
         if sum(name == b"host" for name, _ in headers) > 1:
             raise _Rejected(400, "The request has more than one Host header. Send one.")
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > self._limits.limit_header_bytes:
-            raise self._too_large("head")
+            raise self._create_rejection("head")
         path = self.url.partition(b"?")[0].decode("latin-1")
         self._max_body_bytes = self._limits.max_body_bytes(self.parser.get_method().decode(), path)  # pyright: ignore[reportOptionalMemberAccess]
         if any(name == b"content-length" and int(value) > self._max_body_bytes for name, value in headers):
-            raise self._too_large("body")
+            raise self._create_rejection("body")
         super().on_headers_complete()
         self._part, self._bytes = "body", 0
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
         if self._body_bytes > self._max_body_bytes:
-            raise self._too_large("body")
+            raise self._create_rejection("body")
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -167,7 +167,7 @@ class LimitedConnection(HttpToolsProtocol):
             if self._ignores_input:
                 self._linger()
 
-    def _too_large(self, part: Literal["head", "body"]) -> _Rejected:
+    def _create_rejection(self, part: Literal["head", "body"]) -> _Rejected:
         if part == "body":
             return _Rejected(413, f"The request is larger than {self._max_body_bytes:,} bytes. Send less at once.")
         limit = self._limits.limit_header_bytes

@@ -5,7 +5,7 @@ from typing import LiteralString
 from common import data_commands
 from common.data_commands import JsonWriter
 from common.database import Database
-from mcp_server.imports.adding import ACTOR
+from mcp_server.imports.importer import ACTOR
 from mcp_server.tasks.task import TASK_COLUMNS
 
 _QUERIES: dict[str, LiteralString] = {

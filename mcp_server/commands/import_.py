@@ -12,9 +12,9 @@ from common.database import Database
 from common.environment import read_settings
 from common.tokens import is_user_id
 from common.tool_server.errors import CallError
-from mcp_server.imports import adding, reading
-from mcp_server.imports.adding import Report
+from mcp_server.imports import formats, importer
 from mcp_server.imports.file_tasks import FileUnread, UnreadLine
+from mcp_server.imports.importer import Report
 from mcp_server.settings import ImportSettings
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.quota import TaskQuota
@@ -25,7 +25,7 @@ _PROGRESS_SECONDS = 0.5
 def run(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="import", description="Adds the tasks of a file on standard input.")
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
-    parser.add_argument("--format", choices=reading.FORMATS, help="recognised from the file if left out")
+    parser.add_argument("--format", choices=formats.FORMATS, help="recognised from the file if left out")
     parser.add_argument("--name", default="", help="the file's name")
     parser.add_argument("--undo", action="store_true", help="remove what the last import added, and read no file")
     options = parser.parse_args(arguments)
@@ -46,14 +46,14 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _import(options: argparse.Namespace) -> Report:
-    text = reading.decode(reading.read_bytes(sys.stdin.buffer))
-    format = options.format or reading.detect_format(text, options.name)
+    text = formats.decode(formats.read_bytes(sys.stdin.buffer))
+    format = options.format or formats.detect_format(text, options.name)
     reports: list[Report] = []
 
     async def work(database: Database) -> None:
         caller = _create_caller(options.user)
-        parsed = lambda now: reading.parse(text, format, now)  # noqa: E731
-        reports.append(await adding.import_tasks(database, caller, parsed, progress=_Progress()))
+        parsed = lambda now: formats.parse(text, format, now)  # noqa: E731
+        reports.append(await importer.import_tasks(database, caller, parsed, progress=_Progress()))
 
     data_commands.run(work)
     return reports[0]
@@ -63,7 +63,7 @@ def _undo(user: str) -> str:
     counts: list[int] = []
 
     async def work(database: Database) -> None:
-        counts.append(await adding.undo_last(database, _create_caller(user)))
+        counts.append(await importer.undo_last(database, _create_caller(user)))
 
     data_commands.run(work)
     if not counts[0]:
@@ -75,7 +75,7 @@ def _create_caller(user: str) -> Caller:
     settings = read_settings(ImportSettings)
     return Caller(
         user_id=user,
-        actor=adding.ACTOR,
+        actor=importer.ACTOR,
         batch=f"import {uuid4()}",
         quota=TaskQuota(tasks=settings.limit_tasks),
         usual_zone=ZoneInfo(settings.time_zone),

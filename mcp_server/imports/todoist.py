@@ -64,7 +64,7 @@ def parse(text: str, now: Now) -> FileTasks:
 
 
 def _read_tasks(rows: Iterator[_Row | UnreadLine], now: Now) -> FileTasks:
-    above: FileTask | UnreadLine | None = None
+    previous: FileTask | UnreadLine | None = None
     notes: list[str] = []
     section: str | None = None
     for row in rows:
@@ -73,15 +73,15 @@ def _read_tasks(rows: Iterator[_Row | UnreadLine], now: Now) -> FileTasks:
             continue
         match row["TYPE"]:
             case "task" | "section" as kind:
-                yield from _add_notes(above, notes)
-                above, notes = (_try_task(row, section, now) if kind == "task" else None), []
+                yield from _add_notes(previous, notes)
+                previous, notes = (_try_task(row, section, now) if kind == "task" else None), []
                 if kind == "section":
                     section = _read_section(row)
                     if section is None:
                         yield UnreadLine(
                             row.location, "The section's name cannot be a label, so its tasks do not get it."
                         )
-            case "note" if above is None:
+            case "note" if previous is None:
                 yield UnreadLine(row.location, "The note has no task above it. Move it below one.")
             case "note":
                 notes.append(row["CONTENT"])
@@ -89,14 +89,14 @@ def _read_tasks(rows: Iterator[_Row | UnreadLine], now: Now) -> FileTasks:
                 pass
             case other:
                 yield UnreadLine(row.location, f'TYPE is "{to_printable(other)}". Write task, section or note.')
-    yield from _add_notes(above, notes)
+    yield from _add_notes(previous, notes)
 
 
-def _add_notes(above: FileTask | UnreadLine | None, notes: list[str]) -> FileTasks:
-    if isinstance(above, FileTask):
-        yield replace(above, description="\n".join(part for part in (above.description, *notes) if part))
-    elif above:
-        yield above
+def _add_notes(previous: FileTask | UnreadLine | None, notes: list[str]) -> FileTasks:
+    if isinstance(previous, FileTask):
+        yield replace(previous, description="\n".join(part for part in (previous.description, *notes) if part))
+    elif previous:
+        yield previous
 
 
 def _read_rows(text: str, delimiter: str) -> Iterator[_Row | UnreadLine]:

@@ -124,8 +124,8 @@ def _read_clock(clock: clock_time, now: datetime, current: Due | None) -> Due:
     """Uses the task's day, else the next day with this time; the current minute counts as future."""
     if current:
         return Due(current.day, clock)
-    passed = clock < now.time().replace(second=0, microsecond=0)
-    return Due(now.date() + timedelta(days=passed), clock)
+    is_past = clock < now.time().replace(second=0, microsecond=0)
+    return Due(now.date() + timedelta(days=is_past), clock)
 
 
 def _convert_to_local(due: Due, offset: str, zone: ZoneInfo | None) -> Due:

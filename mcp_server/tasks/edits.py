@@ -142,7 +142,9 @@ async def _write_changes(
 ) -> list[LoggedChange]:
     """Writes the changes, together with the next tasks of repeating ones that they complete."""
     completed = [
-        change.after for change in log if change.before and change.after and _completes(change.before, change.after)
+        change.after
+        for change in log
+        if change.before and change.after and (change.before.status, change.after.status) == ("pending", "completed")
     ]
     successors = [task for task in (create_next_task(task, now) for task in completed) if task is not None]
     if successors:
@@ -153,7 +155,3 @@ async def _write_changes(
         ]
     await statements.write_changes(tx, caller, call, log)
     return log
-
-
-def _completes(before: Task, after: Task) -> bool:
-    return (before.status, after.status) == ("pending", "completed")

@@ -79,7 +79,7 @@ def _skip_occurrence(task: Task, now: Now) -> tuple[Due, str]:
     day = repeats.find_next_date(rule, due=task.due.day, today=now.local.date())
     if day is None:
         raise RepeatEnded(task_id=task.id)
-    return Due(day, task.due.time), str(repeats.next_rule(rule))
+    return Due(day, task.due.time), str(repeats.get_next_rule(rule))
 
 
 def create_next_task(task: Task, now: Now) -> Task | None:
@@ -91,7 +91,7 @@ def create_next_task(task: Task, now: Now) -> Task | None:
     if day is None:
         return None
     fresh = {"created_at": now.instant, "updated_at": now.instant, "completed_at": None, "status": "pending"}
-    return task.model_copy(update={"due_on": day, "repeat": str(repeats.next_rule(rule)), **fresh})
+    return task.model_copy(update={"due_on": day, "repeat": str(repeats.get_next_rule(rule)), **fresh})
 
 
 def _merge_labels(task: Task, patch: TaskPatch) -> tuple[str, ...]:

@@ -127,17 +127,17 @@ def _is_near(most: int | None, hints: Hints) -> bool:
     return most is not None and (hints.tasks_ever or 0) + _MAX_CONCURRENT_CHANGES >= most
 
 
-async def delete_old_changes(database: Database, days: int, clock: Clock = utc_now, *, at_once: int = 1_000) -> int:
-    """Deletes changes older than `days`, at most `at_once` calls in a transaction; returns the number of calls."""
+async def delete_old_changes(database: Database, days: int, clock: Clock = utc_now, *, batch_size: int = 1_000) -> int:
+    """Deletes changes older than `days`, at most `batch_size` calls in a transaction; returns the number of calls."""
     deleted = 0
     days += math.ceil((utc_now() - clock()) / DAY)  # the database uses its own clock
     while True:
         async with database.system_transaction() as tx:
-            rows = await tx.execute(_SWEEP, days=days, most=at_once)
+            rows = await tx.execute(_SWEEP, days=days, most=batch_size)
         row = await rows.fetchone()
         calls = row["calls"] if row else 0
         deleted += calls
-        if calls < at_once:
+        if calls < batch_size:
             if deleted:
                 logger.info("deleted the changes of %d calls older than %d days", deleted, days)
             return deleted

@@ -2,7 +2,7 @@
 
 The next date is the first of the rule after both the due date and today. INTERVAL is counted from the due date. In a
 month that is too short for a day, the last day is used, which RFC 5545 would skip. FROM=DONE is our own: it counts from
-the day of completion. COUNT is the number of tasks that are left, this one included; `next_rule` has one less.
+the day of completion. COUNT is the number of tasks that are left, this one included; `get_next_rule` has one less.
 """
 
 import re
@@ -113,7 +113,7 @@ def find_next_date(rule: Rule, *, due: date, today: date) -> date | None:
     return day if day and day <= (rule.until or LAST_DAY) else None
 
 
-def next_rule(rule: Rule) -> Rule:
+def get_next_rule(rule: Rule) -> Rule:
     return replace(rule, count=rule.count - 1) if rule.count else rule
 
 

@@ -60,10 +60,10 @@ async def _undo_task(tx: Transaction, caller: Caller, id: int, task: Task | None
     last = await _find_last_change(tx, caller, id)
     if last is None:
         raise NothingToUndo(task_id=id)
-    was = parse_change(last).before
-    restored = was and was.model_copy(update={"updated_at": caller.clock()})
-    changes_left = await _remove_next_task(tx, caller, last) if was is not None else []
-    return [LoggedChange(task, restored, undoes=last["id"]), *changes_left]
+    before = parse_change(last).before
+    restored = before and before.model_copy(update={"updated_at": caller.clock()})
+    removals = await _remove_next_task(tx, caller, last) if before is not None else []
+    return [LoggedChange(task, restored, undoes=last["id"]), *removals]
 
 
 async def _find_last_change(tx: Transaction, caller: Caller, id: int) -> dict[str, Any] | None:
@@ -142,8 +142,8 @@ def _undo_tasks(since: Iterable[Row], batch: str, now: Mapping[int, Task], calle
 def _undo_each(task: Task | None, rows: Sequence[Row], caller: Caller) -> list[LoggedChange]:
     log: list[LoggedChange] = []
     for row in reversed(rows):
-        was = parse_change(row).before
-        restored = was and was.model_copy(update={"updated_at": caller.clock()})
+        before = parse_change(row).before
+        restored = before and before.model_copy(update={"updated_at": caller.clock()})
         log.append(LoggedChange(task, restored, undoes=row["id"]))
         task = restored
     return log

@@ -40,7 +40,7 @@ async def load_now(tx: Transaction, caller: Caller) -> Now:
     return Now(caller.clock(), zone, is_stored=caller.zone is None or caller.zone.key == stored)
 
 
-async def store_zone(tx: Transaction, caller: Caller, get_now: Now) -> None:
+async def store_zone(tx: Transaction, caller: Caller, now: Now) -> None:
     """This locks the user's row, so it must come after the limits are checked."""
-    if not get_now.is_stored:
-        await tx.execute(_STORE, user=caller.user_id, zone=get_now.zone.key)
+    if not now.is_stored:
+        await tx.execute(_STORE, user=caller.user_id, zone=now.zone.key)

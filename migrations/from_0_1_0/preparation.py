@@ -63,14 +63,14 @@ def _write_dump(url: str) -> None:
     """Writes a dump to BACKUP_DIR with the pg_dump of PG_BIN or PATH, or asks whether there is one."""
     if os.environ.get("DUMP_MADE") == "yes":
         return
-    directory, program = os.environ.get("BACKUP_DIR"), postgres_programs.find("pg_dump", os.environ)
+    directory, program = os.environ.get("BACKUP_DIR"), postgres_programs.find_program("pg_dump", os.environ)
     if not directory or program is None:
         reason = "pg_dump is not installed" if directory else "BACKUP_DIR is not set"
         if not sys.stdin.isatty() or not _confirm(reason):
             raise CommandError(_NO_DUMP.format(reason))
         return
     path = Path(directory) / f"todo-0.1.0-{datetime.now():%Y%m%d-%H%M%S}.dump"
-    address, variables = postgres_programs.connection(url)
+    address, variables = postgres_programs.get_owner_address(url)
     path.touch(mode=0o600)
     done = subprocess.run(
         [program, *postgres_programs.DUMP, f"--file={path}", f"--dbname={address}"],

@@ -75,7 +75,7 @@ def by_the_tools(text: str, due: date) -> list[date]:
     """The task's day and the next, each completed on its day."""
     rule, days = repeats.parse_rule(text), [due]
     while len(days) < 13 and (following := repeats.find_next_date(rule, due=days[-1], today=days[-1])):
-        rule = repeats.next_rule(rule)
+        rule = repeats.get_next_rule(rule)
         days.append(following)
     return days
 

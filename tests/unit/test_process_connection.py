@@ -122,7 +122,7 @@ async def wait_until_judged(judge: ProcessConnection, process_id: int) -> float:
     """Looks again and again; returns after how many seconds the process was judged dead."""
     began = time.monotonic()
     async with asyncio.timeout(30):
-        while process_id not in await judge.find_dead([process_id]):
+        while process_id not in await judge.find_dead_processes([process_id]):
             await asyncio.sleep(0.02)
     return time.monotonic() - began
 
@@ -138,16 +138,16 @@ async def test_a_living_process_is_never_judged_dead(judge: ProcessConnection, s
     killed.kill()
     await until(lambda: killed.poll() is not None)
     await wait_until_judged(judge, dead)
-    assert await judge.find_dead([living, dead, judge.process_id]) == {dead}
-    assert not await judge.find_dead([living])
-    assert await judge.find_dead([dead])
+    assert await judge.find_dead_processes([living, dead, judge.process_id]) == {dead}
+    assert not await judge.find_dead_processes([living])
+    assert await judge.find_dead_processes([dead])
 
 
 async def test_a_killed_process_is_judged_dead_at_the_second_look(
     judge: ProcessConnection, start_process: StartProcess
 ) -> None:
     process, process_id = start_process()
-    assert not await judge.find_dead([process_id])
+    assert not await judge.find_dead_processes([process_id])
     process.kill()
     assert await wait_until_judged(judge, process_id) >= SECONDS
 
@@ -157,9 +157,9 @@ async def test_a_frozen_process_is_not_judged_dead(judge: ProcessConnection, sta
     process.send_signal(signal.SIGSTOP)
     killed, dead = start_process()
     killed.kill()
-    while dead not in (judged := await judge.find_dead([frozen, dead])):
+    while dead not in (judged := await judge.find_dead_processes([frozen, dead])):
         assert frozen not in judged
-    assert not await judge.find_dead([frozen])
+    assert not await judge.find_dead_processes([frozen])
 
 
 async def test_a_process_that_is_back_in_time_is_not_judged_dead(
@@ -174,11 +174,11 @@ async def test_a_process_that_is_back_in_time_is_not_judged_dead(
             await proxy.cut()
             absent_since = time.monotonic()
             while time.monotonic() - absent_since < 1:
-                assert not await judge.find_dead([process.process_id])
+                assert not await judge.find_dead_processes([process.process_id])
                 await asyncio.sleep(0.05)
             await proxy.restore()
             await process.wait_until_connected()
-            assert not await judge.find_dead([process.process_id])
+            assert not await judge.find_dead_processes([process.process_id])
 
 
 async def test_a_process_that_was_cut_off_itself_judges_nobody_for_as_long(
@@ -191,7 +191,7 @@ async def test_a_process_that_was_cut_off_itself_judges_nobody_for_as_long(
         await wait_until_judged(judge, process_id)
         await proxy.cut()
         await until(lambda: not judge.is_connected)
-        assert await judge.find_dead([process_id]) == set()
+        assert await judge.find_dead_processes([process_id]) == set()
         await proxy.restore()
         await judge.wait_until_connected()
         assert await wait_until_judged(judge, process_id) >= SECONDS
@@ -210,8 +210,8 @@ async def test_two_processes_whose_connections_are_cut_never_judge_each_other_de
             await asyncio.gather(first.wait_until_connected(), second.wait_until_connected())
             administrator(url).execute(TERMINATE_LOCK_HOLDERS)
             for _ in range(5):
-                assert not await first.find_dead([second.process_id])
-                assert not await second.find_dead([first.process_id])
+                assert not await first.find_dead_processes([second.process_id])
+                assert not await second.find_dead_processes([first.process_id])
                 await asyncio.sleep(0.01)
 
 
@@ -223,7 +223,7 @@ async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
         await wait_until_judged(judge, NO_PROCESS)
         proxy.hides_end = True
         administrator(url).execute(TERMINATE_LOCK_HOLDERS.replace("(pid)", "(pid, 10000)"))
-        assert await judge.find_dead([NO_PROCESS]) == set()
+        assert await judge.find_dead_processes([NO_PROCESS]) == set()
         assert judge.is_connected  # as far as it knows
 
 
@@ -259,7 +259,7 @@ async def test_a_process_starts_while_its_database_is_away(database: Database, p
     await proxy.cut()
     async with connect(proxy.url, database) as process:
         assert not process.is_connected
-        assert await process.find_dead([NO_PROCESS]) == set()
+        assert await process.find_dead_processes([NO_PROCESS]) == set()
         await proxy.restore()
         await process.wait_until_connected()
 

@@ -142,7 +142,7 @@ def test_a_count_is_what_is_left_whatever_was_late() -> None:
     rule, due = repeats.read_rule("FREQ=WEEKLY;COUNT=3", FRIDAY), FRIDAY
     made = []
     while (found := repeats.find_next_date(rule, due=due, today=due + timedelta(days=20))) is not None:
-        rule, due = repeats.next_rule(rule), found
+        rule, due = repeats.get_next_rule(rule), found
         made.append((str(due), str(rule)))
     assert made == [
         ("2026-12-18", "FREQ=WEEKLY;BYDAY=FR;COUNT=2"),
@@ -152,7 +152,7 @@ def test_a_count_is_what_is_left_whatever_was_late() -> None:
 
 def test_without_a_count_the_rule_stays_as_it_is() -> None:
     rule = repeats.read_rule("FREQ=WEEKLY;UNTIL=20271231", FRIDAY)
-    assert repeats.next_rule(rule) == rule
+    assert repeats.get_next_rule(rule) == rule
 
 
 def listed(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

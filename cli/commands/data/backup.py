@@ -156,7 +156,7 @@ def _reached(directory: Path, *, compose: bool, create: bool = False) -> Iterato
 
     with postgres.owner_environment(environment.load(), directory, create=create) as variables:
         url = variables.get("MIGRATION_DATABASE_URL") or variables["DATABASE_URL"]
-        address, secret = postgres_programs.connection(url)
+        address, secret = postgres_programs.get_owner_address(url)
         folders = Path(variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory))
         if create and "WORKSPACE_DIR" not in variables:
             data_dir.prepare(directory)

@@ -25,7 +25,7 @@ async def list_page(
     values = filters.get_filter_values(query, now)
     conditions, deleted = filters.list_conditions(values), query.status == "deleted"
     values |= {"user": caller.user_id, "since": now.instant - UNDO_PERIOD, "most": limit + 1, "counted": MAX_COUNTED}
-    values |= {"page_bytes": statements.PAGE_BYTES} | (statements.position_values(position) if position else {})
+    values |= {"page_bytes": statements.PAGE_BYTES} | (statements.get_position_values(position) if position else {})
     statement = statements.select_page(conditions, query.sorting, deleted=deleted, continues=position is not None)
     rows = await (await tx.execute(statement, **values)).fetchall()
     matches = total = rows[0]["matches"] if rows else 0

@@ -57,8 +57,8 @@ def find_nearest(query: str, titles: Iterable[tuple[int, str]], *, limit: int) -
     of_query = _split_pieces(query)
     pieces = [(id, title, _split_pieces(title)) for id, title in titles]
     scores = [(len(of_query & of_title), len(of_title), id, title) for id, title, of_title in pieces]
-    enough = [score for score in scores if score[0] > 0 and score[0] >= _MIN_SHARE * len(of_query)]
-    return [(id, title) for _, _, id, title in sorted(enough, key=lambda score: (-score[0], *score[1:3]))[:limit]]
+    similar = [score for score in scores if score[0] > 0 and score[0] >= _MIN_SHARE * len(of_query)]
+    return [(id, title) for _, _, id, title in sorted(similar, key=lambda score: (-score[0], *score[1:3]))[:limit]]
 
 
 def _split_pieces(text: str) -> set[tuple[str, ...]]:

@@ -50,7 +50,7 @@ _KEYS: dict[Sorting, tuple[tuple[LiteralString, ...], tuple[LiteralString, ...]]
 _NEWEST_FIRST = ("completed", "deleted")
 
 
-def position_values(position: Position) -> dict[str, Any]:
+def get_position_values(position: Position) -> dict[str, Any]:
     return {
         "after": position.after,
         "last_urgency": position.urgency or _NO_PRIORITY,
@@ -69,7 +69,7 @@ def select_page(
     """
     keys, last = _KEYS[sorting]
     comparison = "<" if sorting in _NEWEST_FIRST else ">"
-    beyond: list[LiteralString] = [f"({', '.join(keys)}) {comparison} ({', '.join(last)})"] if continues else []
+    after_position: list[LiteralString] = [f"({', '.join(keys)}) {comparison} ({', '.join(last)})"] if continues else []
     order = _render_order(sorting)
     columns = f"{TASK_COLUMNS}, deletion, deleted_at" if deleted else TASK_COLUMNS
     return f"""
@@ -77,7 +77,7 @@ SELECT * FROM (
     SELECT page.*, count(*) OVER () AS matches, coalesce(sum(octet_length(title) + octet_length(description)) OVER (
         ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
     FROM (
-        SELECT {columns} FROM {_get_source(deleted)}{_render_where([*conditions, *beyond])} ORDER BY {order}
+        SELECT {columns} FROM {_get_source(deleted)}{_render_where([*conditions, *after_position])} ORDER BY {order}
         LIMIT %(most)s::bigint
     ) page
 ) sized

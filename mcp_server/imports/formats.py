@@ -3,7 +3,7 @@
 import codecs
 from typing import BinaryIO, Literal
 
-from mcp_server.imports import own_export, todo_txt, todoist
+from mcp_server.imports import todo_export, todo_txt, todoist
 from mcp_server.imports.file_tasks import FileTasks, FileUnread
 from mcp_server.tasks.zones import Now
 
@@ -23,7 +23,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 def read_bytes(file: BinaryIO) -> bytes:
     """Returns more than `MAX_BYTES` for a file that is too large."""
-    return own_export.read_tasks_part(file, max_bytes=MAX_BYTES)
+    return todo_export.read_tasks_part(file, max_bytes=MAX_BYTES)
 
 
 def decode(data: bytes) -> str:
@@ -46,7 +46,7 @@ def decode(data: bytes) -> str:
 def detect_format(text: str, name: str = "") -> Format:
     """Raises `FileUnread` for other formats, and if the name does not fit the text."""
     start = text[:100].lstrip()
-    if start.startswith("{") or (start.startswith("[") and own_export.is_json(text)):
+    if start.startswith("{") or (start.startswith("[") and todo_export.is_json(text)):
         return "export"
     if todoist.find_delimiter(text):
         return "todoist"
@@ -64,6 +64,6 @@ def parse(text: str, format: Format, now: Now) -> FileTasks:
         case "todoist":
             return todoist.parse(text, now)
         case "export":
-            return own_export.parse(text)
+            return todo_export.parse(text)
         case "todo.txt":
             return todo_txt.parse(text, now)

@@ -99,9 +99,9 @@ async def undo_last(database: Database, caller: Caller) -> int:
         return last["tasks"]
 
 
-def _check_tasks(read_file: FileTasks, now: Now, report: Report) -> Iterator[_New]:
+def _check_tasks(file_tasks: FileTasks, now: Now, report: Report) -> Iterator[_New]:
     counts = Counter[bytes]()
-    for file_task in read_file:
+    for file_task in file_tasks:
         if isinstance(file_task, UnreadLine):
             report.add_unread(file_task)
             continue
