@@ -1,4 +1,4 @@
-"""The smallest parts of a date, and the rules that recognise them."""
+"""The parts of a date, and the rules that recognise them."""
 
 import re
 from collections.abc import Callable, Sequence

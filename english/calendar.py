@@ -37,14 +37,14 @@ def find_weekday(today: date, weekday: int) -> date:
 
 
 def find_day_of_month(today: date, day: int) -> date | None:
-    """Returns the next day with this number; today counts."""
+    """Returns the next day with this number, which may be today."""
     first = today.replace(day=1)
     months = filter(None, (add_months(first, later) for later in range(9)))
     return _find_first(today, (create_day(month.year, month.month, day) for month in months))
 
 
 def find_day_of_year(today: date, month: int, day: int) -> date | None:
-    """Returns the next such day; today counts."""
+    """Returns the next such day, which may be today."""
     return _find_first(today, (create_day(year, month, day) for year in range(today.year, today.year + 9)))
 
 

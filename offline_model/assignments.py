@@ -1,4 +1,4 @@
-"""What the offline model does without the task tools: an agent's assignments, and summaries."""
+"""Replies of the offline model without the task tools: assignments of agents, and summaries."""
 
 import re
 import shlex
@@ -30,7 +30,7 @@ CANNOT = (
 
 
 def next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
-    """The next call, or what to say at the end."""
+    """Returns the next call, or the final answer."""
     asked = next((_TASK.match(message.content) for message in messages if message.role == "user"), None)
     task = " ".join(asked[1].split()) if asked else ""
     outputs = [message.content for message in messages if message.role == "tool"]
@@ -46,7 +46,7 @@ def _known(what: str) -> Sequence[str]:
 
 
 def _write(what: str, path: str, lines: Sequence[str], outputs: Sequence[str]) -> str | tuple[PlannedCall, ...]:
-    """Writes the file and reads it again: the answer reports what the file has."""
+    """Writes the file and reads it, so that the answer reports its content."""
     heading = what.removeprefix("a ").removeprefix("the ").capitalize()
     content = "\n".join([f"# {heading}", "", *(f"- {line}" for line in lines), ""])
     match list(outputs):
@@ -61,7 +61,7 @@ def _write(what: str, path: str, lines: Sequence[str], outputs: Sequence[str]) -
 
 
 def _count(path: str, outputs: Sequence[str], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
-    """By a command, where there are commands; else by reading."""
+    """Counts with a command if there are commands, else by reading."""
     if outputs:
         output = outputs[0]
         counted = _COUNTED.search(output)
@@ -75,7 +75,7 @@ def _count(path: str, outputs: Sequence[str], tools: frozenset[str]) -> str | tu
 
 
 def summarise(messages: Sequence[ChatMessage]) -> str | None:
-    """The first line and the last ones, each cut short; None unless the instructions or the text begin with that."""
+    """Returns the first line and the last ones, shortened; None if no summary is asked for."""
     instructions = [message.content for message in messages if message.role in ("system", "developer")]
     if not any(_SUMMARISE.match(text[:_LINE_CHARACTERS]) for text in [*instructions, messages[-1].content]):
         return None

@@ -60,7 +60,7 @@ class ResultPage(BaseModel):
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What one tool call returned, or the sentence that says why it failed."""
+    """The result of a tool call, or the sentence of its error."""
 
     tool: str
     arguments: dict[str, Any]
@@ -84,13 +84,12 @@ class ChatTurn:
 
     @cached_property
     def steps(self) -> list[tuple[ToolResult, ...]]:
-        """Read when asked for: of most turns nobody does."""
+        """Is computed on demand, because few turns are needed."""
         now = f"{self.now:%a %Y-%m-%d %H:%M}" if self.now else ""
         return [tuple(_result(call, texts.get(call.id, ""), now) for call in calls) for calls, texts in self.made]
 
     @property
     def task_ids(self) -> list[int]:
-        """The tasks that its calls listed or changed."""
         return list(dict.fromkeys(task.id for step in self.steps for one in step for task in one.page.tasks))
 
 
@@ -122,13 +121,13 @@ def turns_of(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
 
 
 def _tagged(note: str) -> list[str]:
-    """The numbers of the tasks that the next message names, of a note that tells them."""
+    """Returns the numbers of the tasks that the next message names, according to a note."""
     found = _TASKS.search(note) if _NOTE.match(note) else None
     return _TAGGED.findall(found[0]) if found else []
 
 
 def _with_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-    """The message with tasks' numbers as people write them, without those that were selected; and these."""
+    """Returns the message with #1 for @1 and without the selected tasks, and these."""
     if not tagged:
         return request, ()
     below = _SELECTED.search(request)
@@ -138,7 +137,7 @@ def _with_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[int, 
 
 
 def _noted(note: str) -> tuple[datetime, bool] | None:
-    """What the clock showed, and whether there is a calendar; None of a note of something else."""
+    """Returns the user's clock and whether there is a calendar feed; None if the note is about something else."""
     found = _NOW.search(note)
     try:
         return (datetime.fromisoformat(found[1]), found[2] is not None) if found else None
@@ -163,7 +162,7 @@ def _result(call: FunctionCall, text: str, now: str) -> ToolResult:
 
 
 def _changed(value: Any) -> dict[str, Any]:
-    """The task of a result, with those of a call for several, as a page."""
+    """Returns the tasks of a result as a page."""
     more = value if isinstance(value, dict) else {}
     also = more.get("also")
     return {"tasks": [value, *(also if isinstance(also, list) else [])], "not_found": more.get("not_found", [])}

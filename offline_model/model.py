@@ -1,4 +1,4 @@
-"""From the messages of a conversation and the tools offered to a reply."""
+"""Replies to the messages of a conversation with text or tool calls."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -62,7 +62,7 @@ class Reply:
 def reply_to(
     messages: Sequence[ChatMessage], tools: frozenset[str], *, must_call: bool = False, order: DateOrder | None = None
 ) -> Reply:
-    """With `must_call`, a turn that needs no tool begins with a look at the list."""
+    """With `must_call`, a turn that needs no tool first lists the tasks."""
     if not tools and (summary := assignments.summarise(messages)):
         return Reply(summary)
     if "read_file" in tools:
@@ -84,7 +84,7 @@ def reply_to(
 
 
 def _make_calls(plan: Steps, ids: list[int]) -> Steps:
-    """The plan with at most `MAX_CALLS_OF_RESPONSE` calls in a step; `ids` become the tasks of its last step."""
+    """Splits steps into at most `MAX_CALLS_OF_RESPONSE` calls; `ids` become the tasks of the plan's last step."""
     results: Any = None
     while True:
         try:
@@ -98,7 +98,7 @@ def _make_calls(plan: Steps, ids: list[int]) -> Steps:
 
 
 def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
-    """Runs the plan from its start, through the results there are, to the first calls not made yet or its end."""
+    """Runs the plan from its start through the known results; returns its next calls or its reply."""
     try:
         calls = next(plan)
         for results in steps:
@@ -111,7 +111,7 @@ def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
 
 
 def _report(steps: list[tuple[ToolResult, ...]]) -> str:
-    """The results of calls that no plan made."""
+    """Reports the results of calls that no plan made."""
     changes = [result for step in steps for result in step if result.tool in replies.UNDONE]
     return replies.report(replies.CHANGED, changes) or "Done."
 
@@ -132,7 +132,7 @@ def _carry_out(turns: list[ChatTurn], order: DateOrder | None) -> Steps:
 
 
 def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequence[Intent], Context]:
-    """The last request's intents; an answer to a question brings back the request that the question was about."""
+    """Returns the last message's intents. An answer to a question continues the request it was about."""
     chosen: dict[str, tuple[int, ...]] = {}
     intents: Sequence[Intent] = ()
     asked = ""
@@ -166,7 +166,7 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
 
 
 def _pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bool) -> dict[str, tuple[int, ...]]:
-    """Which of the listed tasks "them" and "the first two" mean."""
+    """Returns which of the listed tasks phrases such as "them" and "the first two" mean."""
     pointed = {name: (pointed_at(name, listed), intent.plan) for intent in intents for name in intent.phrases}
     return {
         name: ids
@@ -176,7 +176,7 @@ def _pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bo
 
 
 def intents_of(request: str, *, now: datetime | None = None, order: DateOrder | None = None) -> tuple[Intent, ...]:
-    """What a message asks for, in order; nothing if it is not understood."""
+    """Returns what a message asks for, in order; nothing if it is not understood."""
     if len(request) > MAX_CHARACTERS:
         return (Intent(say, replies.TOO_LONG.format(limit=MAX_CHARACTERS)),)
     text = Text.of_message(request, now, order)
@@ -189,7 +189,7 @@ def intents_of(request: str, *, now: datetime | None = None, order: DateOrder | 
 
 
 def _all_intents(texts: Iterable[Text]) -> list[Intent]:
-    """The intents of texts that can all be understood, else nothing; additions that follow each other take one step."""
+    """Returns the intents if all texts are understood, else nothing. Additions in sequence become one."""
     found = (part for text in texts if text for part in _requests(text) if part)
     parts = list(islice(found, MAX_REQUESTS + 1))
     if len(parts) > MAX_REQUESTS:
@@ -212,7 +212,7 @@ def _all_intents(texts: Iterable[Text]) -> list[Intent]:
 
 
 def _requests(text: Text) -> list[Text]:
-    """The requests that "and" or commas join."""
+    """Splits a text at "and" and commas that join requests."""
     commas = [(at, at) for at in range(1, len(text.keys)) if "," in text.between(at)]
     parts: list[Text] = []
     start = 0
@@ -226,7 +226,7 @@ def _requests(text: Text) -> list[Text]:
 
 
 def _without_politeness(text: Text) -> Text:
-    """Without "please" and the like, and without the sentence's end, but for a question mark."""
+    """Removes "please" and the like and final punctuation except a question mark."""
     raw = _TRAILING.without_trailing(_LEADING.without_leading(text)).raw
     bare = raw.rstrip(" .!?;,")
     if raw.startswith(".", len(bare)) and (bare[-2:-1] == "." or _DOTTED_DATE.search(bare)):

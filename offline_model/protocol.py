@@ -21,7 +21,7 @@ class RequestError(Exception):
 
 
 def _text_of(content: Any) -> str:
-    """The text of a message's content, which may be a string, a list of parts or null."""
+    """Returns the text of a content, which may be a string, a list of parts or null."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
@@ -71,7 +71,6 @@ class CompletionRequest(BaseModel):
 
     @property
     def tool_names(self) -> frozenset[str]:
-        """The tools that may be called in the answer."""
         offered = frozenset(tool.function.name for tool in self.tools or ())
         if isinstance(self.tool_choice, FunctionCall):
             return offered & {self.tool_choice.function.name}
@@ -94,7 +93,7 @@ def parse_request(raw: bytes) -> CompletionRequest:
 
 
 def sentence_of(error: ValidationError) -> str:
-    """The first of the validation's complaints."""
+    """Returns the first validation error."""
     first = error.errors(include_url=False, include_context=False)[0]
     if first["type"] == "json_invalid":
         return "The body is not valid JSON."
@@ -109,7 +108,6 @@ def error_response(status: int, message: str) -> JSONResponse:
 
 
 def tokens_of(text: str) -> list[str]:
-    """A word with the space before it counts as a token."""
     return re.findall(r"\s*\S+|\s+", text)
 
 
@@ -166,7 +164,7 @@ class Completion:
 
 
 def usage_of(prompt_characters: int, text: str, calls: Iterable[CompletionCall]) -> dict[str, int]:
-    """Estimated: four characters to the token."""
+    """Estimates four characters for each token."""
     texts = [text, *(call.name + call.arguments for call in calls)]
     prompt, answer = (-(-characters // 4) for characters in (prompt_characters, sum(map(len, texts))))
     return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}

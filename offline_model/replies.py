@@ -1,4 +1,4 @@
-"""What the offline model replies: its sentences, and the results of tool calls in words."""
+"""Sentences of the offline model, and results of tool calls in words."""
 
 import re
 from calendar import month_abbr
@@ -110,7 +110,7 @@ def not_understood(request: str) -> str:
 
 
 def count_tasks(page: ResultPage, kind: str, where: str = "", *, is_next: bool = False) -> str:
-    """How many; the tasks themselves are shown as a card of the tool's result."""
+    """Tasks are only counted, because a card shows them."""
     number = len(page.tasks)
     if not number:
         return f"You have no {kind}tasks{where}."
@@ -130,12 +130,10 @@ def suggest_first(page: ResultPage) -> str:
 
 
 def range_of(days: str, now: str) -> str:
-    """The days of a range in the tools' words."""
     return f" ({' to '.join(filter(None, (_short(day, now) for day in days.split('..'))))})"
 
 
 def list_found(phrase: str, tasks: Sequence[ResultTask], now: str) -> str:
-    """With the state of each."""
     lines = []
     for task in tasks[:_MOST_FOUND]:
         state = ", ".join(filter(None, ["done" if task.status == "completed" else "open", _due(task, now)]))
@@ -151,10 +149,7 @@ def already(tasks: Sequence[ResultTask], state: str) -> str:
 
 
 def report(answer: str, results: Sequence[ToolResult], *, value: str = "") -> str:
-    """What the calls of an intent did, from their results alone: its answer, and what failed.
-
-    In the answer {tasks} are named, {count} names them where it matters which they were, and {value} is what was given.
-    """
+    """Renders the results of an intent's calls; {tasks}, {count} and {value} in `answer` are replaced."""
     done = [task for result in results for task in result.page.tasks]
     failed = [result for result in results if result.error or result.page.not_found]
     # Added tasks are shown on cards: they are named where it matters which of them were added.
@@ -167,7 +162,7 @@ def report(answer: str, results: Sequence[ToolResult], *, value: str = "") -> st
 
 
 def is_rejected(error: str) -> bool:
-    """Whether the call was not made because the user rejected it, in the backend's words for models."""
+    """The backend describes a rejected call to models in these words."""
     return error.startswith("The person refused this call")
 
 
@@ -184,7 +179,6 @@ def _failure(result: ToolResult) -> str:
 
 
 def _named(tasks: Sequence[ResultTask], now: str = "", *, with_dates: bool = False) -> str:
-    """At most so many of them, in the order of their numbers."""
     in_order = sorted(tasks, key=lambda task: task.id)
     names = [f'"{one_line(task.title)}"{_date(task, now, with_dates=with_dates)}' for task in in_order[:_MOST_NAMED]]
     return _joined([*names, *([f"{len(tasks) - _MOST_NAMED} more"] if len(tasks) > _MOST_NAMED else [])])
@@ -196,7 +190,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _date(task: ResultTask, now: str, *, with_dates: bool) -> str:
-    """When it is due; of a task that repeats and was completed, when it comes again."""
+    """Returns the due date, or of a completed task that repeats, the next one."""
     if task.next:
         return f" (next {_short(task.next.due, now)})"
     return f" ({_due(task, now)}{', repeats' if task.repeat else ''})" if with_dates and task.due else ""
@@ -207,7 +201,7 @@ def _due(task: ResultTask, now: str) -> str:
 
 
 def _short(day: str, now: str) -> str:
-    """ "Fri 27 Nov 15:00" of the tools' "Fri 2026-11-27 15:00"; with the year, if it is another one."""
+    """Renders "Fri 2026-11-27 15:00" as "Fri 27 Nov 15:00", with the year if it is not this year."""
     parts = _TOOLS_DAY.fullmatch(one_line(day))
     if parts is None:
         return one_line(day)
@@ -221,7 +215,7 @@ def _counted(number: int, kind: str = "") -> str:
 
 
 def error_sentence(error: str) -> str:
-    """A tool's error without the clauses that name tools and arguments, which users do not know."""
+    """Removes clauses that name tools and arguments, which users do not know."""
     clauses = [clause for clause in _CLAUSE.split(one_line(error)) if clause and not _TOOL_WORD.search(clause)]
     text = " ".join(clauses).rstrip(" ,:;")
     return f"{text[:1].upper()}{text[1:]}{'' if text[-1:] in '.!?' else '.'}" if text else "The tool rejected it."

@@ -1,4 +1,4 @@
-"""What may stand in the slots of a template, and what it means: dates, groups of tasks, errands, deeds."""
+"""The texts that fit each slot of a template, and their meanings."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -43,7 +43,6 @@ _read_range, _read_past = lru_cache(1_000)(english.read_coming_range), lru_cache
 
 
 def _now(text: Text) -> datetime:
-    """The user's clock, else this machine's."""
     return text.now or datetime.now().replace(second=0, microsecond=0)
 
 
@@ -58,7 +57,7 @@ def date_fields(when: english.When | None) -> Fields:
 
 
 def read_date(text: Text, *, is_new: bool = False) -> Fields | None:
-    """What the whole text means as a date; unless the task is new, a time only if no day is named."""
+    """Reads a whole text as a date. A bare time keeps the day of an existing task."""
     when = _read_when(text.raw, _now(text), text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
     if when and when.is_time_only and when.time and not is_new:
         return {"due": f"{when.time:%H:%M}"}
@@ -66,43 +65,43 @@ def read_date(text: Text, *, is_new: bool = False) -> Fields | None:
 
 
 def read_new_date(text: Text) -> Fields | None:
-    """What a date is moved to: a day, a time, or "a week" for so much later."""
+    """Reads a day, a time, or "a week" as a shift."""
     shift = english.read_shift(text.raw)
     return {"due": shift} if shift else read_date(text)
 
 
 def read_second_date(text: Text) -> Fields | None:
-    """Of "Friday to Saturday", after "from", the latter."""
+    """Reads the second date of "Friday to Saturday", after "from"."""
     at = next((at for at, key in enumerate(text.keys) if key == "to"), len(text.keys))
     return read_new_date(text.part(at + 1, len(text.keys))) if read_date(text.part(0, at)) else None
 
 
 def read_earlier(text: Text) -> Fields | None:
-    """Of "a day", by which a task is moved forward: "-1d"."""
+    """Reads "a day" as "-1d"."""
     shift = english.read_shift(text.raw)
     return {"due": shift.replace("+", "-")} if shift else None
 
 
 def read_correction(text: Text) -> Fields | None:
-    """Of "at 14:30, not 14:00" the former."""
+    """Reads the first date of "at 14:30, not 14:00"."""
     end = next((at for at, key in enumerate(text.keys) if key in ("not", "instead", "rather")), len(text.keys))
     fields = read_date(text.part(0, end)) if end else None
     return None if fields and "repeat" in fields else fields
 
 
 def read_period(text: Text) -> Fields | None:
-    """Of "Monday", after "every"."""
+    """Reads "Monday" after "every"."""
     return read_date(text.with_raw(f"every {text.raw}"))
 
 
 def read_days(text: Text) -> str | None:
-    """The days of open tasks that are asked for."""
+    """Reads days for open tasks."""
     is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
     return _read_range(text.raw, _now(text), text.order) if is_short else None
 
 
 def read_past_days(text: Text) -> str | None:
-    """The days on which tasks were completed that are asked for."""
+    """Reads days for completed tasks."""
     return _read_past(text.raw, _now(text))
 
 
@@ -111,7 +110,7 @@ def _is_today(text: Text) -> bool:
 
 
 def days_at_end(text: Text) -> Text | None:
-    """The days in "do I have to do this week", after "what", or in "did I do last week"; None if there are none."""
+    """Returns the days in "do I have to do this week", after "what"; None if there are none."""
     size = len(text.keys)
     tails = (text.part(first, size) for first in range(max(0, size - _MOST_WORDS_OF_DAYS), size))
     tail = next((tail for tail in tails if read_days(tail) or read_past_days(tail)), None)
@@ -126,7 +125,7 @@ def _is_done_on_days(text: Text) -> object:
 
 
 def filters_of(text: Text) -> Mapping[str, str] | None:
-    """The arguments of `list_tasks` for a group such as "everything due today"; None if the text means none."""
+    """Returns arguments of `list_tasks` for a group such as "everything due today"."""
     for template, due in _GROUPS:
         for reading in template.readings(text):
             if "label" in reading:
@@ -138,13 +137,13 @@ def filters_of(text: Text) -> Mapping[str, str] | None:
 
 
 def is_label(text: Text) -> bool:
-    """Whether it may be one: "shopping", from "all the shopping", but not "tasks" or a number."""
+    """Accepts "shopping" in "all the shopping", but not "tasks" or a number."""
     is_short = 0 < len(text.keys) <= 3 and len(text.unquoted()) <= LONGEST_LABEL
     return is_short and words.LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
 
 
 def split_list_name(text: Text) -> tuple[Text, str | None]:
-    """Takes "to my work list" off the end. Its name is "work", empty for "my list", None if there is none."""
+    """Removes "to my work list"; the name is "work", empty for "my list", None without a list."""
     for reading in _ON_LIST.readings(text):
         rest = text.part(0, len(reading["new"].keys))
         return rest, next((key for key in text.keys[len(rest.keys) :] if key in _LIST_NAMES), "")
@@ -152,7 +151,6 @@ def split_list_name(text: Text) -> tuple[Text, str | None]:
 
 
 def is_bulleted(text: Text) -> bool:
-    """Whether it is a list and nothing else."""
     lines = text.raw.split("\n")
     return len(lines) > 1 and all(_BULLET.match(line) for line in lines)
 
@@ -162,31 +160,30 @@ def without_bullet(line: str) -> str:
 
 
 def _is_list(text: Text) -> bool:
-    """Whether all its words are about the list."""
     return not words.LIST_SUBJECTS.isdisjoint(text.keys) and words.LIST_WORDS.issuperset(text.keys)
 
 
 def _is_bare_list(text: Text) -> bool:
-    """Of "my tasks" or "all open tasks", but not "done" or "do it"."""
+    """Accepts "my tasks" and "all open tasks", but not "done" or "do it"."""
     is_noun = text.keys[-1:] and text.keys[-1] in words.LIST_NOUNS and text.keys[0] not in ("complete", "finish")
     return _is_list(text) and bool(is_noun or text.keys in (["all"], ["everything"]))
 
 
 def _is_subject(text: Text) -> bool:
-    """Of "the milk", from "the milk is done", but not of "what", "nothing" or "tell me when it"."""
+    """Accepts "the milk" in "the milk is done", but not "what", "nothing" or "tell me when it"."""
     no_subject = (words.NOT_A_TASK - words.POINTING) | {"add", "create", "remind"}
     return no_subject.isdisjoint(text.keys[:1]) and (words.NEGATIONS | words.UNSURE).isdisjoint(text.keys)
 
 
 def _is_duty(text: Text) -> bool:
-    """Of "call mum", from "I should call mum", but not of "have called her"."""
+    """Accepts "call mum" in "I should call mum", but not "have called her"."""
     verb, following, *_ = [*text.keys, "", ""]
     no_duty = words.NEGATIONS | words.POINTING | {"you"}
     return verb not in no_duty and not (verb == "have" and words.is_past(following))
 
 
 def is_errand(text: Text) -> bool:
-    """Of "buy flowers" or "this evening buy flowers", which asks nothing of this model; "hold on" is none."""
+    """Accepts "buy flowers" and "this evening buy flowers", but not "hold on"."""
     reading = read_task(text)
     if reading.when and reading.spans[0].start == 0:
         text = text.with_raw(reading.title)
@@ -198,7 +195,7 @@ def is_errand(text: Text) -> bool:
 
 
 def _is_thing_at_time(text: Text) -> bool:
-    """Of "dentist tomorrow at 3pm", but not of "I am tired today"."""
+    """Accepts "dentist tomorrow at 3pm", but not "I am tired today"."""
     reading = read_task(text)
     keys = text.with_raw(reading.title).keys
     no_thing = (words.POINTING | words.LIST_FILLERS) - words.UNSAID
@@ -209,13 +206,13 @@ def _is_thing_at_time(text: Text) -> bool:
 
 
 def _is_repeating(text: Text) -> object:
-    """Of "change the filter every three months"."""
+    """Accepts "change the filter every three months"."""
     is_chore = not (words.VERBS - words.CHANGING_VERBS).isdisjoint(text.keys[:1])
     return is_chore and "repeat" in date_fields(read_task(text).when)
 
 
 def _has_time(text: Text) -> object:
-    """Whether some of its words tell a time, be they a date that is understood or not."""
+    """Returns whether some words are about time, understood or not."""
     reading = read_task(text)
     return reading.when or reading.unread
 

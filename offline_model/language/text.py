@@ -30,10 +30,7 @@ JOINT = re.compile(r"([\n;]|,(?!\d)(?: and\b| plus\b)?|\b(?:and|plus)\b(?: (?:th
 
 @dataclass(frozen=True)
 class Text:
-    """A part of a message. Its `keys` are what templates compare: folded words, # for each number.
-
-    A quotation is one word, a character of Unicode's private area, into which no rule looks.
-    """
+    """A part of a message. A quotation is one word, a private-use character that no rule matches."""
 
     whole: str
     quotations: tuple[str, ...]
@@ -65,35 +62,31 @@ class Text:
 
     @cached_property
     def line(self) -> str:
-        """The keys, each with a space behind it."""
         return "".join(f"{key} " for key in self.keys)
 
     def __bool__(self) -> bool:
-        """Whether there is more than the signs between words."""
         return bool(self.keys or self.raw.strip(" \n,.:;&-*\u2022\u2013"))
 
     def part(self, first: int, end: int) -> "Text":
-        """From a word to before another, with the signs around them."""
+        """Returns the words from `first` to before `end`, with the signs around them."""
         start = self.spans[first - 1][1] if first else self.start
         stop = self.spans[end][0] if end < len(self.spans) else self.end
         return replace(self, keys=self.keys[first:end], spans=self.spans[first:end], start=start, end=max(start, stop))
 
     def between(self, at: int) -> str:
-        """The signs before a word."""
         return self.whole[self.spans[at - 1][1] : self.spans[at][0]]
 
     def span(self, start: int, end: int) -> "Text":
-        """The part between two places of the line."""
+        """Returns the part between two offsets of `line`."""
         return self.part(self.line.count(" ", 0, start), self.line.count(" ", 0, end))
 
     def with_raw(self, raw: str) -> "Text":
-        """Another text of the same message."""
         words = list(_WORD.finditer(raw))
         keys, spans = [_key(word[0]) for word in words], [word.span() for word in words]
         return replace(self, whole=raw, keys=keys, spans=spans, start=0, end=len(raw))
 
     def unquoted(self) -> str:
-        """With the quotations back in; one that is the whole part loses its quotation marks."""
+        """Restores quotations; one that is the whole text loses its quotation marks."""
         text = self.raw.strip(" \n,:;?")
         plain = _PRIVATE.sub(lambda mark: self.quotations[ord(mark[0]) - 0xE000], text)
         return plain[1:-1].strip() if _PRIVATE.fullmatch(text) else " ".join(plain.split())
@@ -115,7 +108,7 @@ class Template:
         return self._whole.fullmatch(text.line) is not None
 
     def readings(self, text: Text) -> Iterator[Mapping[str, Text]]:
-        """Yields what the slots stand for; with two slots there may be several ways to divide the text."""
+        """Yields the texts of the slots; two slots may divide a text in several ways."""
         line = text.line
         for _ in range(_MOST_MATCHES):
             match = self._whole.fullmatch(line)
@@ -128,16 +121,15 @@ class Template:
             line = line[:end] + "\0" * (start - end) + line[start:]
 
     def starts(self, text: Text, first: int) -> bool:
-        """Whether the template's words begin at a word."""
         return self._whole.match(text.line, sum(len(key) + 1 for key in text.keys[:first])) is not None
 
     def find_all(self, text: Text) -> Iterator[tuple[int, int]]:
-        """Yields the words at which the template's words begin and before which they end, wherever they stand."""
+        """Yields the first word of each match and the word after it."""
         for match in re.finditer(f"(?<![^ ]){self._pattern}", text.line):
             yield text.line.count(" ", 0, match.start()), text.line.count(" ", 0, match.end())
 
     def without_leading(self, text: Text) -> Text:
-        """The text without such words at its start, however many there are; something is always left."""
+        """Removes all matches at the start, but never the whole text."""
         match = re.match(f"(?:{self._pattern})+(?=.)", text.line, re.DOTALL)
         return text.span(match.end(), len(text.line)) if match else text
 
@@ -161,7 +153,7 @@ def _symbol(symbol: str) -> str:
 
 
 def parts_of(phrase: str) -> list[str]:
-    """What commas, lines and "and" join, outside quotations."""
+    """Splits at commas, lines and "and" outside quotations."""
     text = Text.of_message(phrase)
     parts = [text.with_raw(raw) for raw in JOINT.split(text.raw)[::2]]
     return [part.unquoted() for part in parts if part]

@@ -182,7 +182,7 @@ _VERB_BASES = frozenset(map(base, VERBS))
 
 @lru_cache(maxsize=2_000)
 def meaning(text: str) -> frozenset[str]:
-    """The stems of the words that tell one task from another."""
+    """Returns the stems of the words that distinguish tasks."""
     return frozenset(map(base, set(tokens(text)) - UNSAID))
 
 
@@ -195,7 +195,7 @@ def is_known_past(word: str) -> bool:
 
 
 def numbers_in(phrase: str) -> tuple[int, ...]:
-    """The task numbers that the phrase consists of, as in "7", "task 7", "7 8" and "7-9", if it names nothing else."""
+    """Returns the numbers of "7", "task 7", "7 8" and "7-9"; nothing if the phrase has other words."""
     parts = _PART_OF_NUMBERS.findall(_RANGE.sub(_spelt_out, phrase.casefold(), count=_MOST_RANGES))
     others = [part for part in parts if not (part.isdecimal() and len(part) <= _LONGEST_NUMBER)]
     is_other = not BESIDE_NUMBERS.issuperset(others)
@@ -208,7 +208,7 @@ def _spelt_out(span: re.Match[str]) -> str:
 
 
 def points(phrase: str) -> bool:
-    """Whether it is only "it" or "the last task", which name no task, or nothing."""
+    """Returns whether a phrase such as "it" or "the last task" names no task."""
     words = set(tokens(phrase))
     return not words or (bool(words & (POINTING | POSITIONS)) and words <= POINTING | POSITIONS | UNSAID)
 
@@ -220,7 +220,7 @@ _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "2": 2, "3": 3, "4": 4, "
 
 
 def pointed_at(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
-    """Which of the tasks of the last answer "them", "it" or "the first two" means; nothing if it is not clear."""
+    """Returns which of the last answer's tasks "them", "it" or "the first two" means; nothing if unclear."""
     named = [word for word in tokens(phrase) if word not in ("the", "of", "one", "ones", "task", "tasks", "option")]
     match named:
         case ["all"] | ["them" | "those" | "these"] | ["all", "them" | "those" | "these"]:
@@ -240,14 +240,14 @@ def pointed_at(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_foreign(text: str) -> bool:
-    """A guess, for a text that no intent fits."""
+    """Guesses the language of a text that fits no intent."""
     words = tokens(text)
     accented = any(letter.isalpha() and not letter.isascii() for letter in text)
     return not FOREIGN.isdisjoint(words) or (accented and VERBS.isdisjoint(words[:1]))
 
 
 def is_surely_foreign(text: str) -> bool:
-    """Whether several words are of another language, and the first one is no English verb."""
+    """Returns whether several words are foreign and the first one is no English verb."""
     words = tokens(text)
     foreign = [word for word in set(words) if word in FOREIGN or not word.isascii()]
     return len(foreign) > 1 and (VERBS | {"add", "remind"}).isdisjoint(words[:1])

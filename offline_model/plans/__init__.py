@@ -31,7 +31,7 @@ Kind = Literal["request", "aside", "reply"]
 
 @dataclass(frozen=True)
 class Context:
-    """What earlier messages tell: the tasks chosen for phrases that were asked about, and the earlier turns."""
+    """The tasks that were chosen for phrases, and the earlier turns."""
 
     chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     earlier: Sequence[ChatTurn] = ()
@@ -43,10 +43,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Intent:
-    """A row of the table of intents, and what the slots of its template stand for.
-
-    A phrase names tasks, by words or numbers; it `is_deed` if it is one such as "bought the milk".
-    """
+    """A row of the table with the texts in its slots. Phrases name tasks; "bought the milk" `is_deed`."""
 
     plan: "Plan"
     answer: str
@@ -59,7 +56,6 @@ class Intent:
 
     @property
     def text(self) -> Text:
-        """What stands in the last slot."""
         return list(self.readings[0].values())[-1]
 
 
@@ -67,11 +63,11 @@ Plan = Callable[[Intent, Context], Steps]
 
 
 class Stop(Exception):
-    """Ends the plans of a message with this sentence."""
+    """Ends all plans of a message with this sentence."""
 
 
 def call_for(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
-    """One call for up to a hundred tasks."""
+    """Returns one call for each hundred tasks."""
     ids = list(dict.fromkeys(ids))
     groups = [ids[at : at + _TASKS_PER_CALL] for at in range(0, len(ids), _TASKS_PER_CALL)]
     return tuple(

@@ -1,4 +1,4 @@
-"""The plan that adds tasks, and the titles, descriptions and dates in what follows "add"."""
+"""The plan that adds tasks, with the titles, descriptions and dates in a request."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _BEFORE_ITEM = Template("and|then|also|to|remind me to")
 
 @dataclass(frozen=True)
 class Draft:
-    """The arguments of `add_task` for one task, and what its date was read from."""
+    """The arguments of `add_task` for one task, and the parsed text."""
 
     title: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ def add(intent: Intent, context: Context) -> Steps:
 
 
 def _calls(drafts: Sequence[Draft]) -> Calls:
-    """One call for all that follow each other and differ in nothing but the title."""
+    """Groups tasks in sequence that differ only in their titles."""
     if len(drafts) > MAX_TASKS:
         raise Stop(replies.TOO_MANY.format(limit=MAX_TASKS))
     calls: list[PlannedCall] = []
@@ -87,7 +87,7 @@ def _drafts(reading: Mapping[str, Text]) -> list[Draft]:
 
 
 def _drafts_of_line(line: Text, list_name: str, when: str) -> list[Draft]:
-    """A description goes on to the end of the line, and describes the last title before it."""
+    """A description extends to the end of the line and belongs to the last title before it."""
     titles, described = line, {}
     for first, end in list(_DESCRIPTION.find_all(line))[:1]:
         before, after = line.part(0, first), line.part(end, len(line.keys)).unquoted()
@@ -113,12 +113,12 @@ def _drafts_of_line(line: Text, list_name: str, when: str) -> list[Draft]:
 
 
 def _is_leading(readings: Sequence[english.ParsedTask]) -> bool:
-    """Whether a date stands before all titles: "every Monday water the plants and feed the cat"."""
+    """Returns whether a date precedes all titles: "every Monday water the plants and feed the cat"."""
     return bool(readings and readings[0].when and readings[0].spans[0].start == 0)
 
 
 def _shared(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[dict[str, Any]]:
-    """What only the last title has, or only the first one begins with, is every title's."""
+    """Fields that only the last title has, or that precede all titles, apply to all."""
     has = [at for at, one in enumerate(fields) if one]
     if has == [len(fields) - 1] or (has == [0] and is_leading):
         return [fields[has[0]] for _ in fields]
@@ -126,7 +126,7 @@ def _shared(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[d
 
 
 def _titles(line: Text) -> list[Text]:
-    """Divided at commas and "and", where what follows is a task of its own and does not continue the one before."""
+    """Splits at commas and "and" if the rest is a separate task."""
     pieces = JOINT.split(line.raw)
     found = [(joint, raw, _bare(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
     found = _with_tags([one for one in found if one[2]])
@@ -172,10 +172,9 @@ def _is_tag(text: Text) -> bool:
 
 
 def _bare(line: Text, raw: str) -> Text:
-    """Without bullets and a leading "then"."""
     return _BEFORE_ITEM.without_leading(line.with_raw(slots.without_bullet(raw)))
 
 
 def _are_nouns(items: list[Text], longest: int = 3) -> bool:
-    """Whether all are short enough for items of a list, and none says more of one."""
+    """Returns whether all are short enough for items of a list and have no preposition."""
     return all(len(words := tokens(item.raw)) <= longest and not PREPOSITIONS.intersection(words) for item in items)

@@ -1,4 +1,4 @@
-"""Plans that change, complete, delete and restore tasks, and undo that."""
+"""Plans that change, complete, delete and restore tasks, and undo changes."""
 
 import re
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ def say(intent: Intent, context: Context) -> Steps:
 
 
 def update(field: str = "", **fixed: Any) -> Plan:
-    """The plan that gives tasks these fields or, without any, those that stand in the template's other slot."""
+    """Creates a plan that sets the fixed fields or, without any, those in the template's other slot."""
 
     def plan(intent: Intent, context: Context) -> Steps:
-        """Each reading is a name and a value: "go to work to go home" can be divided in two places."""
+        """A template can divide a text in several ways, each of which is a reading with a name and a value."""
         values = {
             phrase: next(((slot, text) for slot, text in reading.items() if slot not in slots.NAMING), ("", None))
             for phrase, reading in zip(intent.phrases, intent.readings, strict=True)
@@ -55,7 +55,7 @@ def _fields(field: str, slot: str, text: Text, tasks: Sequence[ResultTask]) -> d
 
 
 def _with_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ResultTask]) -> dict[str, str]:
-    """Of "7" the morning or the evening, whichever is nearer to when the tasks are due now."""
+    """Reads "7" as the morning or evening that is nearer to the present time of the tasks."""
     due = fields.get("due", "")
     times = [task.due[-5:] for task in tasks if task.due and ":" in task.due]
     if not times or not _BARE_HOUR.fullmatch(text.raw.strip(" ?!.,")) or not _CLOCK.fullmatch(due):
@@ -65,7 +65,7 @@ def _with_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[Resul
 
 
 def correct_last(intent: Intent, context: Context) -> Steps:
-    """Gives the tasks that the last answer added or changed another date: "no, I meant Wednesday"."""
+    """Changes the date of the tasks that the last answer added or changed: "no, I meant Wednesday"."""
     results = [result for step in (context.earlier[-1].steps if context.earlier else []) for result in step]
     tasks = [task for one in results if one.tool in ("add_task", "update_task") for task in one.page.tasks]
     if not tasks:
@@ -75,7 +75,7 @@ def correct_last(intent: Intent, context: Context) -> Steps:
 
 
 def or_add(plan: Plan, title: str) -> Plan:
-    """The plan for a task of that title or, if there is none, an addition: "schedule call mum for Saturday"."""
+    """Creates a plan that adds a task if none has the title: "schedule call mum for Saturday"."""
 
     def with_addition(intent: Intent, context: Context) -> Steps:
         reading = intent.readings[0]
@@ -90,7 +90,7 @@ def or_add(plan: Plan, title: str) -> Plan:
 
 
 def set_done(is_done: bool) -> Plan:
-    """The plan that completes tasks, or reopens them; what is in that state already is only mentioned."""
+    """Creates a plan that completes or reopens tasks; others that are already so are mentioned."""
 
     def plan(intent: Intent, context: Context) -> Steps:
         found = yield from find_target(intent, context, FIRST_OPEN if is_done else FIRST_DONE)
@@ -122,7 +122,7 @@ def delete_done(intent: Intent, context: Context) -> Steps:
 
 
 def agree(intent: Intent, context: Context) -> Steps:
-    """Completes or deletes what the last answer asked about: exactly the tasks of the last list that it shows."""
+    """Completes or deletes the tasks that the last answer asked about."""
     if asked := _ASKED_TO_COMPLETE.search(context.last_answer):
         return replies.report(replies.COMPLETED, (yield call_for("complete_task", [int(asked[1])])))
     if not context.last_answer.endswith(replies.SAY_YES):
@@ -143,7 +143,6 @@ def disagree(intent: Intent, context: Context) -> Steps:
 
 
 def undo(intent: Intent, context: Context) -> Steps:
-    """Undoes the last answer that changed tasks, as its calls and their results show."""
     tools, ids = _last_changed(context)
     if not ids:
         return replies.NOTHING_TO_UNDO
@@ -153,7 +152,7 @@ def undo(intent: Intent, context: Context) -> Steps:
 
 
 def undo_tasks(*statuses: str) -> Plan:
-    """The plan that undoes the last change of tasks that are named; of deleted ones, that restores them."""
+    """Creates a plan that undoes the last change of named tasks; with "deleted", it restores them."""
 
     def plan(intent: Intent, context: Context) -> Steps:
         found = yield from find_tasks(intent.phrases[:1], context, statuses=statuses)
@@ -168,7 +167,7 @@ def undo_tasks(*statuses: str) -> Plan:
 
 
 def restore_last(intent: Intent, context: Context) -> Steps:
-    """What was deleted last: in this conversation all of the answer, else the one task."""
+    """Restores the tasks that the last answer deleted, else the task that was deleted last."""
     tools, ids = _last_changed(context)
     if tools != {"delete_task"}:
         tasks = yield from read_list({"status": "deleted"}, limit=1, most=1)
@@ -179,7 +178,7 @@ def restore_last(intent: Intent, context: Context) -> Steps:
 
 
 def _last_changed(context: Context) -> tuple[set[str], list[int]]:
-    """The tools and the tasks of the last answer that changed some and is not undone yet."""
+    """Returns the tools and tasks of the last answer that changed some and is not undone."""
     undone = 0
     for turn in reversed(context.earlier):
         results = _changes(turn)
@@ -198,7 +197,7 @@ def _changes(turn: ChatTurn) -> list[ToolResult]:
 
 
 def carry_out(intent: Intent, context: Context) -> Steps:
-    """An agent gets one task with its description; then the user is asked whether it is done."""
+    """Gives one task to an agent and asks whether it is done."""
     found = yield from find_tasks(intent.phrases[:1], context)
     ids = list(dict.fromkeys(found.ids))
     if found.missing or len(ids) != 1:

@@ -1,4 +1,4 @@
-"""Plans that show lists, or tasks that are looked for."""
+"""Plans that show lists and find tasks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _KINDS = {"pending": "open ", "completed": "completed ", "deleted": "deleted "}
 
 
 def show(where: str = "", **filters: str) -> Plan:
-    """The plan that shows the tasks of a filter, such as those without a date; by default what the words ask for."""
+    """Creates a plan that lists the tasks of a filter, by default the status in the words."""
 
     def plan(intent: Intent, context: Context) -> Steps:
         return _show_list(filters or {"status": _status(set(intent.text.keys))}, where)
@@ -27,7 +27,7 @@ def show(where: str = "", **filters: str) -> Plan:
 
 
 def show_rest(intent: Intent, context: Context) -> Steps:
-    """The next page of the last list, if its answer said that there is more."""
+    """Shows the next page of the last list."""
     turn = next((turn for turn in reversed(context.earlier) if turn.made), None)
     last = turn.steps[-1][-1] if turn and replies.MORE in turn.answer else None
     if last is None or not last.page.next_cursor:
@@ -43,7 +43,6 @@ def _show_list(arguments: Mapping[str, Any], where: str = "", *, is_next: bool =
 
 
 def _status(keys: set[str]) -> str:
-    """Which tasks a question is about, all of whose words are about the list."""
     is_open, is_done = keys & words.OPEN_WORDS, keys & words.DONE_WORDS
     if is_open or is_done:
         is_both = is_open and is_done and keys & {"and", "or", "both"}
@@ -74,7 +73,7 @@ def show_first(intent: Intent, context: Context) -> Steps:
 
 
 def show_group(intent: Intent, context: Context) -> Steps:
-    """The open tasks of a group or with a label, or what has that word where none has the label."""
+    """Shows the tasks of a group or label, or those with that word if there is no such label."""
     filters = slots.filters_of(intent.text) or {"label": intent.text.unquoted()}
     label = filters.get("label", "")
     if len(label) <= slots.LONGEST_LABEL:
@@ -98,6 +97,6 @@ def find(intent: Intent, context: Context) -> Steps:
 
 
 def _searched(text: Text) -> str:
-    """Without the words around it that ask for it: "show all work items"."""
+    """Removes the words around the searched ones: "show all work items"."""
     named = [at for at, key in enumerate(text.keys) if key not in words.LIST_WORDS] or [0, len(text.keys) - 1]
     return text.part(named[0], named[-1] + 1).unquoted()

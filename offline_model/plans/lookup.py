@@ -1,4 +1,4 @@
-"""Which tasks a phrase means: by their numbers, by words of their titles, or together as "everything due today"."""
+"""Finds the tasks that a phrase means, by numbers, words of titles, or groups such as "everything due today"."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,14 +142,14 @@ def _not_too_many(named: list[Item]) -> list[Item]:
 
 
 def _check_is_named(phrase: str, *, is_deed: bool) -> None:
-    """Of "all my tasks" no task is changed, as it names none."""
+    """Rejects phrases such as "all my tasks"."""
     tokens = set(words.tokens(phrase)[1 if is_deed else 0 :])
     if tokens & words.WHOLE_LIST and tokens <= words.AROUND_WHOLE_LIST:
         raise Stop(replies.NO_SUBJECT if tokens == {"them"} else replies.NO_BULK)
 
 
 def _whole_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ResultTask]]) -> list[str]:
-    """The phrases that are a task's whole title or, if none is, those whose words are in one."""
+    """Returns the phrases that equal a title or, if none does, those whose words are in one."""
     hits = [phrase for phrase in phrases if fitting[phrase]]
     return [phrase for phrase in hits if fitting[phrase][0].title.casefold() == phrase.casefold()] or hits
 

@@ -1,4 +1,4 @@
-"""Which task of several a phrase means: titles compared with it, the question, and how its answer is understood."""
+"""Compares titles with a phrase, asks which task is meant, and reads the answer."""
 
 import re
 from collections.abc import Sequence
@@ -29,10 +29,7 @@ _ALIKE = 0.75
 
 
 def tasks_named(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = False) -> list[ResultTask]:
-    """Returns those whose titles equal the phrase, else those of the same words, else those that have all its words.
-
-    The verb of a deed such as "bought the milk" need not be in the title: it means "milk" too, but not "sell milk".
-    """
+    """Returns equal titles, else those of the same words, else those with all words; a deed's verb may be absent."""
     tokens, wanted = words.tokens(phrase), words.meaning(phrase)
     equal = [task for task in tasks if tokens and words.tokens(task.title) == tokens]
     alike = [task for task in tasks if wanted and words.meaning(task.title) == wanted]
@@ -45,14 +42,13 @@ def tasks_named(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = Fal
 
 
 def having(phrase: str, tasks: Sequence[ResultTask]) -> list[ResultTask]:
-    """Returns those whose title, description or labels have all words of the phrase."""
     wanted = words.meaning(phrase)
     texts = [(task, f"{task.title} {task.description or ''} {' '.join(task.labels)}") for task in tasks]
     return [task for task, text in texts if wanted <= words.meaning(text)]
 
 
 def similar(phrase: str, tasks: Sequence[TaskName], *, is_deed: bool = False) -> list[TaskName]:
-    """Returns those in which each word of the phrase, but for a deed's verb, is spelled so or nearly so."""
+    """Returns titles with words spelled nearly like those of the phrase."""
     wanted = words.meaning(phrase.partition(" ")[2] if is_deed else phrase)
     wanted = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
     titles = [(task, words.tokens(task.title)) for task in tasks if wanted]
@@ -61,7 +57,7 @@ def similar(phrase: str, tasks: Sequence[TaskName], *, is_deed: bool = False) ->
 
 @dataclass(frozen=True)
 class WhichTask:
-    """The question which of the options a phrase means; it `is_guess` if their titles are only similar."""
+    """Asks which option a phrase means; with `is_guess` the titles are only similar."""
 
     phrase: str
     options: Sequence[ResultTask]
@@ -95,7 +91,7 @@ class WhichTask:
         return tuple(task.id for task in self.options)
 
     def answer(self, text: str) -> tuple[int, ...] | None:
-        """The numbers chosen; empty if it is none of them, None if the text is no answer."""
+        """Returns the chosen numbers; empty if none is meant, None if the text is no answer."""
         if len(text) > _LONGEST_ANSWER:
             return None
         reply = _PLEASE.without_trailing(_POLITE.without_leading(Text.of_message(text)))
@@ -112,7 +108,7 @@ class WhichTask:
 
 
 def one_of(phrase: str, found: Sequence[ResultTask]) -> ResultTask:
-    """The one task found, of one that was done again and again the last; else the plan ends with the question which."""
+    """Returns the only task, or of completed ones with one title the last; else asks which."""
     is_same = len({(task.title.casefold(), task.status) for task in found}) == 1 and found[0].status == "completed"
     if len(found) > 1 and not is_same:
         raise Stop(str(WhichTask(phrase, found)))
