@@ -9,7 +9,7 @@ from common.environment import stop_misconfigured
 _PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 
 
-def check(account: int | None) -> None:
+def check_account(account: int | None) -> None:
     """Ends the process if it would serve requests as root or cannot switch to the account."""
     root = os.geteuid() == 0
     if root and not account:
@@ -21,7 +21,7 @@ def check(account: int | None) -> None:
         stop_misconfigured("Only root can switch to another account. Start it without --account.")
 
 
-def become(account: int) -> None:
+def switch_account(account: int) -> None:
     """Switches all threads for good and drops all groups."""
     signal = ctypes.c_int()
     if sys.platform == "linux":

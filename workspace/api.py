@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from common.tool_server.calls import get_user_id
 from common.tool_server.errors import CallError, Kind
-from workspace.caller import Workspace, directory_of_request, exclusive
-from workspace.errors import DiskFull, FileTooLarge, NotHere, NotThere, explain
+from workspace.caller import Workspace, get_request_directory, hold_lock
+from workspace.errors import DiskFull, FileTooLarge, PathNotFound, UploadsOff, explain_error
 from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
 from workspace.files.quota import Amount
@@ -42,137 +42,139 @@ class FilesApi:
             ("/uploads/{folder}/{other}", "POST", self._copy_uploads),
             ("/stop/{folder}", "POST", self._stop),
         ):
-            server.custom_route(path, methods=[method])(_with_sentences(handler))
+            server.custom_route(path, methods=[method])(_explain_errors(handler))
 
     async def _list(self, request: Request) -> Response:
         def list_files() -> dict[str, object]:
-            with self._store.existing(_user(), _folder(request), directory_of_request()) as folder:
+            with self._store.open_existing(_get_user(), _get_folder(request), get_request_directory()) as folder:
                 return listing.list_files(folder) if folder else {"files": [], "more": False}
 
         return JSONResponse(await asyncio.to_thread(list_files))
 
     async def _get(self, request: Request) -> Response:
         path = request.path_params["path"]
-        kept = ExitStack()
+        stack = ExitStack()
 
-        def open_file() -> opening.Opened:
-            folder = kept.enter_context(self._store.existing(_user(), _folder(request), directory_of_request()))
+        def open_file() -> opening.OpenFile:
+            folder = stack.enter_context(
+                self._store.open_existing(_get_user(), _get_folder(request), get_request_directory())
+            )
             if folder is None:
-                raise NotThere(path=path)
-            return kept.enter_context(opening.file(folder.descriptor, path))
+                raise PathNotFound(path=path)
+            return stack.enter_context(opening.open_file(folder.descriptor, path))
 
         try:
             opened = await asyncio.to_thread(open_file)
         except BaseException:
-            kept.close()
+            stack.close()
             raise
         headers = {"Content-Length": str(opened.size), "Content-Disposition": "attachment"}
-        return StreamingResponse(_pieces(opened, kept), media_type="application/octet-stream", headers=headers)
+        return StreamingResponse(_stream_pieces(opened, stack), media_type="application/octet-stream", headers=headers)
 
     async def _put(self, request: Request) -> Response:
-        path, user, name = request.path_params["path"], _user(), _folder_to_change(request)
-        with ExitStack() as kept:
-            folder = await asyncio.to_thread(kept.enter_context, self._store.folder(user, name))
+        path, user, name = request.path_params["path"], _get_user(), _get_writable_folder(request)
+        with ExitStack() as stack:
+            folder = await asyncio.to_thread(stack.enter_context, self._store.open_folder(user, name))
             size = int(request.headers.get("content-length", 0))  # the server has checked that it is a number
             await asyncio.to_thread(self._check, folder, path, size)
-            incoming, descriptor = kept.enter_context(writing.incoming(folder))
+            incoming, descriptor = stack.enter_context(writing.create_incoming(folder))
             size, digest = 0, hashlib.sha256()
             async for piece in request.stream():
                 if (size := size + len(piece)) > self._largest:
                     raise FileTooLarge(most=self._largest)
                 digest.update(piece)
-                await asyncio.to_thread(_write, descriptor, piece)
-            async with exclusive(user):
-                created = await asyncio.to_thread(writing.put, folder, path, incoming, descriptor)
+                await asyncio.to_thread(_write_piece, descriptor, piece)
+            async with hold_lock(user):
+                created = await asyncio.to_thread(writing.move_incoming, folder, path, incoming, descriptor)
                 await asyncio.to_thread(uploads.record, folder, path, digest)
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
 
     def _check(self, folder: Folder, path: str, size: int) -> None:
-        opening.names(path)
+        opening.split_path(path)
         if size > self._largest:
             raise FileTooLarge(most=self._largest)
         folder.quota.check(folder.path, more=Amount(size, 1))
 
     async def _delete(self, request: Request) -> Response:
         name = request.path_params.get("folder")
-        found = await asyncio.to_thread(self._store.remove, _user(), name)
+        found = await asyncio.to_thread(self._store.remove, _get_user(), name)
         return JSONResponse({"deleted": found})
 
     async def _delete_file(self, request: Request) -> Response:
-        path, user, name = request.path_params["path"], _user(), _folder_to_change(request)
+        path, user, name = request.path_params["path"], _get_user(), _get_writable_folder(request)
 
         def deleted() -> None:
-            with self._store.existing(user, name) as folder:
+            with self._store.open_existing(user, name) as folder:
                 if folder is None:
-                    raise NotThere(path=path)
+                    raise PathNotFound(path=path)
                 writing.delete(folder, path)
 
-        async with exclusive(user):
+        async with hold_lock(user):
             await asyncio.to_thread(deleted)
         return JSONResponse({"deleted": True})
 
     async def _copy_uploads(self, request: Request) -> Response:
-        user, name, other = _user(), _folder_to_change(request), request.path_params["other"]
+        user, name, other = _get_user(), _get_writable_folder(request), request.path_params["other"]
 
         def copy() -> list[str]:
-            with self._store.existing(user, name) as folder, self._store.folder(user, other) as to:
+            with self._store.open_existing(user, name) as folder, self._store.open_folder(user, other) as to:
                 return uploads.copy(folder, to) if folder else []
 
-        async with exclusive(user):
+        async with hold_lock(user):
             return JSONResponse({"files": await asyncio.to_thread(copy)})
 
     async def _check_directory(self, _: Request) -> Response:
         def check() -> None:
-            with self._store.directories.open(directory_of_request() or ""):
+            with self._store.directories.open(get_request_directory() or ""):
                 pass
 
         await asyncio.to_thread(check)
-        return JSONResponse({"directory": directory_of_request()})
+        return JSONResponse({"directory": get_request_directory()})
 
     async def _stop(self, request: Request) -> Response:
-        path, _ = await asyncio.to_thread(self._store.paths, _user(), _folder(request))
+        path, _ = await asyncio.to_thread(self._store.create_paths, _get_user(), _get_folder(request))
         return JSONResponse({"stopped": self._workspace.commands.stop(path)})
 
 
-def _user() -> str:
+def _get_user() -> str:
     user = get_user_id()
     assert user, "a request without a token does not come this far"
     return user
 
 
-def _folder(request: Request) -> str:
+def _get_folder(request: Request) -> str:
     return request.path_params["folder"]
 
 
-def _folder_to_change(request: Request) -> str:
-    """Raises `NotHere` for a directory of the user, who adds and deletes files there without us."""
-    if directory_of_request() is not None:
-        raise NotHere
-    return _folder(request)
+def _get_writable_folder(request: Request) -> str:
+    """Raises `UploadsOff` for a directory of the user, who adds and deletes files there without us."""
+    if get_request_directory() is not None:
+        raise UploadsOff
+    return _get_folder(request)
 
 
-def _write(descriptor: int, piece: bytes) -> None:
+def _write_piece(descriptor: int, piece: bytes) -> None:
     while piece:
         piece = piece[os.write(descriptor, piece) :]
 
 
-async def _pieces(opened: opening.Opened, kept: ExitStack) -> AsyncIterator[bytes]:
+async def _stream_pieces(opened: opening.OpenFile, stack: ExitStack) -> AsyncIterator[bytes]:
     """Streams as many bytes as the file had when it was opened."""
-    with kept:
+    with stack:
         left = opened.size
         while left and (piece := await asyncio.to_thread(os.read, opened.descriptor, min(_PIECE, left))):
             left -= len(piece)
             yield piece
 
 
-def _with_sentences(handler: Handler) -> Handler:
+def _explain_errors(handler: Handler) -> Handler:
     async def answer(request: Request) -> Response:
         try:
             return await handler(request)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
         except Exception as error:  # noqa: BLE001 - answers must not show internal errors
-            refusal = error if isinstance(error, CallError) else explain(error)
+            refusal = error if isinstance(error, CallError) else explain_error(error)
             status = _DISK_FULL if isinstance(refusal, DiskFull) else _STATUS[refusal.kind]
             return JSONResponse({"error": str(refusal)}, status_code=status)
 

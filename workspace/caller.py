@@ -17,8 +17,8 @@ from fastmcp.tools import ToolResult
 from common.tokens import DIRECTORY
 from common.tool_server import calls
 from common.tool_server.calls import get_user_id, read_meta_text
-from workspace.commands.running import Stopped
-from workspace.commands.tools import Commands, result_of
+from workspace.commands.running import CommandStopped
+from workspace.commands.tools import Commands, render_result
 from workspace.confinement.base import Directory
 from workspace.errors import NoFolder
 from workspace.files import listing
@@ -48,7 +48,7 @@ class Caller:
     """A directory of the user that replaces the folder."""
 
     async def inspect(self, work: Callable[[Folder], Result]) -> ToolResult:
-        return _tool_result(await asyncio.to_thread(self._in_folder, work))
+        return _create_tool_result(await asyncio.to_thread(self._in_folder, work))
 
     async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], Result]) -> ToolResult:
         """Runs `work` after other changes of the user; a repeated call gets the result of the first one."""
@@ -61,27 +61,27 @@ class Caller:
             self._store_result(folder.results, call, result)
             return result
 
-        async with exclusive(self.user):
+        async with hold_lock(self.user):
             calls.mark_committing()  # a thread cannot be cancelled
-            return _tool_result(await asyncio.to_thread(self._in_folder, change_once))
+            return _create_tool_result(await asyncio.to_thread(self._in_folder, change_once))
 
     async def search(self, **arguments: Any) -> ToolResult:
-        path, _ = await asyncio.to_thread(self.workspace.store.paths, self.user, self.folder)
-        return _tool_result(await self._run(path, "search_files", arguments))
+        path, _ = await asyncio.to_thread(self.workspace.store.create_paths, self.user, self.folder)
+        return _create_tool_result(await self._run(path, "search_files", arguments))
 
     async def run(self, tool: Literal["run_command", "run_python", "commit"], **arguments: Any) -> ToolResult:
         """Runs a command; a repeated call waits for the first one and gets its result."""
         call = {"tool": tool, **arguments}
-        path, results = await asyncio.to_thread(self.workspace.store.paths, self.user, self.folder)
-        async with exclusive(self.user, self.folder, self.idempotency_key or object()):
+        path, results = await asyncio.to_thread(self.workspace.store.create_paths, self.user, self.folder)
+        async with hold_lock(self.user, self.folder, self.idempotency_key or object()):
             if earlier := await asyncio.to_thread(self._find_result, results, call):
-                return _tool_result(earlier)
+                return _create_tool_result(earlier)
             before = await asyncio.to_thread(self._list_states)
             result = await self._run(path, tool, arguments)
             changes = listing.list_changes(before, await asyncio.to_thread(self._list_states))
             result = Result(result.text, {**result.details, "files": changes})
             await asyncio.to_thread(self._store_result, results, call, result)
-            return _tool_result(result)
+            return _create_tool_result(result)
 
     def _list_states(self) -> dict[str, listing.FileState] | None:
         with self._open() as folder:
@@ -94,19 +94,19 @@ class Caller:
                 return await run()
             with self.workspace.store.directories.open(self.directory) as descriptor:
                 return await run(directory=Directory(self.directory, descriptor))
-        except Stopped as stopped:
+        except CommandStopped as stopped:
             # A client that cancels a command gets its output so far.
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
-            return result_of(stopped.ran)
+            return render_result(stopped.result)
 
     def _in_folder(self, work: Callable[[Folder], Result]) -> Result:
         with self._open() as folder:
             return work(folder)
 
     def _open(self) -> AbstractContextManager[Folder]:
-        return self.workspace.store.folder(self.user, self.folder, self.directory)
+        return self.workspace.store.open_folder(self.user, self.folder, self.directory)
 
     def _find_result(self, results: Path, call: dict[str, Any]) -> Result | None:
         return find_result(results, self.idempotency_key, call) if self.idempotency_key else None
@@ -116,7 +116,7 @@ class Caller:
             store_result(results, self.idempotency_key, call, result)
 
 
-def directory_of_request() -> str | None:
+def get_request_directory() -> str | None:
     """Returns the directory that the request's token names in place of the conversation's folder."""
     token = get_access_token()
     directory = token.claims.get(DIRECTORY) if token else None
@@ -124,14 +124,14 @@ def directory_of_request() -> str | None:
 
 
 @asynccontextmanager
-async def exclusive(*of: object) -> AsyncIterator[None]:
+async def hold_lock(*of: object) -> AsyncIterator[None]:
     """Waits until nobody else holds the lock with the same arguments."""
     lock = _locks.setdefault(of, asyncio.Lock())
     async with lock:
         yield
 
 
-async def _caller(context: Context = _CONTEXT) -> Caller:
+async def _create_caller(context: Context = _CONTEXT) -> Caller:
     user = get_user_id()
     assert user, "a call without a token does not come this far"
     if (call := calls.current.get()) is not None:
@@ -142,11 +142,11 @@ async def _caller(context: Context = _CONTEXT) -> Caller:
     if folder is None:
         raise NoFolder
     key = read_meta_text(meta, "todo/idempotency_key", max_length=200)
-    return Caller(user, folder, key, context.lifespan_context["workspace"], directory_of_request())
+    return Caller(user, folder, key, context.lifespan_context["workspace"], get_request_directory())
 
 
-CALLER: Caller = Depends(_caller)
+CALLER: Caller = Depends(_create_caller)
 
 
-def _tool_result(result: Result) -> ToolResult:
+def _create_tool_result(result: Result) -> ToolResult:
     return ToolResult(content=result.text, structured_content=dict(result.details))

@@ -8,7 +8,7 @@ from common.tool_server.errors import CallError, log_internal_error
 log = logging.getLogger(__name__)
 
 
-class NotThere(CallError):
+class PathNotFound(CallError):
     """There is no {path} in this folder. Use list_files to see what is there."""
 
     kind = "not_found"
@@ -40,7 +40,7 @@ class GitReadOnly(CallError):
     """{path} was not changed. In a directory of the user, what git keeps in .git is read-only: the user commits."""
 
 
-class NotHere(CallError):
+class UploadsOff(CallError):
     """Files cannot be uploaded to or deleted from a directory of yours here. Do that in the directory itself."""
 
 
@@ -49,27 +49,27 @@ class DirectoryNotConfined(CallError):
     written."""
 
 
-class BehindLink(CallError):
+class PathHasLink(CallError):
     """{path} is a symbolic link or goes through one. Links are not followed: use the path of the file itself."""
 
 
-class NoDirectory(CallError):
+class NotDirectory(CallError):
     """{path} is {kind}, not a directory, so it cannot contain files."""
 
 
-class NoFile(CallError):
+class NotFile(CallError):
     """{path} is {kind}, not a file. Only files can be read and written."""
 
 
-class NotAllowed(CallError):
+class PermissionDenied(CallError):
     """Permission denied for {path}: check its permissions and those of the directories above it."""
 
 
-class SomebodyElses(CallError):
+class WrongOwner(CallError):
     """{path} cannot be used, because the file does not belong to the owner of this folder."""
 
 
-class Binary(CallError):
+class FileNotText(CallError):
     """{path} is not text: {size:,} bytes, {type}."""
 
 
@@ -79,7 +79,7 @@ class ContentTooLarge(CallError):
     kind = "limit"
 
 
-class OffsetBehindEnd(CallError):
+class OffsetTooLarge(CallError):
     """{path} has {total:,} lines. Use an offset from 1 to {total}."""
 
 
@@ -119,7 +119,7 @@ class UserFull(CallError):
     kind = "limit"
 
 
-class CannotBeCounted(CallError):
+class FolderUncountable(CallError):
     """Directories of the folder were moved while its files were counted. Try again when no command moves them."""
 
     kind = "limit"
@@ -131,7 +131,7 @@ class DiskFull(CallError):
     kind = "unavailable"
 
 
-class KeyUsedOtherwise(CallError):
+class KeyReused(CallError):
     """This idempotency key was used by an earlier call with other arguments. Send each new call with a new key."""
 
     kind = "conflict"
@@ -162,7 +162,7 @@ class CommitFailed(CallError):
     """Nothing was committed: {reason}"""
 
 
-class NotStarted(CallError):
+class CommandFailed(CallError):
     """The command could not be started ({reason}). Try again in a moment."""
 
 
@@ -188,7 +188,7 @@ class DiskNearlyFull(CallError):
     kind = "unavailable"
 
 
-def explain(error: Exception) -> CallError:
+def explain_error(error: Exception) -> CallError:
     """Returns the sentence for an unexpected error; the details go to the log."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         log.warning("the workspace's disk is full: free some space")

@@ -17,7 +17,7 @@ _ENVELOPE = {
 
 async def load_modules(app: ASGIApp, tools: Iterable[str], *, token: str | None) -> None:
     """Makes the first requests of both protocol versions, with calls that are rejected."""
-    post = partial(_post, app, token)
+    post = partial(_post_request, app, token)
     hello = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _ME}
     await post(LATEST_HANDSHAKE_VERSION, "initialize", hello)
     await post(LATEST_MODERN_VERSION, "server/discover", {})
@@ -27,7 +27,7 @@ async def load_modules(app: ASGIApp, tools: Iterable[str], *, token: str | None)
             await post(version, "tools/call", {"name": tool, "arguments": {"unknown": True}})
 
 
-async def _post(app: ASGIApp, token: str | None, version: str, method: str, params: dict[str, Any]) -> None:
+async def _post_request(app: ASGIApp, token: str | None, version: str, method: str, params: dict[str, Any]) -> None:
     if version == LATEST_MODERN_VERSION:
         params = {**params, "_meta": _ENVELOPE}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

@@ -18,7 +18,7 @@ _GRACE_SECONDS = 10
 
 def main(account: int | None = None) -> None:
     settings = check_command.run()
-    accounts.check(account)
+    accounts.check_account(account)
     configure_logs(settings.log_level, settings.log_format)
     process.run_service(
         settings,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workspace.errors import KeyUsedOtherwise
+from workspace.errors import KeyReused
 
 _MOST = 200  # of a folder
 _MOST_BYTES = 20_000_000  # of a folder
@@ -23,43 +23,43 @@ class Result(NamedTuple):
 
 
 def find_result(directory: Path, key: str, call: dict[str, Any]) -> Result | None:
-    """Returns the stored result of a call; raises `KeyUsedOtherwise` if its key belongs to another call."""
+    """Returns the stored result of a call; raises `KeyReused` if its key belongs to another call."""
     try:
-        stored = json.loads(_file(directory, key).read_text())
+        stored = json.loads(_get_path(directory, key).read_text())
     except FileNotFoundError:
         return None
-    if stored["asked"] != _hash(call):
-        raise KeyUsedOtherwise
+    if stored["asked"] != _hash_call(call):
+        raise KeyReused
     return Result(stored["text"], stored["details"])
 
 
 def store_result(directory: Path, key: str, call: dict[str, Any], result: Result) -> None:
     """Is safe in several threads at once."""
     fresh = directory / f"{secrets.token_hex(16)}.new"
-    fresh.write_text(json.dumps({"asked": _hash(call), "text": result.text, "details": result.details}))
-    fresh.replace(_file(directory, key))
+    fresh.write_text(json.dumps({"asked": _hash_call(call), "text": result.text, "details": result.details}))
+    fresh.replace(_get_path(directory, key))
     _remove_oldest(directory)
 
 
 def _remove_oldest(directory: Path) -> None:
     size = 0
-    for number, (status, path) in enumerate(sorted(_stored(directory), key=lambda one: -one[0].st_mtime_ns)):
+    for number, (status, path) in enumerate(sorted(_list_stored(directory), key=lambda one: -one[0].st_mtime_ns)):
         size += status.st_size
         if number >= _MOST or (number and size > _MOST_BYTES):
             path.unlink(missing_ok=True)
 
 
-def _stored(directory: Path) -> Iterator[tuple[os.stat_result, Path]]:
+def _list_stored(directory: Path) -> Iterator[tuple[os.stat_result, Path]]:
     for name in os.listdir(directory):
         with suppress(FileNotFoundError):  # another thread has renamed or removed it
             path = directory / name
             yield path.stat(), path
 
 
-def _file(directory: Path, key: str) -> Path:
+def _get_path(directory: Path, key: str) -> Path:
     return directory / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
-def _hash(call: dict[str, Any]) -> str:
+def _hash_call(call: dict[str, Any]) -> str:
     """The arguments may be long, so only their hash is stored."""
     return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()

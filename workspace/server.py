@@ -25,7 +25,7 @@ from workspace.api import FilesApi
 from workspace.caller import Workspace
 from workspace.commands.tools import Commands
 from workspace.confinement import detection as confinement
-from workspace.errors import explain
+from workspace.errors import explain_error
 from workspace.files.directories import Directories
 from workspace.files.folder import Store, StoreUnusable
 from workspace.files.quota import Amount, Quota
@@ -44,18 +44,18 @@ _DAY = 86_400  # seconds
 
 
 def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
-    quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files, of_user=_of_user(settings))
+    quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files, of_user=_get_user_limit(settings))
     store = Store(settings.workspace_dir, quota, Directories(settings.workspace_data_dir))
     workspace = Workspace(store, Commands(None, quota))
-    calls = ToolCalls({tool.name: tool.parameters for tool in TOOLS}, rules=RULES, explain=explain)
+    calls = ToolCalls({tool.name: tool.parameters for tool in TOOLS}, rules=RULES, explain=explain_error)
     server = FastMCP(
         "workspace",
         version=VERSION,
         instructions=INSTRUCTIONS,
         tools=TOOLS,
         middleware=[AnnounceOnlyTools(), calls],
-        lifespan=_lifespan(settings, workspace),
-        auth=_verifier(settings),
+        lifespan=_create_lifespan(settings, workspace),
+        auth=_create_verifier(settings),
         on_duplicate="error",
         mask_error_details=True,
         cache_ttl=300,
@@ -66,16 +66,16 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     async def prepare(app: ASGIApp) -> None:
         """Loads all modules before it switches to the account, which may not read them."""
         calls.is_reporting = False
-        await load_modules(app, [tool.name for tool in TOOLS], token=_own_token(settings))
+        await load_modules(app, [tool.name for tool in TOOLS], token=_create_start_token(settings))
         calls.is_reporting = True
         await asyncio.to_thread(time.monotonic)  # loads the module of threads
         if account:
-            accounts.become(account)
+            accounts.switch_account(account)
         try:
             await asyncio.to_thread(workspace.store.prepare)
-            found = await confinement.find(settings.workspace_confinement)
-        except (StoreUnusable, confinement.NotUsable) as unusable:
-            _end(str(unusable))
+            found = await confinement.find_sandbox(settings.workspace_confinement)
+        except (StoreUnusable, confinement.SandboxUnusable) as unusable:
+            _exit_misconfigured(str(unusable))
         limits = {"at_once": settings.limit_commands, "readable": settings.workspace_read}
         workspace.commands = Commands(found, quota, **limits)
         workspace.confinement = found.name if found else None
@@ -98,23 +98,23 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     )
 
 
-def _verifier(settings: Settings) -> BearerTokenVerifier:
+def _create_verifier(settings: Settings) -> BearerTokenVerifier:
     secret = SharedSecret(settings.workspace_token_secret.get_secret_value())
     return BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.workspace_url))
 
 
-def _own_token(settings: Settings) -> str:
+def _create_start_token(settings: Settings) -> str:
     secret = settings.workspace_token_secret.get_secret_value()
     return make_token(secret, _NOBODY, audience=settings.workspace_url, expires=int(time.time()) + 60)
 
 
-def _of_user(settings: Settings) -> Amount | None:
+def _get_user_limit(settings: Settings) -> Amount | None:
     if settings.limit_person_bytes is None and settings.limit_person_files is None:
         return None
     return Amount(settings.limit_person_bytes or sys.maxsize, settings.limit_person_files or sys.maxsize)
 
 
-def _lifespan(settings: Settings, workspace: Workspace) -> Lifespan:
+def _create_lifespan(settings: Settings, workspace: Workspace) -> Lifespan:
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         async with traces.export_traces("workspace", settings.otel_exporter_otlp_endpoint):
@@ -128,7 +128,7 @@ def _lifespan(settings: Settings, workspace: Workspace) -> Lifespan:
     return state
 
 
-def _end(sentence: str) -> NoReturn:
+def _exit_misconfigured(sentence: str) -> NoReturn:
     """Exits at once, because the server would print a traceback and lose the exit status."""
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()

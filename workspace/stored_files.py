@@ -40,7 +40,7 @@ def open_whole_store() -> Store | None:
     if not root.is_dir():
         return None
     if os.geteuid() == 0 and (owner := root.stat().st_uid):
-        account.become(owner)
+        account.switch_account(owner)
     return Store(root, Quota(bytes=_ANY, files=_ANY))
 
 
@@ -56,9 +56,9 @@ def add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str
 def _add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str, *, links: bool) -> None:
     mode = entry.status.st_mode
     if stat.S_ISDIR(mode):
-        archive.addfile(member(path, entry.status, tarfile.DIRTYPE))
+        archive.addfile(create_member(path, entry.status, tarfile.DIRTYPE))
     elif stat.S_ISLNK(mode) and links:
-        link = member(path, entry.status, tarfile.SYMTYPE)
+        link = create_member(path, entry.status, tarfile.SYMTYPE)
         link.linkname = os.readlink(entry.name, dir_fd=entry.directory)
         archive.addfile(link)
     elif stat.S_ISREG(mode):
@@ -68,13 +68,13 @@ def _add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: st
                 os.fdopen(os.dup(descriptor), "rb") as file,
             ):
                 shutil.copyfileobj(file, content)
-            found = member(path, entry.status, tarfile.REGTYPE)
+            found = create_member(path, entry.status, tarfile.REGTYPE)
             found.size = content.tell()
             content.seek(0)
             archive.addfile(found, content)
 
 
-def member(path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:
+def create_member(path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:
     made = tarfile.TarInfo(path)
     made.type, made.mode, made.mtime = kind, stat.S_IMODE(status.st_mode) & 0o777, int(status.st_mtime)
     return made

@@ -32,24 +32,26 @@ RULES = {
 }
 
 
-def _number(value: Any) -> Any:
+def _check_number(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("must be a number, not true or false")
     return value
 
 
-def _text(value: str) -> str:
+def _check_text(value: str) -> str:
     value.encode()  # raises for unpaired surrogates
     return value
 
 
-_Text = Annotated[str, AfterValidator(_text)]
+_Text = Annotated[str, AfterValidator(_check_text)]
 Path = Annotated[_Text, Field(description="A path in your folder, such as notes/plan.md.")]
 Depth = Annotated[
-    int, Field(ge=1, le=3, description="How many levels of directories to list."), BeforeValidator(_number)
+    int, Field(ge=1, le=3, description="How many levels of directories to list."), BeforeValidator(_check_number)
 ]
-Offset = Annotated[int, Field(ge=1, description="The number of the first line to read."), BeforeValidator(_number)]
-Limit = Annotated[int, Field(ge=1, le=2000, description="The most lines to read."), BeforeValidator(_number)]
+Offset = Annotated[
+    int, Field(ge=1, description="The number of the first line to read."), BeforeValidator(_check_number)
+]
+Limit = Annotated[int, Field(ge=1, le=2000, description="The most lines to read."), BeforeValidator(_check_number)]
 Content = Annotated[_Text, Field(description="The whole file, or with append the text to add.")]
 Append = Annotated[
     bool,
@@ -62,7 +64,7 @@ Pattern = Annotated[_Text, Field(description="An extended regular expression, as
 Glob = Annotated[_Text | None, Field(description="Search only files with such names, for example *.md.")]
 Command = Annotated[_Text, Field(description="A bash command.")]
 Code = Annotated[_Text, Field(description="A Python program.")]
-Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), BeforeValidator(_number)]
+Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), BeforeValidator(_check_number)]
 Message = Annotated[_Text, Field(description="A short summary of the changes.")]
 
 
@@ -108,23 +110,23 @@ async def commit(message: Message, caller: Caller = CALLER) -> ToolResult:
     return await caller.run("commit", message=message)
 
 
-def _tool(function: Any, title: str, annotations: ToolAnnotations) -> Tool:
+def _create_tool(function: Any, title: str, annotations: ToolAnnotations) -> Tool:
     return Tool.from_function(function, title=title, annotations=annotations, output_schema=None)
 
 
-def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:
+def _create_hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:
     return ToolAnnotations(
         read_only_hint=reads, destructive_hint=destroys, idempotent_hint=idempotent, open_world_hint=False
     )
 
 
 TOOLS = (
-    _tool(list_files, "List files", _hints(reads=True)),
-    _tool(read_file, "Read a file", _hints(reads=True)),
-    _tool(search_files, "Search files", _hints(reads=True)),
-    _tool(write_file, "Write a file", _hints(destroys=True, idempotent=False)),
-    _tool(edit_file, "Edit a file", _hints(destroys=True, idempotent=False)),
-    _tool(run_command, "Run a command", _hints(destroys=True, idempotent=False)),
-    _tool(run_python, "Run Python", _hints(destroys=True, idempotent=False)),
-    _tool(commit, "Commit", _hints(idempotent=False)),
+    _create_tool(list_files, "List files", _create_hints(reads=True)),
+    _create_tool(read_file, "Read a file", _create_hints(reads=True)),
+    _create_tool(search_files, "Search files", _create_hints(reads=True)),
+    _create_tool(write_file, "Write a file", _create_hints(destroys=True, idempotent=False)),
+    _create_tool(edit_file, "Edit a file", _create_hints(destroys=True, idempotent=False)),
+    _create_tool(run_command, "Run a command", _create_hints(destroys=True, idempotent=False)),
+    _create_tool(run_python, "Run Python", _create_hints(destroys=True, idempotent=False)),
+    _create_tool(commit, "Commit", _create_hints(idempotent=False)),
 )

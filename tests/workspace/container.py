@@ -4,7 +4,7 @@ import ctypes
 import struct
 
 from workspace.confinement import call_filter
-from workspace.confinement.launcher import called, drop_capabilities
+from workspace.confinement.launcher import check_call, drop_capabilities
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _RETURN, _NOTIFY, _ALLOW = 0x06, 0x7FC00000, 0x7FFF0000
@@ -16,13 +16,13 @@ def enter() -> None:
 
     The engine's own filter refuses more; that these are among it is what bubblewrap fails of.
     """
-    called(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    check_call(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     drop_capabilities()
-    program = call_filter.with_namespaces()
+    program = call_filter.create_namespace_filter()
     assert program, "this type of processor is not supported"
     # An engine has no launcher that answers.
     notify, allow = (struct.pack("=HBBI", _RETURN, 0, 0, value) for value in (_NOTIFY, _ALLOW))
     program = program.replace(notify, allow)
     code = ctypes.create_string_buffer(program)
     pointed = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
-    called(_libc.prctl(_PR_SET_SECCOMP, 2, pointed, 0, 0))
+    check_call(_libc.prctl(_PR_SET_SECCOMP, 2, pointed, 0, 0))

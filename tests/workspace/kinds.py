@@ -5,15 +5,15 @@ from collections.abc import Callable
 from functools import cache
 
 from workspace.confinement.base import Confinement
-from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.detection import Unconfined, why_not
-from workspace.confinement.landlock import landlock
+from workspace.confinement.bubblewrap import find_bubblewrap
+from workspace.confinement.detection import Unconfined, find_fault
+from workspace.confinement.landlock import find_landlock
 
 OLD = "landlock of Linux 5.13"
 _MADE: dict[str, Callable[[], Confinement | str]] = {
-    "bubblewrap": bubblewrap,
-    "landlock": landlock,
-    OLD: lambda: landlock(1),
+    "bubblewrap": find_bubblewrap,
+    "landlock": find_landlock,
+    OLD: lambda: find_landlock(1),
     "none": Unconfined,
 }
 
@@ -33,4 +33,4 @@ def usable(*, old: bool = False) -> list[str]:
 
 def _works(kind: str) -> bool:
     confinement = _MADE[kind]()
-    return not isinstance(confinement, str) and asyncio.run(why_not(confinement)) is None
+    return not isinstance(confinement, str) and asyncio.run(find_fault(confinement)) is None

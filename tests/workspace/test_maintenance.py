@@ -35,7 +35,7 @@ def root() -> Iterator[Path]:
         store = Store(root, Quota(bytes=1_000_000, files=1_000))
         store.prepare()
         for person, text in (("alice", "hers"), ("bob", "his")):
-            with store.folder(person, "cnv_1") as folder:
+            with store.open_folder(person, "cnv_1") as folder:
                 writing.write(folder, "notes/plan.md", text)
                 (folder.path / "odd\nname").write_text(text)
                 (folder.path / "empty").mkdir()
@@ -43,7 +43,7 @@ def root() -> Iterator[Path]:
                 os.mkfifo(folder.path / "pipe")
                 for locked in ("odd\nname", "notes"):
                     (folder.path / locked).chmod(0)
-        with store.folder("alice", "cnv_2"):
+        with store.open_folder("alice", "cnv_2"):
             pass
         for path in (root, *root.rglob("*"), *root.glob("*/cnv_1/notes/*")):
             os.chown(path, owner, owner if ACCOUNT else -1, follow_symlinks=False)

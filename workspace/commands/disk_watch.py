@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from common.tool_server.errors import CallError
-from workspace.confinement.launcher import descendants
+from workspace.confinement.launcher import list_descendants
 from workspace.errors import DiskNearlyFull
 from workspace.files import quota as quotas
 from workspace.files.quota import NOTHING, Amount, Quota
@@ -41,11 +41,11 @@ class DiskWatch:
             self._left = await asyncio.to_thread(self._quota.check, self._folder)
         except CallError as full:
             held = await asyncio.to_thread(quotas.measure, self._folder, repair=self._quota.repair)
-            self._most = _at_least(held.plus(*_TO_REMOVE), _capped(held.plus(*_TO_TIDY), self._quota.of_folder))
+            self._most = _maximum(held.add(*_TO_REMOVE), _cap(held.add(*_TO_TIDY), self._quota.of_folder))
             return str(full)
         return None
 
-    async def problem(self) -> str | None:
+    async def find_problem(self) -> str | None:
         try:
             await asyncio.to_thread(self._quota.check, self._folder)
         except CallError as full:
@@ -63,7 +63,7 @@ class DiskWatch:
             except CallError as full:
                 return str(full)
             taken = Amount(free.bytes - now.bytes, free.files - now.files)
-            is_urgent = taken.exceeded(self._tolerated()) is not None
+            is_urgent = taken.find_excess(self._get_tolerance()) is not None
             if not is_urgent and began - counted < pause:
                 continue
             began = time.monotonic()
@@ -79,23 +79,23 @@ class DiskWatch:
             raise DiskNearlyFull
         return Amount(free, disk.f_favail)
 
-    def _tolerated(self) -> Amount:
+    def _get_tolerance(self) -> Amount:
         least = Amount(int(self._quota.bytes * _TOLERATED), int(self._quota.files * _TOLERATED))
-        return _TO_REMOVE if self._most else _at_least(self._left, least)
+        return _TO_REMOVE if self._most else _maximum(self._left, least)
 
     def _count(self, process: int, *, is_urgent: bool) -> str | None:
         """Stops the command while it is counted, if it may have exceeded the limit, and kills it if it has."""
-        processes = descendants(process)
+        processes = list_descendants(process)
         if is_urgent:
             _signal(processes, signal.SIGSTOP)
         unlinked = Amount(quotas.measure_unlinked(self._folder, processes), 0)
         try:
             if self._most is None:
                 self._left = self._quota.check(self._folder, more=unlinked)
-            elif quotas.measure(self._folder, repair=self._quota.repair).plus(*unlinked).exceeded(self._most):
+            elif quotas.measure(self._folder, repair=self._quota.repair).add(*unlinked).find_excess(self._most):
                 self._quota.check(self._folder, more=unlinked)
         except CallError as full:
-            _signal(descendants(process), signal.SIGKILL)  # also those that began since
+            _signal(list_descendants(process), signal.SIGKILL)  # also those that began since
             return str(full)
         if is_urgent:
             _signal(processes, signal.SIGCONT)
@@ -108,9 +108,9 @@ def _signal(processes: Iterable[int], number: int) -> None:
             os.kill(process, number)
 
 
-def _at_least(one: Amount, other: Amount) -> Amount:
+def _maximum(one: Amount, other: Amount) -> Amount:
     return Amount(max(one.bytes, other.bytes), max(one.files, other.files))
 
 
-def _capped(amount: Amount, limit: Amount) -> Amount:
+def _cap(amount: Amount, limit: Amount) -> Amount:
     return Amount(min(amount.bytes, limit.bytes * 11 // 10), min(amount.files, limit.files * 11 // 10))

@@ -29,7 +29,7 @@ class Limits:
     processes: int = 64
     open_files: int = 256
 
-    def applied(self, argv: Sequence[str], seconds: int, *, others: int | None) -> list[str]:
+    def wrap_command(self, argv: Sequence[str], seconds: int, *, others: int | None) -> list[str]:
         """Wraps a command in a shell that sets the limits; `others` are the account's processes, if counted."""
         processes = "-" if others is None else self.processes * (_OTHER_COMMANDS if others else 1) + others
         processor_seconds = seconds * (os.cpu_count() or 1) + 5  # in case the time limit fails
@@ -37,7 +37,7 @@ class Limits:
         return ["sh", "-c", f"exec 3>&2 2>/dev/null{_SCRIPT}", "sh", *map(str, values), *argv]
 
 
-def processes_of_account() -> int | None:
+def count_account_threads() -> int | None:
     """Returns the number of the account's threads, as the kernel counts them, or None if unknown."""
     if sys.platform != "linux":
         return None

@@ -29,13 +29,13 @@ class Output:
 
     def text(self) -> str:
         if not self.truncated:
-            return _decoded(bytes(self._first + self._last))
+            return _decode(bytes(self._first + self._last))
         last = bytes(self._last[-self._half :])
         left_out = self.bytes - 2 * self._half
-        return f"{_decoded(bytes(self._first))}\n[… {left_out:,} bytes left out …]\n{_decoded(last)}"
+        return f"{_decode(bytes(self._first))}\n[… {left_out:,} bytes left out …]\n{_decode(last)}"
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """Omits cut characters at both ends. Invalid bytes become one character each, so that nothing grows."""
     start = 0
     while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:
@@ -53,5 +53,5 @@ def shorten(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LI
     if len(data) > most_bytes:
         data = data[-most_bytes:]
         data = data[data.find(b"\n") + 1 :]
-    end = _decoded(data)
+    end = _decode(data)
     return f"[the beginning was left out; these are the last {end.count(chr(10)) + 1:,} lines]\n{end}"

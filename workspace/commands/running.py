@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workspace.commands.limits import LIMITS, Limits, processes_of_account
+from workspace.commands.limits import LIMITS, Limits, count_account_threads
 from workspace.commands.output import Output
 from workspace.confinement.base import Confinement, Directory, Launch
 
-TIMED_OUT, STOPPED, TOO_MUCH = 124, 130, 153
+TIMEOUT_CODE, STOP_CODE, LIMIT_CODE = 124, 130, 153
 _GRACE_SECONDS = 5.0  # until killed processes are gone
 Watch = Callable[[int], Coroutine[Any, Any, str]]
 """Given the first process of a command, returns a sentence when the command must be ended."""
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """The end of a command; an exit code other than 0 is no error."""
 
     exit_code: int
@@ -34,20 +34,20 @@ class Ran:
     stopped: bool
     seconds: float
 
-    def with_note(self, note: str) -> "Ran":
+    def add_note(self, note: str) -> "CommandResult":
         separator = "\n" if self.stderr and not self.stderr.endswith("\n") else ""
         return replace(self, stderr=f"{self.stderr}{separator}[{note}]")
 
 
-class Stopped(asyncio.CancelledError):
-    """Cancels the caller, with the command's output so far in `ran`."""
+class CommandStopped(asyncio.CancelledError):
+    """Cancels the caller, with the command's output so far in `result`."""
 
-    def __init__(self, ran: Ran) -> None:
+    def __init__(self, result: CommandResult) -> None:
         super().__init__("the command was stopped")
-        self.ran = ran
+        self.result = result
 
 
-async def run(
+async def run_process(
     confinement: Confinement,
     folder: Path,
     argv: Sequence[str],
@@ -59,11 +59,11 @@ async def run(
     watch: Watch | None = None,
     directory: Directory | None = None,
     readable: Sequence[str] = (),
-) -> Ran:
-    """Kills all that the command started before it returns; raises `Stopped` if the caller is cancelled."""
+) -> CommandResult:
+    """Kills all that the command started before it returns; raises `CommandStopped` if the caller is cancelled."""
     stop = stop or asyncio.Event()
     prepare = partial(confinement.launch, folder, directory=directory, readable=readable)
-    running = asyncio.ensure_future(_run(confinement, prepare, argv, timeout_s, stdin, limits, stop, watch))
+    running = asyncio.ensure_future(_run_to_end(confinement, prepare, argv, timeout_s, stdin, limits, stop, watch))
     cancelled = False
     while not running.done():
         try:
@@ -73,11 +73,11 @@ async def run(
             stop.set()
     ran = running.result()
     if cancelled:
-        raise Stopped(ran)
+        raise CommandStopped(ran)
     return ran
 
 
-async def _run(
+async def _run_to_end(
     confinement: Confinement,
     prepare: Callable[[Sequence[str]], AbstractContextManager[Launch]],
     argv: Sequence[str],
@@ -86,16 +86,16 @@ async def _run(
     limits: Limits,
     stop: asyncio.Event,
     watch: Watch | None,
-) -> Ran:
+) -> CommandResult:
     began = time.monotonic()
-    others = 0 if confinement.counted_alone else await asyncio.to_thread(processes_of_account)
-    with prepare(limits.applied(argv, timeout_s, others=others)) as launch:
+    others = 0 if confinement.has_separate_count else await asyncio.to_thread(count_account_threads)
+    with prepare(limits.wrap_command(argv, timeout_s, others=others)) as launch:
         process = await _Process.start(launch, stdin)
     try:
-        reason = await _end(process, timeout_s, stop, watch)
+        reason = await _wait_for_end(process, timeout_s, stop, watch)
     finally:
         await process.end()
-    ran = Ran(
+    ran = CommandResult(
         process.exit_code,
         process.stdout.text(),
         process.stderr.text(),
@@ -108,14 +108,14 @@ async def _run(
         case "ended":
             return ran
         case "time":
-            return replace(ran, exit_code=TIMED_OUT).with_note(f"stopped at the time limit of {timeout_s} seconds")
+            return replace(ran, exit_code=TIMEOUT_CODE).add_note(f"stopped at the time limit of {timeout_s} seconds")
         case "stop":
-            return replace(ran, exit_code=STOPPED).with_note("stopped")
+            return replace(ran, exit_code=STOP_CODE).add_note("stopped")
         case sentence:
-            return replace(ran, exit_code=TOO_MUCH).with_note(f"ended: {sentence}")
+            return replace(ran, exit_code=LIMIT_CODE).add_note(f"ended: {sentence}")
 
 
-async def _end(process: "_Process", timeout_s: int, stop: asyncio.Event, watch: Watch | None) -> str:
+async def _wait_for_end(process: "_Process", timeout_s: int, stop: asyncio.Event, watch: Watch | None) -> str:
     """Returns "ended", "time", "stop", or the sentence of the watch."""
     exited, stopped = (asyncio.ensure_future(event.wait()) for event in (process.exited, stop))
     watching = asyncio.ensure_future(watch(process.id)) if watch else None
@@ -180,18 +180,18 @@ class _Process(asyncio.SubprocessProtocol):
     async def end(self) -> None:
         """Kills the remaining processes and reads the rest of the output."""
         assert self._transport
-        if self._launch.ends_all and not self.exited.is_set():
+        if self._launch.ends_descendants and not self.exited.is_set():
             self._transport.terminate()
-            await _within(_GRACE_SECONDS, self.exited)
-        if not (self._launch.ends_all and self.exited.is_set()):
+            await _wait_for_event(_GRACE_SECONDS, self.exited)
+        if not (self._launch.ends_descendants and self.exited.is_set()):
             with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
-            await _within(_GRACE_SECONDS, self.exited)
-        await _within(_GRACE_SECONDS, self._closed)
+            await _wait_for_event(_GRACE_SECONDS, self.exited)
+        await _wait_for_event(_GRACE_SECONDS, self._closed)
         self._transport.close()
 
 
-async def _within(seconds: float, event: asyncio.Event) -> None:
+async def _wait_for_event(seconds: float, event: asyncio.Event) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

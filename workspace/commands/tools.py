@@ -14,17 +14,17 @@ from workspace.commands.concurrency import ConcurrencyLimits
 from workspace.commands.disk_watch import DiskWatch
 from workspace.commands.limits import LIMITS, ONLY_REMOVE
 from workspace.commands.output import shorten
-from workspace.commands.running import Ran, run
+from workspace.commands.running import CommandResult, run_process
 from workspace.confinement.base import PATH, Confinement, Directory
 from workspace.files import walking
-from workspace.files.directories import find_obstacle, with_git
+from workspace.files.directories import find_obstacle, keep_git_directory
 from workspace.files.quota import Quota, measure
 from workspace.results import Result
 
 SHORTEST_S, DEFAULT_S, LONGEST_S = 1, 120, 600
 MOST_HITS, LONGEST_LINE = 200, 400
 _ARGUMENT_BYTES = 100_000  # a little less than the kernel takes
-_OWN_SECONDS = 30  # of a search or a commit
+_TOOL_SECONDS = 30  # of a search or a commit
 # Perl's regular expressions have all of grep -E's but \< and \>; not every grep has them.
 _SEARCH = r"""
 kind=E pattern=$1 start=$2
@@ -46,7 +46,7 @@ _NOTHING_TO_COMMIT = "there are no changes since the last commit."
 
 
 class Commands:
-    """Commands of all users, in folders that exist. Raises `Stopped`, with the output, if the caller is cancelled."""
+    """Runs commands in existing folders; raises `CommandStopped`, with the output, if the caller is cancelled."""
 
     def __init__(
         self, confinement: Confinement | None, quota: Quota, *, at_once: int = 4, readable: Sequence[str] = ()
@@ -68,15 +68,17 @@ class Commands:
     ) -> Result:
         """Uses no login shell, which would run files of its home."""
         shell = "bash" if shutil.which("bash", path=PATH) else "sh"
-        argv = [shell, "-c", _argument("command", command)]
-        return result_of(await self._run(user, folder, argv, timeout_s=_seconds(timeout_s), directory=directory))
+        argv = [shell, "-c", _check_argument("command", command)]
+        return render_result(
+            await self._run(user, folder, argv, timeout_s=_check_seconds(timeout_s), directory=directory)
+        )
 
     async def run_python(
         self, user: str, folder: Path, code: str, timeout_s: int = DEFAULT_S, *, directory: Directory | None = None
     ) -> Result:
-        source = _text("code", code).encode()
-        more = {"timeout_s": _seconds(timeout_s), "stdin": source, "directory": directory}
-        return result_of(await self._run(user, folder, ["python3", "-s", "-"], **more))
+        source = _check_text("code", code).encode()
+        more = {"timeout_s": _check_seconds(timeout_s), "stdin": source, "directory": directory}
+        return render_result(await self._run(user, folder, ["python3", "-s", "-"], **more))
 
     async def search_files(
         self,
@@ -91,12 +93,12 @@ class Commands:
         """`glob` matches a name, or a path if it has a slash."""
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise errors.SearchPathInvalid
-        start = "/".join((".", *PurePosixPath(_argument("path", path)).parts))
-        globs = ["-path", _loose_glob(_argument("glob", glob))] if glob else []
-        argv = ["sh", "-c", _SEARCH, "sh", _argument("pattern", pattern), start, *globs]
+        start = "/".join((".", *PurePosixPath(_check_argument("path", path)).parts))
+        globs = ["-path", _create_find_glob(_check_argument("glob", glob))] if glob else []
+        argv = ["sh", "-c", _SEARCH, "sh", _check_argument("pattern", pattern), start, *globs]
         ran = await self._run(user, folder, argv, directory=directory, reads=True)
         found = [hit for line in ran.stdout.splitlines() if (hit := _HIT.match(line))]
-        of_glob = _path_pattern(glob) if glob else re.compile("")
+        of_glob = _compile_glob(glob) if glob else re.compile("")
         hits = [
             {"path": hit[1], "line": int(hit[2]), "text": hit[3][:LONGEST_LINE]}
             for hit in found
@@ -115,7 +117,7 @@ class Commands:
             raise errors.GitReadOnly(path="The repository")
         if not message.strip():
             raise errors.ArgumentInvalid(name="message", rule="some text")
-        argv = ["sh", "-c", _COMMIT, "sh", _argument("message", message)]
+        argv = ["sh", "-c", _COMMIT, "sh", _check_argument("message", message)]
         ran = await self._run(user, folder, argv)
         said = (ran.stdout + ran.stderr).strip()
         if ran.exit_code == 0:
@@ -140,11 +142,11 @@ class Commands:
         folder: Path,
         argv: Sequence[str],
         *,
-        timeout_s: int = _OWN_SECONDS,
+        timeout_s: int = _TOOL_SECONDS,
         stdin: bytes | None = None,
         directory: Directory | None = None,
         reads: bool = False,
-    ) -> Ran:
+    ) -> CommandResult:
         """With `reads`, a read-only directory needs no note."""
         if self._confinement is None:
             raise errors.NoConfinement
@@ -159,13 +161,13 @@ class Commands:
                 note = await asyncio.to_thread(self._why_read_only, directory)
             if directory and not reads and note is None:
                 directory = replace(directory, is_writable=True)
-                stack.enter_context(with_git(directory.descriptor))
+                stack.enter_context(keep_git_directory(directory.descriptor))
                 held = await asyncio.to_thread(measure, Path(directory.path), repair=False)
-                watch = DiskWatch(self._quota.beyond(held), Path(directory.path))
+                watch = DiskWatch(self._quota.extend(held), Path(directory.path))
             is_full = await watch.begin()
             stop = self._stops[folder] = asyncio.Event()
             try:
-                ran = await run(
+                ran = await run_process(
                     *(self._confinement, folder, argv),
                     timeout_s=timeout_s,
                     stdin=stdin,
@@ -176,12 +178,12 @@ class Commands:
                     readable=self._readable,
                 )
             except OSError as error:
-                raise errors.NotStarted(reason=error.strerror) from error
+                raise errors.CommandFailed(reason=error.strerror) from error
             finally:
                 del self._stops[folder]  # one at a time
-            is_full = await watch.problem()
-        ran = ran.with_note(note) if note else ran
-        return ran.with_note(is_full) if is_full and is_full not in ran.stderr else ran
+            is_full = await watch.find_problem()
+        ran = ran.add_note(note) if note else ran
+        return ran.add_note(is_full) if is_full and is_full not in ran.stderr else ran
 
     def _why_read_only(self, directory: Directory) -> str | None:
         """Why a command may not write in a directory of the user's, for the model; None if it may."""
@@ -191,14 +193,14 @@ class Commands:
         else:
             try:
                 why = find_obstacle(directory.descriptor)
-            except walking.Moved:
+            except walking.DirectoryMoved:
                 why = "directories were moved while they were looked at"
         if why is None:
             return None
         return f"commands can only read this directory, as {why}; write_file and edit_file can change files"
 
 
-def result_of(ran: Ran) -> Result:
+def render_result(ran: CommandResult) -> Result:
     """Shows stderr last, in at most half of the text."""
     ending = f"Exit code {ran.exit_code} after {ran.seconds:.1f} s."
     errors_said = shorten(ran.stderr, 20_000, 800) if ran.stderr else ""
@@ -207,12 +209,12 @@ def result_of(ran: Ran) -> Result:
     return Result("\n".join(part for part in parts if part), asdict(ran))
 
 
-def _loose_glob(glob: str) -> str:
-    """Returns a glob for find, whose * also matches a slash; it matches at least what `_path_pattern` matches."""
+def _create_find_glob(glob: str) -> str:
+    """Returns a glob for find, whose * also matches a slash; it matches at least what `_compile_glob` matches."""
     return "*/" + glob.removeprefix("./").replace("**/", "*").replace("**", "*")
 
 
-def _path_pattern(glob: str) -> re.Pattern[str]:
+def _compile_glob(glob: str) -> re.Pattern[str]:
     """Returns a glob as a regular expression: ** matches directories; without a slash, only names are matched."""
     glob = glob.removeprefix("./")
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]/]+\])", glob if "/" in glob else f"**/{glob}")
@@ -222,19 +224,19 @@ def _path_pattern(glob: str) -> re.Pattern[str]:
     return re.compile("(?s:" + "".join(regexes) + r")\Z")
 
 
-def _seconds(timeout_s: int) -> int:
+def _check_seconds(timeout_s: int) -> int:
     if not SHORTEST_S <= timeout_s <= LONGEST_S:
         raise errors.ArgumentInvalid(name="timeout_s", rule=f"{SHORTEST_S} to {LONGEST_S} seconds")
     return timeout_s
 
 
-def _text(name: str, text: str) -> str:
+def _check_text(name: str, text: str) -> str:
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise errors.ArgumentInvalid(name=name, rule="text without NUL characters and unpaired surrogates")
     return text
 
 
-def _argument(name: str, text: str) -> str:
-    if len(_text(name, text).encode()) > _ARGUMENT_BYTES:
+def _check_argument(name: str, text: str) -> str:
+    if len(_check_text(name, text).encode()) > _ARGUMENT_BYTES:
         raise errors.ArgumentInvalid(name=name, rule=f"at most {_ARGUMENT_BYTES:,} bytes: write it to a file first")
     return text

@@ -34,7 +34,7 @@ class Launch:
     environment: Mapping[str, str]
     directory: str = "/"
     descriptors: tuple[int, ...] = ()
-    ends_all: bool = False
+    ends_descendants: bool = False
     """Whether it kills everything that the command started before it ends, also after SIGTERM."""
 
 
@@ -49,7 +49,7 @@ class Directory:
 
 class Confinement(Protocol):
     name: ClassVar[Name]
-    counted_alone: ClassVar[bool]
+    has_separate_count: ClassVar[bool]
     """Whether the kernel counts a command's processes apart from others of the account."""
 
     directories: ClassVar[DirectoryAccess]
@@ -59,16 +59,16 @@ class Confinement(Protocol):
     def launch(
         self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
     ) -> Iterator[Launch]:
-        """Yields how to start `argv` within the block, with access to nothing but `folder` or `directory`."""
+        """Yields how to start `argv` within the block, with access to nothing but `folder` or `open_directory`."""
         ...
 
 
-def ended_first(argv: Sequence[str]) -> list[str]:
+def prefer_kill(argv: Sequence[str]) -> list[str]:
     """Makes Linux end these processes before a service if memory runs out."""
     return ["sh", "-c", '{ echo 500 >/proc/self/oom_score_adj; } 2>/dev/null; exec "$@"', "sh", *argv]
 
 
-def environment(home: str, **more: str) -> dict[str, str]:
+def create_environment(home: str, **more: str) -> dict[str, str]:
     """Returns all variables of a command. Shells, Python and git run files of `home`, so it is empty."""
     return {
         "PATH": PATH,
@@ -103,7 +103,7 @@ def _is_among_programs(path: Path) -> bool:
 
 
 @contextmanager
-def launcher_script(
+def open_launcher(
     filter_program: bytes,
     *,
     folder: str,
@@ -120,7 +120,7 @@ def launcher_script(
         "readable": [*readable],
         "devices": [*devices],
         "temporary": temporary,
-        "epoll_watches": _epoll_watches(),
+        "epoll_watches": _read_epoll_watches(),
         "signals": _SIGNALS,
     }
     # A pipe takes only 8 KB while a command of the same account has used up the account's pipe buffers.
@@ -133,20 +133,20 @@ def launcher_script(
         os.close(script)
 
 
-def launcher_command(python: str, script: int, argv: Sequence[str]) -> list[str]:
+def create_launcher_command(python: str, script: int, argv: Sequence[str]) -> list[str]:
     return [python, "-I", "-S", f"/dev/fd/{script}", *argv]
 
 
-def system_python() -> str | None:
+def find_system_python() -> str | None:
     return shutil.which("python3", path=PATH)
 
 
-def own_python() -> Path | None:
+def find_private_python() -> Path | None:
     """Returns the directory of this Python if the system has none."""
-    return None if system_python() else Path(os.path.realpath(sys.base_prefix))
+    return None if find_system_python() else Path(os.path.realpath(sys.base_prefix))
 
 
-def _epoll_watches() -> int:
+def _read_epoll_watches() -> int:
     try:
         return int(MAX_USER_WATCHES.read_text()) // SHARE
     except (OSError, ValueError):

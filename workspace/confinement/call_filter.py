@@ -26,49 +26,51 @@ Instruction = tuple[int, int, int, int]
 Numbers = tuple[int | None, int | None]
 
 
-def with_namespaces(*, has_directory: bool = False) -> bytes | None:
+def create_namespace_filter(*, has_directory: bool = False) -> bytes | None:
     """A directory of the user may have sockets of other programs, so there only socket pairs are allowed."""
-    if (processor := calls.machine()) is None:
+    if (processor := calls.find_processor()) is None:
         return None
     more = [
         instruction
         for numbers, mode in calls.CHANGE_MODE.values()
-        for instruction in _on(numbers, processor, _without_setuid(mode))
+        for instruction in _match_call(numbers, processor, _reject_setuid(mode))
     ]
     if has_directory:  # each end of a pair for datagrams can send to any socket
-        return _assembled(sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
-    return _assembled(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
+        return _assemble(sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
+    return _assemble(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
 
 
-def without_namespaces(abi: int) -> bytes | None:
+def create_landlock_filter(abi: int) -> bytes | None:
     """Rejects what the version `abi` of Landlock does not cover."""
     more: list[Instruction] = []
-    if (processor := calls.machine()) is None:
+    if (processor := calls.find_processor()) is None:
         return None
     for numbers in [*calls.MADE_BY_LAUNCHER.values(), *calls.CHANGE_GROUP.values()]:
-        more += _on(numbers, processor, [(_RETURN, 0, 0, _NOTIFY)])
+        more += _match_call(numbers, processor, [(_RETURN, 0, 0, _NOTIFY)])
     for numbers in calls.REFUSED_WITHOUT_NAMESPACES.values():
-        more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+        more += _match_call(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     for numbers in calls.EXTENDED_ATTRIBUTES.values():
-        more += _on(numbers, processor, [(_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
+        more += _match_call(numbers, processor, [(_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
     for numbers, allowed in calls.ONLY_OF_ONESELF.values():
-        more += _on(numbers, processor, _only(allowed))
+        more += _match_call(numbers, processor, _allow_values(allowed))
     if abi < 3:
-        more += _on(calls.TRUNCATE, processor, [(_RETURN, 0, 0, _EPERM)])
+        more += _match_call(calls.TRUNCATE, processor, [(_RETURN, 0, 0, _EPERM)])
     of_descriptor = calls.CHANGE_FILE_BY_IOCTL
     if abi < 6:
-        more += _on(calls.KILL, processor, _only({0: (0,)}))
-        more += _on(calls.FCNTL, processor, _never(1, calls.LEASE_OR_WATCH + calls.SIGNAL_BY_DESCRIPTOR))
+        more += _match_call(calls.KILL, processor, _allow_values({0: (0,)}))
+        more += _match_call(
+            calls.FCNTL, processor, _reject_values(1, calls.LEASE_OR_WATCH + calls.SIGNAL_BY_DESCRIPTOR)
+        )
         of_descriptor += calls.OWNER_OF_DESCRIPTOR
         for numbers in calls.SIGNALS.values():
-            more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
-    more += _on(calls.IOCTL, processor, _never(1, of_descriptor))
+            more += _match_call(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+    more += _match_call(calls.IOCTL, processor, _reject_values(1, of_descriptor))
     # Each end of a pair for datagrams can send to any socket.
-    return _assembled(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
+    return _assemble(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
 
 
-def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction] = ()) -> bytes | None:
-    if (processor := calls.machine()) is None:
+def _assemble(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction] = ()) -> bytes | None:
+    if (processor := calls.find_processor()) is None:
         return None
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -80,58 +82,58 @@ def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterab
         *more,
     ]
     for numbers in calls.REFUSED.values():
-        program += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+        program += _match_call(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     for numbers, mode, flags in calls.CREATE_FILE.values():
-        program += _on(numbers, processor, _without_setuid(mode, flags))
-    program += _on(calls.OPENAT2, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])  # its mode is in memory, too
-    program += _on(calls.FCNTL, processor, _never(1, calls.LEASE_OR_WATCH))
-    program += _on(calls.SOCKET, processor, _only({0: sockets}))
-    program += _on(
+        program += _match_call(numbers, processor, _reject_setuid(mode, flags))
+    program += _match_call(calls.OPENAT2, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])  # its mode is in memory
+    program += _match_call(calls.FCNTL, processor, _reject_values(1, calls.LEASE_OR_WATCH))
+    program += _match_call(calls.SOCKET, processor, _allow_values({0: sockets}))
+    program += _match_call(
         calls.SOCKETPAIR,
         processor,
-        _only({0: (_UNIX,), 1: tuple(kind | option for kind in pairs for option in _OPTIONS)}),
+        _allow_values({0: (_UNIX,), 1: tuple(kind | option for kind in pairs for option in _OPTIONS)}),
     )
-    flags = [(_LOAD, 0, 0, _low_word(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
-    program += _on(calls.CLONE, processor, [*flags, (_RETURN, 0, 0, _ALLOW)])
+    flags = [(_LOAD, 0, 0, _get_offset(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
+    program += _match_call(calls.CLONE, processor, [*flags, (_RETURN, 0, 0, _ALLOW)])
     # The launcher counts added watches.
-    added = [(_LOAD, 0, 0, _low_word(1)), (_EQUAL, 0, 1, calls.EPOLL_CTL_ADD), (_RETURN, 0, 0, _NOTIFY)]
-    program += _on(calls.EPOLL_CTL, processor, [*added, (_RETURN, 0, 0, _ALLOW)])
+    added = [(_LOAD, 0, 0, _get_offset(1)), (_EQUAL, 0, 1, calls.EPOLL_CTL_ADD), (_RETURN, 0, 0, _NOTIFY)]
+    program += _match_call(calls.EPOLL_CTL, processor, [*added, (_RETURN, 0, 0, _ALLOW)])
     # The file size limit does not cover blocks beyond a file's end. Programs write zeros if this is not supported.
-    program += _on(calls.FALLOCATE, processor, _only({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
+    program += _match_call(calls.FALLOCATE, processor, _allow_values({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
     # A filter cannot read its flags, which are in memory. Programs use clone if there is no such call.
-    program += _on(calls.CLONE3, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
+    program += _match_call(calls.CLONE3, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _on(numbers: Numbers, processor: str, then: list[Instruction]) -> Iterator[Instruction]:
+def _match_call(numbers: Numbers, processor: str, then: list[Instruction]) -> Iterator[Instruction]:
     """`then` must return in any case, because it may have loaded another value than the number."""
-    if (number := calls.number(numbers, processor)) is not None:
+    if (number := calls.get_number(numbers, processor)) is not None:
         yield _EQUAL, 0, len(then), number
         yield from then
 
 
-def _only(allowed: Mapping[int, tuple[int, ...]], error: int = errno.EPERM) -> list[Instruction]:
+def _allow_values(allowed: Mapping[int, tuple[int, ...]], error: int = errno.EPERM) -> list[Instruction]:
     """Allows a call whose arguments have these values; the kernel reads 32 bits of each."""
     program: list[Instruction] = []
     for argument, values in allowed.items():
         tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
-        program += [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _ERRNO | error)]
+        program += [(_LOAD, 0, 0, _get_offset(argument)), *tests, (_RETURN, 0, 0, _ERRNO | error)]
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 
-def _never(argument: int, values: tuple[int, ...]) -> list[Instruction]:
+def _reject_values(argument: int, values: tuple[int, ...]) -> list[Instruction]:
     tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
-    return [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _EPERM)]
+    return [(_LOAD, 0, 0, _get_offset(argument)), *tests, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _EPERM)]
 
 
-def _without_setuid(mode: int, flags: int | None = None) -> list[Instruction]:
+def _reject_setuid(mode: int, flags: int | None = None) -> list[Instruction]:
     """Rejects a mode with setuid or setgid; with `flags`, only if these create a file."""
-    refuse = [(_LOAD, 0, 0, _low_word(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), (_RETURN, 0, 0, _EPERM)]
+    refuse = [(_LOAD, 0, 0, _get_offset(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), (_RETURN, 0, 0, _EPERM)]
     if flags is not None:
-        refuse = [(_LOAD, 0, 0, _low_word(flags)), (_ANY_BIT, 0, len(refuse), calls.CREATES), *refuse]
+        refuse = [(_LOAD, 0, 0, _get_offset(flags)), (_ANY_BIT, 0, len(refuse), calls.CREATES), *refuse]
     return [*refuse, (_RETURN, 0, 0, _ALLOW)]
 
 
-def _low_word(argument: int) -> int:
+def _get_offset(argument: int) -> int:
     return _ARGUMENTS + 8 * argument + (0 if sys.byteorder == "little" else 4)

@@ -17,18 +17,20 @@ from workspace.confinement.base import (
     DirectoryAccess,
     Launch,
     Name,
-    ended_first,
-    environment,
+    create_environment,
+    prefer_kill,
 )
-from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.landlock import landlock
-from workspace.confinement.sandbox_exec import sandbox_exec
+from workspace.confinement.bubblewrap import find_bubblewrap
+from workspace.confinement.landlock import find_landlock
+from workspace.confinement.sandbox_exec import find_sandbox_exec
 
 log = logging.getLogger(__name__)
 
-Wanted = Literal["auto", Name]
+Choice = Literal["auto", Name]
 Kinds = Mapping[Name, Callable[[], Confinement | str]]
-KINDS: Kinds = MappingProxyType({"bubblewrap": bubblewrap, "landlock": landlock, "sandbox-exec": sandbox_exec})
+KINDS: Kinds = MappingProxyType(
+    {"bubblewrap": find_bubblewrap, "landlock": find_landlock, "sandbox-exec": find_sandbox_exec}
+)
 """Functions that return a sandbox or why there is none, in the order in which they are tried."""
 _NO_HOME = "/nonexistent"
 _TRY_SECONDS = 20
@@ -39,7 +41,7 @@ _TRY = 'if cat "$1" >/dev/null 2>&1; then echo "files outside can be read" >&2; 
 @dataclass(frozen=True)
 class Unconfined:
     name: ClassVar[Name] = "none"
-    counted_alone: ClassVar[bool] = False
+    has_separate_count: ClassVar[bool] = False
     directories: ClassVar[DirectoryAccess] = None
 
     @contextmanager
@@ -47,19 +49,19 @@ class Unconfined:
         self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
     ) -> Iterator[Launch]:
         # The folder is no home, because Python and git run files that they find there.
-        variables = environment(_NO_HOME, GIT_CEILING_DIRECTORIES=str(folder.parent))
-        yield Launch(ended_first(argv), variables, str(folder))
+        variables = create_environment(_NO_HOME, GIT_CEILING_DIRECTORIES=str(folder.parent))
+        yield Launch(prefer_kill(argv), variables, str(folder))
 
 
-class NotUsable(Exception):
+class SandboxUnusable(Exception):
     def __init__(self, name: Name, reason: str) -> None:
         super().__init__(
             f"WORKSPACE_CONFINEMENT={name} does not work on this machine ({reason}): fix that, or unset it."
         )
 
 
-async def find(wanted: Wanted = "auto", *, kinds: Kinds = KINDS) -> Confinement | None:
-    """Returns the first sandbox that works, or None; raises `NotUsable` if the configured one does not."""
+async def find_sandbox(wanted: Choice = "auto", *, kinds: Kinds = KINDS) -> Confinement | None:
+    """Returns the first sandbox that works, or None; raises `SandboxUnusable` if the configured one does not."""
     if wanted == "none":
         return Unconfined()
     for name, make in kinds.items():
@@ -68,19 +70,19 @@ async def find(wanted: Wanted = "auto", *, kinds: Kinds = KINDS) -> Confinement 
         made = make()
         if isinstance(made, str):
             reason = made
-        elif (reason := await why_not(made)) is None:
+        elif (reason := await find_fault(made)) is None:
             return made
         if wanted == name:
-            raise NotUsable(name, reason)
+            raise SandboxUnusable(name, reason)
         log.info("sandbox %s cannot be used: %s", name, reason)
     return None
 
 
-async def why_not(confinement: Confinement) -> str | None:
+async def find_fault(confinement: Confinement) -> str | None:
     """Returns why a sandbox does not work, or None."""
     with tempfile.TemporaryDirectory(prefix="todo-workspace-") as folder, tempfile.NamedTemporaryFile() as outside:
         try:
-            status, said = await _tried(confinement, Path(folder), ["sh", "-c", _TRY, "sh", outside.name])
+            status, said = await _run_trial(confinement, Path(folder), ["sh", "-c", _TRY, "sh", outside.name])
         except (OSError, TimeoutError) as error:
             return f"{type(error).__name__}: {error}"
         if status == 0 and "trial" in os.listdir(folder):
@@ -88,7 +90,7 @@ async def why_not(confinement: Confinement) -> str | None:
         return said.splitlines()[-1] if said else f"it ended with {status}"
 
 
-async def _tried(confinement: Confinement, folder: Path, argv: Sequence[str]) -> tuple[int | None, str]:
+async def _run_trial(confinement: Confinement, folder: Path, argv: Sequence[str]) -> tuple[int | None, str]:
     """Returns the exit status and stderr."""
     with confinement.launch(folder, argv) as launch:
         process = await asyncio.create_subprocess_exec(

@@ -19,11 +19,11 @@ from workspace.confinement.base import (
     DirectoryAccess,
     Launch,
     Name,
-    environment,
-    launcher_command,
-    launcher_script,
-    own_python,
-    system_python,
+    create_environment,
+    create_launcher_command,
+    find_private_python,
+    find_system_python,
+    open_launcher,
 )
 from workspace.confinement.call_filter import UNKNOWN_PROCESSOR
 
@@ -35,7 +35,7 @@ _SETTINGS = (*base.SETTINGS, "/etc/profile")
 @dataclass(frozen=True)
 class Landlock:
     name: ClassVar[Name] = "landlock"
-    counted_alone: ClassVar[bool] = False
+    has_separate_count: ClassVar[bool] = False
     directories: ClassVar[DirectoryAccess] = "read"  # it cannot take a right away again for a part of a directory
 
     python: str
@@ -48,11 +48,11 @@ class Landlock:
         self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
     ) -> Iterator[Launch]:
         base.check_folder(folder)
-        python = own_python()
+        python = find_private_python()
         real = os.path.realpath(folder)
         temporary = os.path.join(real, ".todo-tmp")
         opened = f"/proc/self/fd/{directory.descriptor}" if directory else None
-        with launcher_script(
+        with open_launcher(
             self.calls,
             folder=real,
             landlock_version=self.abi,
@@ -65,26 +65,26 @@ class Landlock:
             temporary=temporary,
         ) as script:
             above = os.path.dirname(directory.path if directory else real)
-            variables = environment(f"{temporary}/home", TMPDIR=temporary, GIT_CEILING_DIRECTORIES=above)
-            argv = launcher_command(self.python, script, argv)
+            variables = create_environment(f"{temporary}/home", TMPDIR=temporary, GIT_CEILING_DIRECTORIES=above)
+            argv = create_launcher_command(self.python, script, argv)
             descriptors = (script, *([directory.descriptor] if directory else []))
-            yield Launch(argv, variables, opened or real, descriptors=descriptors, ends_all=True)
+            yield Launch(argv, variables, opened or real, descriptors=descriptors, ends_descendants=True)
 
 
-def landlock(abi: int | None = None) -> Landlock | str:
+def find_landlock(abi: int | None = None) -> Landlock | str:
     """Returns why it cannot be used, or the sandbox; tests set `abi` to try older versions of Landlock."""
-    if sys.platform != "linux" or (found := _version()) < 1:
+    if sys.platform != "linux" or (found := _read_version()) < 1:
         return "the kernel has no Landlock"
     if problem := base.find_exposure():
         return problem
     # Another account than the one that installed this Python may be unable to run it.
-    pythons = (sys.executable, system_python())
+    pythons = (sys.executable, find_system_python())
     python = next((python for python in pythons if python and os.access(python, os.X_OK)), None)
     if python is None:
         return "this account cannot run any python3"
     abi = min(abi or found, found)
-    return Landlock(python, abi, calls) if (calls := call_filter.without_namespaces(abi)) else UNKNOWN_PROCESSOR
+    return Landlock(python, abi, calls) if (calls := call_filter.create_landlock_filter(abi)) else UNKNOWN_PROCESSOR
 
 
-def _version() -> int:
+def _read_version() -> int:
     return ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, 0, _VERSION)

@@ -70,16 +70,16 @@ def main(
         if temporary:
             _remove_temporary(temporary)  # left by a launcher that was killed, or written by an agent
             os.makedirs(os.environ["HOME"], 0o700)
-        woken = _wake_for(signal.SIGCHLD, signal.SIGTERM)
+        woken = _open_wakeup(signal.SIGCHLD, signal.SIGTERM)
         ours, theirs = socket.socketpair()
         program = _find_program(command[0])
         child = os.fork()
         if child == 0:
             try:
                 _leave_launcher()
-                called(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+                check_call(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
                 if landlock_version:
-                    restrict(landlock_version, folder, readable, devices)
+                    restrict_files(landlock_version, folder, readable, devices)
                 listener = install_filter(filter_program)
                 theirs.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listener))])
                 os.execv(program, command)  # noqa: S606 - that is what it is for
@@ -104,7 +104,7 @@ def _keep_descriptors() -> None:
                 continue
 
 
-def called(result: int) -> int:
+def check_call(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
@@ -116,18 +116,18 @@ def drop_capabilities() -> None:
     _libc.syscall(_CAPSET, struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
-def restrict(version: int, folder: str, readable: list[str], devices: list[str]) -> None:
+def restrict_files(version: int, folder: str, readable: list[str], devices: list[str]) -> None:
     """Allows this process only these files."""
     known = (1 << _RIGHTS.get(version, 16)) - 1
     network, scopes = _BIND_AND_CONNECT if version >= 4 else 0, _SOCKETS_AND_SIGNALS if version >= 6 else 0
     size = 8 if version < 4 else 16 if version < 6 else 24
-    rules = called(_libc.syscall(_CREATE_RULESET, struct.pack("=QQQ", known, network, scopes), size, 0))
+    rules = check_call(_libc.syscall(_CREATE_RULESET, struct.pack("=QQQ", known, network, scopes), size, 0))
     for path in readable:
         _allow(rules, path, known & (_EXECUTE | _READ | _READ_DIRECTORY))
     for path in devices:
         _allow(rules, path, known & (_READ | _WRITE | _TRUNCATE | _DEVICE_CONTROL))
     _allow(rules, folder, known & ~(_MAKE_DEVICES | _MAKE_SOCKET | _DEVICE_CONTROL))
-    called(_libc.syscall(_RESTRICT_SELF, rules, 0))
+    check_call(_libc.syscall(_RESTRICT_SELF, rules, 0))
     os.close(rules)
 
 
@@ -138,7 +138,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
         return
     if not os.path.isdir(path):
         rights &= _OF_A_FILE
-    called(_libc.syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", rights, directory), 0))
+    check_call(_libc.syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", rights, directory), 0))
     os.close(directory)
 
 
@@ -146,7 +146,7 @@ def install_filter(program: bytes) -> int:
     """Returns the descriptor that receives notified system calls."""
     code = ctypes.create_string_buffer(program)
     pointed = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
-    return called(_libc.syscall(_SECCOMP, 1, 1 << 3, pointed))
+    return check_call(_libc.syscall(_SECCOMP, 1, 1 << 3, pointed))
 
 
 class NotifiedCalls:
@@ -205,7 +205,7 @@ class NotifiedCalls:
                 name = f"/proc/self/fd/{file}"
                 if number == _UTIMENSAT:
                     times = os.pread(memory, 32, arguments[2]) if arguments[2] else None
-                    called(_libc.utimensat(_AT_FDCWD, name.encode(), times, 0))
+                    check_call(_libc.utimensat(_AT_FDCWD, name.encode(), times, 0))
                 else:
                     os.chmod(name, arguments[1 if number in (_CHMOD, _FCHMOD) else 2] & 0o777)
             finally:
@@ -216,7 +216,7 @@ class NotifiedCalls:
     def _open_descriptor(self, pid: int, descriptor: int) -> int:
         file = os.open(f"/proc/{pid}/fd/{descriptor}", os.O_PATH | os.O_CLOEXEC)
         try:
-            self._within_folder(os.readlink(f"/proc/self/fd/{file}".encode()))
+            self._make_relative(os.readlink(f"/proc/self/fd/{file}".encode()))
         except OSError:
             os.close(file)
             raise
@@ -234,15 +234,15 @@ class NotifiedCalls:
             path = os.readlink(link.encode()) + (b"/" + path if path else b"")
         open_flags = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if flags & _NO_FOLLOW else 0)
         how = struct.pack("=QQQ", open_flags, 0, _BENEATH_WITHOUT_MAGIC)
-        return called(_libc.syscall(_OPENAT2, self._directory, self._within_folder(path), how, len(how)))
+        return check_call(_libc.syscall(_OPENAT2, self._directory, self._make_relative(path), how, len(how)))
 
-    def _within_folder(self, path: bytes) -> bytes:
+    def _make_relative(self, path: bytes) -> bytes:
         if path != self._folder and not path.startswith(self._folder + b"/"):
             raise PermissionError(errno.EPERM, "outside of the folder")
         return path[len(self._folder) + 1 :] or b"."
 
 
-def _wake_for(*signals: int) -> int:
+def _open_wakeup(*signals: int) -> int:
     """Returns a descriptor from which the numbers of received signals can be read."""
     woken, wake = os.pipe()
     for end in (woken, wake):
@@ -328,7 +328,7 @@ def _kill_all(command: int) -> None:
                 pass
         except ChildProcessError:
             return
-        for group in _process_groups(command):
+        for group in _list_groups(command):
             try:
                 os.killpg(group, signal.SIGKILL)
             except OSError:
@@ -336,10 +336,10 @@ def _kill_all(command: int) -> None:
         time.sleep(0.001)
 
 
-def _process_groups(command: int) -> set[int]:
+def _list_groups(command: int) -> set[int]:
     """Returns the groups of the command's session and of all descendants, without this process's."""
     processes = _list_processes()
-    groups = {processes[pid][1] for pid in descendants(os.getpid(), processes)}
+    groups = {processes[pid][1] for pid in list_descendants(os.getpid(), processes)}
     groups |= {group for _, group, session in processes.values() if session == command}
     return (groups | {command}) - {os.getpgrp(), 0}
 
@@ -358,7 +358,7 @@ def _list_processes() -> dict[int, tuple[int, int, int]]:
     return processes
 
 
-def descendants(process: int, processes: dict[int, tuple[int, int, int]] | None = None) -> list[int]:
+def list_descendants(process: int, processes: dict[int, tuple[int, int, int]] | None = None) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, (parent, _, _) in (processes or _list_processes()).items():
         children.setdefault(parent, []).append(pid)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement.base import Directory, DirectoryAccess, Launch, Name, environment, own_python
+from workspace.confinement.base import Directory, DirectoryAccess, Launch, Name, create_environment, find_private_python
 
 _EMPTY = "/var/empty"
 _PROFILE = """(version 1)
@@ -30,7 +30,7 @@ _PROFILE = """(version 1)
 @dataclass(frozen=True)
 class SandboxExec:
     name: ClassVar[Name] = "sandbox-exec"
-    counted_alone: ClassVar[bool] = False
+    has_separate_count: ClassVar[bool] = False
     directories: ClassVar[DirectoryAccess] = None
 
     program: str
@@ -40,12 +40,12 @@ class SandboxExec:
         self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
     ) -> Iterator[Launch]:
         real = os.path.realpath(folder)  # profiles name real paths, and /tmp is a link on macOS
-        python = own_python() or "/usr"
-        variables = environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
+        python = find_private_python() or "/usr"
+        variables = create_environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
         profile = ["-D", f"FOLDER={real}", "-D", f"PYTHON={python}", "-p", _PROFILE]
         yield Launch([self.program, *profile, *argv], variables, real)
 
 
-def sandbox_exec() -> SandboxExec | str:
+def find_sandbox_exec() -> SandboxExec | str:
     program = shutil.which("sandbox-exec")
     return SandboxExec(program) if program and sys.platform == "darwin" else "it exists only on macOS"

@@ -186,10 +186,10 @@ FALLOCATE = (285, 47)
 PUNCH_HOLE = 3  # FALLOC_FL_PUNCH_HOLE and FALLOC_FL_KEEP_SIZE, which frees blocks
 
 
-def machine() -> str | None:
+def find_processor() -> str | None:
     """This processor, if its numbers are known."""
     return name if (name := platform.machine()) in ARCHITECTURES else None
 
 
-def number(numbers: tuple[int | None, int | None], processor: str) -> int | None:
+def get_number(numbers: tuple[int | None, int | None], processor: str) -> int | None:
     return numbers[_COLUMN[processor]]

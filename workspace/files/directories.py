@@ -19,9 +19,9 @@ from workspace.files.opening import DIRECTORY, FILE
 
 GIT = ".git"
 _CHECKOUT = Path(__file__).parents[2]
-_OF_THE_SYSTEM = ("/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc")
+_SYSTEM_DIRECTORIES = ("/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc")
 # Parents may be unreadable.
-_TO_PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PARENT = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_PATH = 4_000  # bytes
 _MOST_ENTRIES = 200_000  # that are searched for repositories
 Identity = tuple[int, int]
@@ -41,7 +41,7 @@ class Directories:
             raise DirectoryInvalid(path=to_printable(path))
         if any(name in ("", ".", "..") for name in names):  # also of /, whose only name is empty
             raise DirectoryInvalid(path=to_printable(path))
-        descriptor, above = _open(path, names)
+        descriptor, above = _open_path(path, names)
         try:
             if why := self._find_reason(names, os.fstat(descriptor), above) or _find_git_elsewhere(path, descriptor):
                 raise DirectoryNotUsable(path=to_printable(path), why=why)
@@ -52,17 +52,17 @@ class Directories:
     def _find_reason(self, names: Sequence[str], status: os.stat_result, above: Sequence[Identity]) -> str | None:
         """Returns why a directory cannot be used; `above` are the identities of its parents."""
         assert self._data_dir is not None
-        identity = _identity(status)
+        identity = _get_identity(status)
         inside = {identity, *above}
         if status.st_uid != os.geteuid():
             return "it does not belong to the user who runs ./todo up"
-        if leads_to_git(names):
+        if is_git_path(names):
             return "it is part of what git keeps"
-        if any(chain and chain[-1] in inside for chain in map(_chain, _OF_THE_SYSTEM)):
+        if any(chain and chain[-1] in inside for chain in map(_list_identities, _SYSTEM_DIRECTORIES)):
             return "it is a directory of the system"
-        if any(identity in (_chain(home) or ()) for home in _homes()):
+        if any(identity in (_list_identities(home) or ()) for home in _list_homes()):
             return "it is your home directory, or contains it"
-        for private in map(_chain, (_CHECKOUT, self._data_dir)):
+        for private in map(_list_identities, (_CHECKOUT, self._data_dir)):
             if private is None or identity in private or private[-1] in inside:
                 return "it contains this program or its data, or is a part of them"
         return None
@@ -72,9 +72,9 @@ def find_obstacle(directory: int) -> str | None:
     """Returns why commands must not write: only the `.git` at the top is protected from them."""
     if not os.access(".", os.W_OK, dir_fd=directory):
         return "it is not writable"
-    entries = walking.tree(directory, entered_if=lambda entry: entry.name != GIT, repair=False)
+    entries = walking.walk_tree(directory, should_enter=lambda entry: entry.name != GIT, repair=False)
     for number, entry in enumerate(entries):
-        if entry.name == "HEAD" and all(_is_there(name, entry.directory) for name in ("objects", "refs")):
+        if entry.name == "HEAD" and all(_exists(name, entry.directory) for name in ("objects", "refs")):
             return f"it contains a git directory, {to_printable('/'.join(entry.parents) or '.', max_length=200)}"
         if entry.name.casefold() == GIT and entry.parents:
             return f"it contains another git repository, {to_printable('/'.join(entry.parents), max_length=200)}"
@@ -100,7 +100,7 @@ def _find_git_elsewhere(path: str, directory: int) -> str | None:
     return f"its {GIT} leads to a directory inside it" if f"{real}/".startswith(f"{path}/") else None
 
 
-def _is_there(name: str, directory: int) -> bool:
+def _exists(name: str, directory: int) -> bool:
     with suppress(OSError):
         os.stat(name, dir_fd=directory, follow_symlinks=False)
         return True
@@ -108,7 +108,7 @@ def _is_there(name: str, directory: int) -> bool:
 
 
 @contextmanager
-def with_git(directory: int) -> Iterator[None]:
+def keep_git_directory(directory: int) -> Iterator[None]:
     """Keeps an empty `.git` in a directory without one, so that a command cannot create a repository."""
     is_new = False
     with suppress(FileExistsError):
@@ -122,13 +122,13 @@ def with_git(directory: int) -> Iterator[None]:
                 os.rmdir(GIT, dir_fd=directory)
 
 
-def _open(path: str, names: Sequence[str]) -> tuple[int, list[Identity]]:
+def _open_path(path: str, names: Sequence[str]) -> tuple[int, list[Identity]]:
     """Returns a descriptor and the identities of the directories above it, from the root on."""
-    at, above = os.open("/", _TO_PASS), list[Identity]()
+    at, above = os.open("/", _PARENT), list[Identity]()
     try:
         for place, name in enumerate(names, 1):
-            above.append(_identity(os.fstat(at)))
-            below = os.open(name, DIRECTORY if place == len(names) else _TO_PASS, dir_fd=at)
+            above.append(_get_identity(os.fstat(at)))
+            below = os.open(name, DIRECTORY if place == len(names) else _PARENT, dir_fd=at)
             os.close(at)
             at = below
     except OSError as error:
@@ -138,25 +138,25 @@ def _open(path: str, names: Sequence[str]) -> tuple[int, list[Identity]]:
     return at, above
 
 
-def _chain(path: str | Path) -> list[Identity] | None:
+def _list_identities(path: str | Path) -> list[Identity] | None:
     """Returns the identities of a real directory and those above it, from the root on."""
     real = Path(os.path.realpath(path))
     try:
-        return [_identity(directory.stat()) for directory in (*reversed(real.parents), real)]
+        return [_get_identity(directory.stat()) for directory in (*reversed(real.parents), real)]
     except OSError:
         return None
 
 
-def _identity(status: os.stat_result) -> Identity:
+def _get_identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def _homes() -> set[str]:
+def _list_homes() -> set[str]:
     homes = {os.environ.get("HOME") or ""}
     with suppress(KeyError):
         homes.add(pwd.getpwuid(os.geteuid()).pw_dir)
     return homes - {""}
 
 
-def leads_to_git(names: Sequence[str]) -> bool:
+def is_git_path(names: Sequence[str]) -> bool:
     return any(name.casefold() == GIT for name in names)

@@ -17,7 +17,7 @@ from workspace.files.directories import Directories
 from workspace.files.quota import Quota
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_ONLY_OURS = 0o700
+_PRIVATE = 0o700
 # Directories that commands cannot see; no user's hash has such a name.
 _RESULTS, _INCOMING, _REMOVED, _UPLOADS = ".answers", ".incoming", ".removed", ".uploads"
 _RESTORED = ".restored"
@@ -40,7 +40,7 @@ class Folder:
     is_outside: bool = False
 
 
-def hash_of(user: str) -> str:
+def hash_user(user: str) -> str:
     """Ids of providers contain slashes and identify people."""
     return hashlib.sha256(user.encode()).hexdigest()[:32]
 
@@ -69,56 +69,56 @@ class Store:
                 f"enter: chown {os.geteuid()} and chmod 700."
             )
         for name in (_RESULTS, _INCOMING, _REMOVED, _UPLOADS):
-            (self.root / name).mkdir(mode=_ONLY_OURS, exist_ok=True)
+            (self.root / name).mkdir(mode=_PRIVATE, exist_ok=True)
         for half_written in (self.root / _INCOMING).iterdir():
             half_written.unlink()
         self._remove_restored()
         self._empty_removed()
 
-    def paths(self, user: str, name: str) -> tuple[Path, Path]:
+    def create_paths(self, user: str, name: str) -> tuple[Path, Path]:
         """Returns the paths of a folder and its results, creates both and marks them as used."""
-        _check(name)
-        owner = hash_of(user)
+        _check_name(name)
+        owner = hash_user(user)
         path, results = self.root / owner / name, self.root / _RESULTS / owner / name
         with self._lock:
             for directory in (path.parent, path, results.parent, results):
                 with suppress(FileExistsError):
-                    directory.mkdir(mode=_ONLY_OURS)
+                    directory.mkdir(mode=_PRIVATE)
             os.utime(results)
         return path, results
 
     @contextmanager
-    def folder(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder]:
-        """Opens a folder, or the `directory` that replaces it."""
-        path, results = self.paths(user, name)
+    def open_folder(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder]:
+        """Opens a folder, or the `open_directory` that replaces it."""
+        path, results = self.create_paths(user, name)
         uploads = self.root / _UPLOADS / path.parent.name / name
         if directory is not None:
             with self.directories.open(directory) as descriptor:
                 yield Folder(Path(directory), descriptor, descriptor, results, uploads, self.quota, is_outside=True)
             return
-        with walking.opened(path) as descriptor, walking.opened(self.root / _INCOMING) as incoming:
+        with walking.open_directory(path) as descriptor, walking.open_directory(self.root / _INCOMING) as incoming:
             yield Folder(path, descriptor, incoming, results, uploads, self.quota)
 
     @contextmanager
-    def existing(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder | None]:
+    def open_existing(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder | None]:
         """Yields None instead of creating a folder."""
-        _check(name)
-        if directory is not None or (self.root / hash_of(user) / name).is_dir():
-            with self.folder(user, name, directory) as folder:
+        _check_name(name)
+        if directory is not None or (self.root / hash_user(user) / name).is_dir():
+            with self.open_folder(user, name, directory) as folder:
                 yield folder
         else:
             yield None
 
-    def names(self, user: str) -> list[str]:
-        path = self.root / hash_of(user)
+    def list_names(self, user: str) -> list[str]:
+        path = self.root / hash_user(user)
         return sorted(os.listdir(path)) if path.is_dir() else []
 
     def remove(self, user: str, name: str | None = None) -> bool:
         """Removes a folder or all folders of a user; returns whether there was any."""
         if name is not None:
-            _check(name)
+            _check_name(name)
         with self._lock:
-            removed = self._move_away(hash_of(user), name or "")
+            removed = self._move_away(hash_user(user), name or "")
         self._empty_removed()
         return removed
 
@@ -138,12 +138,12 @@ class Store:
     def prepare_restored(self) -> Path:
         """Creates an empty directory for the files of a backup."""
         self._remove_restored()
-        (path := self.root / _RESTORED).mkdir(mode=_ONLY_OURS)
+        (path := self.root / _RESTORED).mkdir(mode=_PRIVATE)
         return path
 
     def replace_by_restored(self) -> None:
         """Can be completed by another restore if it is interrupted."""
-        (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
+        (self.root / _REMOVED).mkdir(mode=_PRIVATE, exist_ok=True)
         for path in self.root.iterdir():
             if path.name not in NOT_STORED:
                 path.rename(self.root / _REMOVED / secrets.token_hex(16))
@@ -155,11 +155,11 @@ class Store:
     def _move_away(self, owner: str, name: str) -> bool:
         """Makes folders inaccessible at once; returns whether there was any."""
         moved = False
-        (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
+        (self.root / _REMOVED).mkdir(mode=_PRIVATE, exist_ok=True)
         for above in (self.root, self.root / _RESULTS, self.root / _UPLOADS):
             path = above / owner / name
             with suppress(FileNotFoundError):
-                path.chmod(_ONLY_OURS)  # moving a directory needs the right to write in it
+                path.chmod(_PRIVATE)  # moving a directory needs the right to write in it
                 path.rename(self.root / _REMOVED / secrets.token_hex(16))
                 moved = True
             with suppress(OSError):  # not empty
@@ -167,16 +167,16 @@ class Store:
         return moved
 
     def _remove_restored(self) -> None:
-        with walking.opened(self.root) as at, suppress(FileNotFoundError):
-            walking.remove(at, _RESTORED)
+        with walking.open_directory(self.root) as at, suppress(FileNotFoundError):
+            walking.remove_tree(at, _RESTORED)
 
     def _empty_removed(self) -> None:
-        with walking.opened(self.root / _REMOVED) as at:
+        with walking.open_directory(self.root / _REMOVED) as at:
             for name in os.listdir(at):
                 with suppress(FileNotFoundError):  # removed by another thread
-                    walking.remove(at, name)
+                    walking.remove_tree(at, name)
 
 
-def _check(name: str) -> None:
+def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or not name.strip("."):
         raise FolderInvalid

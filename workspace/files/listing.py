@@ -32,25 +32,25 @@ class FileState(NamedTuple):
 
 
 def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result:
-    above = opening.names(path)
-    with opening.directory(folder.descriptor, above) as directory:
+    above = opening.split_path(path)
+    with opening.open_directory(folder.descriptor, above) as directory:
         found = _entries(directory, above, depth, repair=not folder.is_outside)
         entries = [*islice(found, MOST_NAMES + 1)]
     entries, more = entries[:MOST_NAMES], len(entries) > MOST_NAMES
     lines = [to_printable(entry.name, max_length=1_100) for entry in entries] or ["It is empty."]
     if more:
         lines.append(f"(Only the first {MOST_NAMES} are shown. List a single directory to see more.)")
-    return Result("\n".join(lines), {"entries": [_as_json(entry) for entry in entries], "more": more})
+    return Result("\n".join(lines), {"entries": [_render_json(entry) for entry in entries], "more": more})
 
 
 def list_files(folder: Folder) -> dict[str, Any]:
-    files = [*islice(_files(folder), _MOST_FILES + 1)]
-    return {"files": [_as_json(file) for file in files[:_MOST_FILES]], "more": len(files) > _MOST_FILES}
+    files = [*islice(_list_files(folder), _MOST_FILES + 1)]
+    return {"files": [_render_json(file) for file in files[:_MOST_FILES]], "more": len(files) > _MOST_FILES}
 
 
 def list_states(folder: Folder) -> dict[str, FileState] | None:
     """Returns the state of each file, or None if there are too many to compare."""
-    files = [*islice(_files(folder), _MOST_COMPARED + 1)]
+    files = [*islice(_list_files(folder), _MOST_COMPARED + 1)]
     return {file.path: file for file in files} if len(files) <= _MOST_COMPARED else None
 
 
@@ -59,28 +59,28 @@ def list_changes(before: dict[str, FileState] | None, now: dict[str, FileState] 
     if before is None or now is None:
         return []
     changed = [entry for path, entry in now.items() if before.get(path) != entry][:_MOST_CHANGED]
-    return [{"path": _readable(entry.path), "bytes": entry.size} for entry in changed]
+    return [{"path": _decode_path(entry.path), "bytes": entry.size} for entry in changed]
 
 
-def _files(folder: Folder) -> Iterator[FileState]:
+def _list_files(folder: Folder) -> Iterator[FileState]:
     entries = _entries(folder.descriptor, repair=not folder.is_outside)
     return (entry for entry in entries if entry.kind == "file")
 
 
 def _entries(directory: int, above: Sequence[str] = (), depth: int = _DEEPEST, *, repair: bool) -> Iterator[FileState]:
-    for entry in walking.tree(
+    for entry in walking.walk_tree(
         directory,
-        entered_if=lambda entry: len(entry.parents) + 1 < depth and entry.name != _NOT_ENTERED,
+        should_enter=lambda entry: len(entry.parents) + 1 < depth and entry.name != _NOT_ENTERED,
         repair=repair,
     ):
         kind = _KINDS.get(stat.S_IFMT(entry.status.st_mode), "other")
         yield FileState("/".join((*above, entry.path)), kind, entry.status.st_size, entry.status.st_mtime)
 
 
-def _as_json(entry: FileState) -> dict[str, Any]:
-    return {"path": _readable(entry.path), "kind": entry.kind, "size": entry.size, "modified": entry.modified}
+def _render_json(entry: FileState) -> dict[str, Any]:
+    return {"path": _decode_path(entry.path), "kind": entry.kind, "size": entry.size, "modified": entry.modified}
 
 
-def _readable(path: str) -> str:
+def _decode_path(path: str) -> str:
     """File names may be bytes that are not UTF-8, which JSON cannot hold."""
     return os.fsencode(path).decode(errors="replace")

@@ -14,14 +14,14 @@ from typing import NamedTuple
 from common.text import is_storable
 from common.tool_server.errors import CallError, to_printable
 from workspace.errors import (
-    BehindLink,
     DiskFull,
-    NoDirectory,
-    NoFile,
-    NotAllowed,
-    NotThere,
+    NotDirectory,
+    NotFile,
+    PathHasLink,
     PathInvalid,
-    SomebodyElses,
+    PathNotFound,
+    PermissionDenied,
+    WrongOwner,
 )
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,13 +38,13 @@ _KINDS = {
 }
 
 
-class Opened(NamedTuple):
+class OpenFile(NamedTuple):
     descriptor: int
     size: int
     mode: int
 
 
-def names(path: str) -> tuple[str, ...]:
+def split_path(path: str) -> tuple[str, ...]:
     """Returns the names of a path, none for the folder itself; raises `PathInvalid`."""
     found = tuple(name for name in path.split("/") if name not in ("", "."))
     short = len(path.encode()) <= _LONGEST_PATH and all(len(name.encode()) <= _LONGEST_NAME for name in found)
@@ -53,12 +53,12 @@ def names(path: str) -> tuple[str, ...]:
     return found
 
 
-def kind(mode: int) -> str:
+def describe_kind(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 @contextmanager
-def directory(folder: int, path: Sequence[str], *, create: bool = False) -> Iterator[int]:
+def open_directory(folder: int, path: Sequence[str], *, create: bool = False) -> Iterator[int]:
     """Yields the descriptor of a directory in a folder; with `create`, missing ones are created."""
     at = os.dup(folder)
     try:
@@ -72,51 +72,51 @@ def directory(folder: int, path: Sequence[str], *, create: bool = False) -> Iter
 
 
 @contextmanager
-def file(folder: int, path: str) -> Iterator[Opened]:
+def open_file(folder: int, path: str) -> Iterator[OpenFile]:
     """Yields a regular file of the folder's owner; raises a `CallError` for everything else."""
-    *above, name = names(path) or ("",)
+    *above, name = split_path(path) or ("",)
     if not name:
-        raise NoFile(path=to_printable(path), kind="a directory")
-    with directory(folder, above) as at:
+        raise NotFile(path=to_printable(path), kind="a directory")
+    with open_directory(folder, above) as at:
         try:
             descriptor = os.open(name, FILE, dir_fd=at)
         except OSError as error:
-            raise refusal(error, at, name, path) from None
+            raise translate_error(error, at, name, path) from None
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise NoFile(path=path, kind=kind(found.st_mode))
+            raise NotFile(path=path, kind=describe_kind(found.st_mode))
         # A hard link to another user's file, which only a command without a sandbox can create.
         if found.st_uid != os.fstat(folder).st_uid:
-            raise SomebodyElses(path=path)
-        yield Opened(descriptor, found.st_size, stat.S_IMODE(found.st_mode))
+            raise WrongOwner(path=path)
+        yield OpenFile(descriptor, found.st_size, stat.S_IMODE(found.st_mode))
     finally:
         os.close(descriptor)
 
 
-def refusal(error: OSError, at: int, name: str, path: str) -> CallError:
+def translate_error(error: OSError, at: int, name: str, path: str) -> CallError:
     """Translates an error about `name` in the directory `at`; raises unexpected errors again."""
-    kind = _kind_of(at, name)
+    kind = _find_kind(at, name)
     match error.errno:
         case errno.ENOENT:
-            return NotThere(path=path)
+            return PathNotFound(path=path)
         case errno.EACCES | errno.EPERM:
-            return NotAllowed(path=path)
+            return PermissionDenied(path=path)
         case errno.ENOSPC | errno.EDQUOT:
             return DiskFull()
         case errno.ENXIO | errno.EISDIR | errno.EOPNOTSUPP:
-            return NoFile(path=path, kind=kind or "a directory")
+            return NotFile(path=path, kind=kind or "a directory")
         case errno.ENOTDIR if kind not in (None, "a directory", "a symbolic link"):
-            return NoDirectory(path=path, kind=kind)
+            return NotDirectory(path=path, kind=kind)
         case errno.ENOTDIR | errno.ELOOP | errno.EMLINK:  # a link, which may have been replaced since
-            return BehindLink(path=path)
+            return PathHasLink(path=path)
         case _:
             raise error
 
 
-def _kind_of(at: int, name: str) -> str | None:
+def _find_kind(at: int, name: str) -> str | None:
     with suppress(OSError):
-        return kind(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
+        return describe_kind(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
     return None
 
 
@@ -127,4 +127,4 @@ def _open_directory(at: int, name: str, path: str, *, create: bool) -> int:
                 os.mkdir(name, _MODE, dir_fd=at)
         return os.open(name, DIRECTORY, dir_fd=at)
     except OSError as error:
-        raise refusal(error, at, name, path) from None
+        raise translate_error(error, at, name, path) from None

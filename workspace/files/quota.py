@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from workspace.errors import CannotBeCounted, FolderFull, UserFull
+from workspace.errors import FolderFull, FolderUncountable, UserFull
 from workspace.files import walking
 
 
@@ -18,10 +18,10 @@ class Amount(NamedTuple):
     bytes: int
     files: int
 
-    def plus(self, size: int, files: int) -> "Amount":
+    def add(self, size: int, files: int) -> "Amount":
         return Amount(self.bytes + size, self.files + files)
 
-    def exceeded(self, most: "Amount") -> str | None:
+    def find_excess(self, most: "Amount") -> str | None:
         return "bytes" if self.bytes > most.bytes else "files" if self.files > most.files else None
 
 
@@ -36,52 +36,52 @@ class Quota:
     files: int
     of_user: Amount | None = None
     repair: bool = True
-    _known: dict[Path, dict[str, Amount]] = field(default_factory=dict[Path, dict[str, Amount]], compare=False)
+    _amounts: dict[Path, dict[str, Amount]] = field(default_factory=dict[Path, dict[str, Amount]], compare=False)
     """The last amounts, counted before each write, while a command runs and after it; keyed by user's directory."""
 
     @property
     def of_folder(self) -> Amount:
         return Amount(self.bytes, self.files)
 
-    def beyond(self, held: Amount) -> "Quota":
+    def extend(self, held: Amount) -> "Quota":
         """Returns the quota of a user's directory, which may grow by the limit of a folder."""
         return Quota(self.bytes + held.bytes, self.files + held.files, repair=False)
 
     def check(self, folder: Path, *, more: Amount = NOTHING) -> Amount:
         """Returns the rest; raises a `CallError` if `more` exceeds it. Callers must serialize writes of a user."""
-        used = measure(folder, self.of_folder, repair=self.repair).plus(*more)
-        if what := used.exceeded(self.of_folder):
+        used = measure(folder, self.of_folder, repair=self.repair).add(*more)
+        if what := used.find_excess(self.of_folder):
             raise FolderFull(most=getattr(self, what), what=what)
         left = _subtract(self.of_folder, used)
         if self.of_user is None:
             return left
-        total = self._of_user(folder, used)
-        if total.exceeded(self.of_user):  # other folders may have become smaller since they were counted
-            total = self._of_user(folder, used, anew=True)
-        if what := total.exceeded(self.of_user):
+        total = self._measure_user(folder, used)
+        if total.find_excess(self.of_user):  # other folders may have become smaller since they were counted
+            total = self._measure_user(folder, used, anew=True)
+        if what := total.find_excess(self.of_user):
             raise UserFull(most=getattr(self.of_user, what), what=what)
         of_user = _subtract(self.of_user, total)
         return Amount(min(left.bytes, of_user.bytes), min(left.files, of_user.files))
 
-    def _of_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
+    def _measure_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
         """Is safe in several threads, which write different keys."""
-        known = self._known.setdefault(folder.parent, {})
+        known = self._amounts.setdefault(folder.parent, {})
         known[folder.name] = used
         names = os.listdir(folder.parent)
         for name in names:
             if name != folder.name and (anew or name not in known):
-                known[name] = self._of_other(folder.parent / name)
+                known[name] = self._measure_other(folder.parent / name)
         for removed in {*known} - {*names}:
             known.pop(removed, None)
         amounts = [known.get(name, NOTHING) for name in names]
         return Amount(sum(amount.bytes for amount in amounts), sum(amount.files for amount in amounts))
 
-    def _of_other(self, folder: Path) -> Amount:
+    def _measure_other(self, folder: Path) -> Amount:
         try:
             return measure(folder, self.of_folder)
         except FileNotFoundError:
             return NOTHING
-        except CannotBeCounted:
+        except FolderUncountable:
             return self.of_folder
 
 
@@ -89,13 +89,13 @@ def measure(folder: Path, most: Amount | None = None, *, repair: bool = True) ->
     """Counts a folder, to the end or until it exceeds `most`."""
     total = NOTHING
     try:
-        with walking.opened(folder, repair=repair) as directory:
-            for entry in walking.tree(directory, repair=repair):
-                total = total.plus(_bytes(entry.status), 1)
-                if most and total.exceeded(most):
+        with walking.open_directory(folder, repair=repair) as directory:
+            for entry in walking.walk_tree(directory, repair=repair):
+                total = total.add(_count_bytes(entry.status), 1)
+                if most and total.find_excess(most):
                     break
-    except walking.Moved:
-        raise CannotBeCounted from None
+    except walking.DirectoryMoved:
+        raise FolderUncountable from None
     return total
 
 
@@ -108,7 +108,7 @@ def measure_unlinked(folder: Path, processes: Iterable[int]) -> int:
                 with suppress(OSError):
                     status = os.stat(descriptor)
                     if not status.st_nlink and status.st_dev == device and stat.S_ISREG(status.st_mode):
-                        found[status.st_ino] = _bytes(status)
+                        found[status.st_ino] = _count_bytes(status)
     return sum(found.values())
 
 
@@ -119,7 +119,7 @@ def _list_directory(path: str) -> list[str]:
     return []
 
 
-def _bytes(status: os.stat_result) -> int:
+def _count_bytes(status: os.stat_result) -> int:
     return max(status.st_size, status.st_blocks * 512)
 
 

@@ -5,29 +5,29 @@ import mimetypes
 import os
 from collections.abc import Iterator
 
-from workspace.errors import Binary, OffsetBehindEnd
+from workspace.errors import FileNotText, OffsetTooLarge
 from workspace.files import opening
 from workspace.files.folder import Folder
 from workspace.results import Result
 
 MOST_LINES = 2_000
 MOST_BYTES = 50_000
-_LOOKED_AT = 8_192  # bytes at a file's beginning in which text has no NUL
+_PROBE = 8_192  # bytes at a file's beginning in which text has no NUL
 _PIECE = 65_536  # bytes that are read at once
-_AROUND = 1_500  # bytes of the lines before and after, with the longest path
+_FRAME = 1_500  # bytes of the lines before and after, with the longest path
 
 
 def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_LINES) -> Result:
-    with opening.file(folder.descriptor, path) as opened:
-        binary = Binary(path=path, size=opened.size, type=type_of(path))
-        if not may_be_text(os.pread(opened.descriptor, _LOOKED_AT, 0)):
+    with opening.open_file(folder.descriptor, path) as opened:
+        binary = FileNotText(path=path, size=opened.size, type=guess_type(path))
+        if not may_be_text(os.pread(opened.descriptor, _PROBE, 0)):
             raise binary
         try:
-            lines, total = _page(opened.descriptor, offset, min(limit, MOST_LINES))
+            lines, total = _read_page(opened.descriptor, offset, min(limit, MOST_LINES))
         except UnicodeDecodeError:
             raise binary from None
         if offset > max(total, 1):
-            raise OffsetBehindEnd(path=path, total=total)
+            raise OffsetTooLarge(path=path, total=total)
     last = offset + len(lines) - 1
     more = [f"(Lines {last + 1:,} to {total:,} follow. Continue with offset={last + 1}.)"] if last < total else []
     shown = "\n".join([f"File: {path} ({total:,} {'line' if total == 1 else 'lines'})", *lines, *more])
@@ -35,12 +35,12 @@ def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_
     return Result(shown, {"path": path, "total_lines": total, "bytes": opened.size, **page})
 
 
-def _page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
+def _read_page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
     """Returns as many numbered lines as fit, and the number of lines in the file."""
     lines: list[str] = []
-    room = MOST_BYTES - _AROUND
+    room = MOST_BYTES - _FRAME
     total = 0
-    for number, line in _lines(descriptor):
+    for number, line in _read_lines(descriptor):
         total = number
         if number < offset or len(lines) == limit or room <= 0:
             continue
@@ -50,12 +50,12 @@ def _page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
         if size <= room:
             lines.append(numbered)
         elif not lines:  # a line that fits no page
-            lines.append(f"{cut(numbered, room)} (the line continues)")
+            lines.append(f"{cut_text(numbered, room)} (the line continues)")
         room -= size
     return lines, total
 
 
-def _lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
+def _read_lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
     """Yields each line with its number, cut at `_PIECE` bytes."""
     with os.fdopen(os.dup(descriptor), "rb", buffering=_PIECE) as file:
         file.seek(0)
@@ -71,7 +71,7 @@ def _lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
 
 
 def is_text(content: bytes) -> bool:
-    if b"\0" in content[:_LOOKED_AT]:
+    if b"\0" in content[:_PROBE]:
         return False
     try:
         content.decode()
@@ -91,10 +91,10 @@ def may_be_text(beginning: bytes) -> bool:
     return True
 
 
-def type_of(name: str) -> str:
+def guess_type(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "of unknown type"
 
 
-def cut(text: str, most: int) -> str:
+def cut_text(text: str, most: int) -> str:
     """Returns at most so many bytes of UTF-8, cut between characters."""
     return text.encode()[:most].decode(errors="ignore")

@@ -22,7 +22,7 @@ class Digest(Protocol):
 
 
 def record(folder: Folder, path: str, digest: Digest) -> None:
-    path = "/".join(opening.names(path))
+    path = "/".join(opening.split_path(path))
     for directory in (folder.uploads.parent, folder.uploads):
         with suppress(FileExistsError):
             directory.mkdir(mode=0o700)
@@ -38,11 +38,14 @@ def copy(folder: Folder, other: Folder) -> list[str]:
     """Copies unchanged uploads in place of earlier copies and returns their paths; raises if the folder is full."""
     _clear(other)
     copied: list[str] = []
-    for path, digest in _records(folder.uploads):
+    for path, digest in _read_records(folder.uploads):
         try:
-            with opening.file(folder.descriptor, path) as opened, writing.incoming(other) as (name, descriptor):
+            with (
+                opening.open_file(folder.descriptor, path) as opened,
+                writing.create_incoming(other) as (name, descriptor),
+            ):
                 if _copy(opened.descriptor, descriptor) == digest:
-                    writing.put(other, f"{_UPLOADS}/{path}", name, descriptor)
+                    writing.move_incoming(other, f"{_UPLOADS}/{path}", name, descriptor)
                     copied.append(path)
         except CallError as refusal:
             if refusal.kind == "limit":
@@ -50,7 +53,7 @@ def copy(folder: Folder, other: Folder) -> list[str]:
     return sorted(copied)
 
 
-def _records(directory: Path) -> Iterator[tuple[str, str]]:
+def _read_records(directory: Path) -> Iterator[tuple[str, str]]:
     if directory.is_dir():
         for file in directory.glob("*.json"):
             record = json.loads(file.read_text())
@@ -73,4 +76,4 @@ def _clear(folder: Folder) -> None:
     except FileNotFoundError:
         return
     except (IsADirectoryError, PermissionError):  # as Linux and macOS say of a directory
-        walking.remove(folder.descriptor, _UPLOADS)
+        walking.remove_tree(folder.descriptor, _UPLOADS)

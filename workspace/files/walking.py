@@ -17,7 +17,7 @@ _OPEN_DIRECTORIES = 64
 
 
 @contextmanager
-def opened(path: Path, *, repair: bool = True) -> Iterator[int]:
+def open_directory(path: Path, *, repair: bool = True) -> Iterator[int]:
     """Opens a directory whose path no command can change; `repair` restores its mode."""
     if repair and path.stat().st_mode & _ALL != _ALL:
         path.chmod(_ALL)
@@ -28,19 +28,19 @@ def opened(path: Path, *, repair: bool = True) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _open_directory(at: int, name: str, *, needed: int = _READING) -> int:
+def _open_child(at: int, name: str, *, needed: int = _READING) -> int:
     """Opens a directory and restores its mode if needed."""
-    descriptor = _opened(at, name, DIRECTORY)
+    descriptor = _open_with_rights(at, name, DIRECTORY)
     if os.fstat(descriptor).st_mode & needed != needed:
         os.fchmod(descriptor, _ALL)
     return descriptor
 
 
-def _open_as_is(at: int, name: str) -> int:
+def _open_unrepaired(at: int, name: str) -> int:
     return os.open(name, DIRECTORY, dir_fd=at)
 
 
-def _opened(at: int, name: str, flags: int) -> int:
+def _open_with_rights(at: int, name: str, flags: int) -> int:
     try:
         return os.open(name, flags, dir_fd=at)
     except PermissionError:
@@ -65,7 +65,7 @@ def give_rights(at: int, name: str) -> None:
 @contextmanager
 def open_file(at: int, name: str) -> Iterator[int]:
     """Opens a file of any mode; raises an OSError if it is not regular."""
-    descriptor = _opened(at, name, FILE)
+    descriptor = _open_with_rights(at, name, FILE)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
@@ -74,7 +74,7 @@ def open_file(at: int, name: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-class Moved(OSError):
+class DirectoryMoved(OSError):
     """A directory was moved to another one while it was read."""
 
 
@@ -91,16 +91,16 @@ class DirectoryEntry(NamedTuple):
         return "/".join((*self.parents, self.name))
 
 
-def tree(
-    directory: int, *, entered_if: Callable[[DirectoryEntry], bool] = lambda _: True, repair: bool = True
+def walk_tree(
+    directory: int, *, should_enter: Callable[[DirectoryEntry], bool] = lambda _: True, repair: bool = True
 ) -> Iterator[DirectoryEntry]:
-    """Yields all entries below a directory in order; raises `Moved` if a directory far below is moved."""
+    """Yields all entries below a directory in order; raises `DirectoryMoved` if a directory far below is moved."""
     unusual = (FileNotFoundError, NotADirectoryError)  # removed or replaced by a command
     ignored = unusual if repair else (*unusual, PermissionError)
-    open_below = _open_directory if repair else _open_as_is
+    open_below = _open_child if repair else _open_unrepaired
     parents: list[str] = []
     above: list[int | tuple[int, int]] = []  # descriptors; further below, identities
-    at, waiting = os.dup(directory), [_names(directory)]
+    at, waiting = os.dup(directory), [_list_names(directory)]
     try:
         while waiting:
             if not waiting[-1]:
@@ -113,10 +113,10 @@ def tree(
             with suppress(*ignored):
                 entry = DirectoryEntry(parents, name, os.stat(name, dir_fd=at, follow_symlinks=False), at)
                 yield entry
-                if stat.S_ISDIR(entry.status.st_mode) and entered_if(entry):
+                if stat.S_ISDIR(entry.status.st_mode) and should_enter(entry):
                     below = open_below(at, name)
-                    names = _names(below)
-                    above.append(at if len(above) < _OPEN_DIRECTORIES else _identity(at))
+                    names = _list_names(below)
+                    above.append(at if len(above) < _OPEN_DIRECTORIES else _get_identity(at))
                     if len(above) > _OPEN_DIRECTORIES:
                         os.close(at)
                     at = below
@@ -128,11 +128,11 @@ def tree(
                 os.close(descriptor)
 
 
-def _names(directory: int) -> list[str]:
+def _list_names(directory: int) -> list[str]:
     return sorted(os.listdir(directory), reverse=True)
 
 
-def _identity(directory: int) -> tuple[int, int]:
+def _get_identity(directory: int) -> tuple[int, int]:
     status = os.fstat(directory)
     return status.st_dev, status.st_ino
 
@@ -140,25 +140,25 @@ def _identity(directory: int) -> tuple[int, int]:
 def _go_up(at: int, above: int | tuple[int, int]) -> int:
     if not isinstance(above, int):
         parent = os.open("..", DIRECTORY, dir_fd=at)
-        if _identity(parent) != above:
+        if _get_identity(parent) != above:
             os.close(parent)
-            raise Moved(errno.ESTALE, "a directory was moved")
+            raise DirectoryMoved(errno.ESTALE, "a directory was moved")
         above = parent
     os.close(at)
     return above
 
 
-def remove(at: int, name: str) -> None:
+def remove_tree(at: int, name: str) -> None:
     """Removes a directory of any depth and mode; nested ones are moved up first to limit memory and descriptors."""
     waiting = [name]
     while waiting:
         current = waiting.pop()
-        descriptor = _open_directory(at, current, needed=_ALL)
+        descriptor = _open_child(at, current, needed=_ALL)
         try:
             with os.scandir(descriptor) as found:
                 for entry in found:
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(_moved_up(descriptor, entry.name, at))
+                        waiting.append(_move_up(descriptor, entry.name, at))
                     else:
                         os.unlink(entry.name, dir_fd=descriptor)
         finally:
@@ -167,7 +167,7 @@ def remove(at: int, name: str) -> None:
             os.rmdir(current, dir_fd=at)
 
 
-def _moved_up(descriptor: int, name: str, at: int) -> str:
+def _move_up(descriptor: int, name: str, at: int) -> str:
     fresh = secrets.token_hex(16)
     give_rights(descriptor, name)  # moving a directory needs the right to write in it
     os.rename(name, fresh, src_dir_fd=descriptor, dst_dir_fd=at)

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from workspace.errors import (
-    Binary,
     ContentTooLarge,
+    FileNotText,
     GitReadOnly,
-    NoFile,
+    NotFile,
     NothingToEdit,
-    NotThere,
     OldTextNotFound,
     OldTextNotUnique,
+    PathNotFound,
 )
 from workspace.files import opening, reading
-from workspace.files.directories import leads_to_git
+from workspace.files.directories import is_git_path
 from workspace.files.folder import Folder
 from workspace.files.quota import Amount
 from workspace.results import Result
@@ -34,50 +34,50 @@ _CUT = "(further changes are not shown)"
 
 
 def write(folder: Folder, path: str, content: str, *, append: bool = False) -> Result:
-    data = checked(content, "content")
-    if append and (before := _appendable(folder, path)) is not None:
+    data = encode_content(content, "content")
+    if append and (before := _read_appendable(folder, path)) is not None:
         return _append(folder, path, before, content)
-    before = _content(folder, path)
-    created = put_bytes(folder, path, data)
+    before = _read_previous(folder, path)
+    created = write_bytes(folder, path, data)
     done = "Created" if created else "Replaced"
-    details = {"path": path, "created": created, "bytes": len(data), "diff": _diff(before, content, path)}
+    details = {"path": path, "created": created, "bytes": len(data), "diff": _render_diff(before, content, path)}
     return Result(f"{done} {path}: {len(data):,} bytes.", details)
 
 
 def _append(folder: Folder, path: str, before: str, content: str) -> Result:
     after = before + content
-    data = checked(after, path)
-    put_bytes(folder, path, data)
-    details = {"path": path, "appended": True, "bytes": len(data), "diff": _diff(before, after, path)}
+    data = encode_content(after, path)
+    write_bytes(folder, path, data)
+    details = {"path": path, "appended": True, "bytes": len(data), "diff": _render_diff(before, after, path)}
     added, lines = len(content.encode()), after.count("\n")
     return Result(f"Added {added:,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now.", details)
 
 
-def _appendable(folder: Folder, path: str) -> str | None:
+def _read_appendable(folder: Folder, path: str) -> str | None:
     try:
-        return text_of(folder, path)
-    except NotThere:
+        return read_text(folder, path)
+    except PathNotFound:
         return None
 
 
 def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
     if not old_text or old_text == new_text:
         raise NothingToEdit
-    before = text_of(folder, path)
+    before = read_text(folder, path)
     places = [*_find_all(before, old_text)]
     if not places:
         raise OldTextNotFound(path=path)
     if len(places) > 1:
         raise OldTextNotUnique(path=path, times=len(places))
     [(start, end)] = places
-    after = before[:start] + _with_line_ends(new_text, before, start, end) + before[end:]
-    data = checked(after, path)
-    put_bytes(folder, path, data)
-    details = {"path": path, "bytes": len(data), "diff": _diff(before, after, path)}
+    after = before[:start] + _adapt_line_ends(new_text, before, start, end) + before[end:]
+    data = encode_content(after, path)
+    write_bytes(folder, path, data)
+    details = {"path": path, "bytes": len(data), "diff": _render_diff(before, after, path)}
     return Result(f"Edited {path}: {len(data):,} bytes now.", details)
 
 
-def checked(content: str, what: str) -> bytes:
+def encode_content(content: str, what: str) -> bytes:
     """Raises `ContentTooLarge`."""
     data = content.encode()
     if len(data) > MOST_BYTES:
@@ -86,16 +86,16 @@ def checked(content: str, what: str) -> bytes:
     return data
 
 
-def put_bytes(folder: Folder, path: str, data: bytes) -> bool:
+def write_bytes(folder: Folder, path: str, data: bytes) -> bool:
     """Returns whether the file is new."""
-    with incoming(folder) as (name, descriptor):
+    with create_incoming(folder) as (name, descriptor):
         with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(data)
-        return put(folder, path, name, descriptor)
+        return move_incoming(folder, path, name, descriptor)
 
 
 @contextmanager
-def incoming(folder: Folder) -> Iterator[tuple[str, int]]:
+def create_incoming(folder: Folder) -> Iterator[tuple[str, int]]:
     """Yields the name and descriptor of a hidden new file, which is deleted unless it is moved away."""
     name = secrets.token_hex(16)
     if folder.is_outside:  # a file can be moved only within a file system
@@ -109,58 +109,58 @@ def incoming(folder: Folder) -> Iterator[tuple[str, int]]:
             os.unlink(name, dir_fd=folder.incoming)
 
 
-def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
+def move_incoming(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
     """Moves an incoming file to its path if the folder has space; returns whether the path is new."""
-    *above, name = opening.names(path) or ("",)
+    *above, name = opening.split_path(path) or ("",)
     if not name:
-        raise NoFile(path=path or ".", kind="a directory")
+        raise NotFile(path=path or ".", kind="a directory")
     if not folder.is_outside:
         folder.quota.check(folder.path, more=Amount(os.fstat(descriptor).st_size, 1))
-    elif leads_to_git((*above, name)):
+    elif is_git_path((*above, name)):
         raise GitReadOnly(path=path)
-    with opening.directory(folder.descriptor, above, create=True) as at:
-        mode = _mode(at, name, path)
+    with opening.open_directory(folder.descriptor, above, create=True) as at:
+        mode = _read_mode(at, name, path)
         os.fchmod(descriptor, _MODE if mode is None else mode)
         os.fsync(descriptor)
         try:
             os.rename(incoming, name, src_dir_fd=folder.incoming, dst_dir_fd=at)
         except OSError as error:
-            raise opening.refusal(error, at, name, path) from None
+            raise opening.translate_error(error, at, name, path) from None
         os.fsync(at)
     return mode is None
 
 
 def delete(folder: Folder, path: str) -> None:
-    with opening.file(folder.descriptor, path):
-        *above, name = opening.names(path)
-    with opening.directory(folder.descriptor, above) as at:
+    with opening.open_file(folder.descriptor, path):
+        *above, name = opening.split_path(path)
+    with opening.open_directory(folder.descriptor, above) as at:
         try:
             os.unlink(name, dir_fd=at)
         except OSError as error:
-            raise opening.refusal(error, at, name, path) from None
+            raise opening.translate_error(error, at, name, path) from None
 
 
-def _mode(at: int, name: str, path: str) -> int | None:
-    """Returns the mode of an existing file, or None; raises `NoFile` for anything else."""
+def _read_mode(at: int, name: str, path: str) -> int | None:
+    """Returns the mode of an existing file, or None; raises `NotFile` for anything else."""
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise opening.refusal(error, at, name, path) from None
+        raise opening.translate_error(error, at, name, path) from None
     if not stat.S_ISREG(found):
-        raise NoFile(path=path, kind=opening.kind(found))
+        raise NotFile(path=path, kind=opening.describe_kind(found))
     return found & 0o777
 
 
-def _content(folder: Folder, path: str) -> str | None:
+def _read_previous(folder: Folder, path: str) -> str | None:
     """Returns the text for a diff, or None if it is binary or too long."""
     try:
-        with opening.file(folder.descriptor, path) as opened:
+        with opening.open_file(folder.descriptor, path) as opened:
             if opened.size > MOST_BYTES:
                 return None
             data = read_whole(opened.descriptor)
-    except NotThere:
+    except PathNotFound:
         return ""
     return data.decode() if reading.is_text(data) else None
 
@@ -170,15 +170,15 @@ def read_whole(descriptor: int) -> bytes:
         return file.read(MOST_BYTES + 1)
 
 
-def text_of(folder: Folder, path: str) -> str:
+def read_text(folder: Folder, path: str) -> str:
     """Raises a `CallError` if the file is binary or too long."""
-    with opening.file(folder.descriptor, path) as opened:
+    with opening.open_file(folder.descriptor, path) as opened:
         if opened.size > MOST_BYTES:
             instead = "change it with a command"
             raise ContentTooLarge(what=path, size=opened.size, most=MOST_BYTES, instead=instead)
         data = read_whole(opened.descriptor)
     if not reading.is_text(data):
-        raise Binary(path=path, size=len(data), type=reading.type_of(path))
+        raise FileNotText(path=path, size=len(data), type=reading.guess_type(path))
     return data.decode()
 
 
@@ -194,33 +194,33 @@ def _find_all(text: str, part: str) -> Iterator[tuple[int, int]]:
         start = text.find(part, start + 1)
 
 
-def _with_line_ends(new: str, text: str, start: int, end: int) -> str:
+def _adapt_line_ends(new: str, text: str, start: int, end: int) -> str:
     """Adapts line ends to the replaced lines, because models do not see the difference."""
     line_end = text.find("\n", text.find("\n", start, end) if "\n" in text[start:end] else end)
     is_crlf = line_end > 0 and text[line_end - 1] == "\r"
     return new.replace("\n", "\r\n") if is_crlf and "\r" not in new else new
 
 
-def _diff(before: str | None, after: str, path: str) -> str:
+def _render_diff(before: str | None, after: str, path: str) -> str:
     """Renders a unified diff; `before` is None if it cannot be compared."""
     if before is None:
         return _CUT
     old, new = before.splitlines(), after.splitlines()
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    head = _count_common(old, new)
+    tail = _count_common(old[head:][::-1], new[head:][::-1])
     if max(len(old), len(new)) - head - tail > _DIFF_LINES:
         return _CUT
     first, rest = max(0, head - _CONTEXT_LINES), max(0, tail - _CONTEXT_LINES)
     lines = difflib.unified_diff(old[first : len(old) - rest], new[first : len(new) - rest], path, path, lineterm="")
-    return "\n".join(_fitting(_numbered_from(first, lines)))
+    return "\n".join(_limit_lines(_shift_numbers(first, lines)))
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _count_common(one: Sequence[str], other: Sequence[str]) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _numbered_from(first: int, lines: Iterable[str]) -> Iterator[str]:
+def _shift_numbers(first: int, lines: Iterable[str]) -> Iterator[str]:
     """Adds the number of omitted leading lines to a diff's line numbers."""
     for line in lines:
         if line.startswith("@@"):
@@ -229,7 +229,7 @@ def _numbered_from(first: int, lines: Iterable[str]) -> Iterator[str]:
             yield line
 
 
-def _fitting(lines: Iterable[str]) -> Iterator[str]:
+def _limit_lines(lines: Iterable[str]) -> Iterator[str]:
     left = _DIFF_BYTES - len(_CUT) - 1
     for line in lines:
         left -= len(line.encode()) + 1

@@ -20,8 +20,8 @@ def run(arguments: Sequence[str]) -> None:
         with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
             if store is None:
                 return
-            with walking.opened(store.root) as directory:
-                for entry in walking.tree(directory, entered_if=_is_stored):
+            with walking.open_directory(store.root) as directory:
+                for entry in walking.walk_tree(directory, should_enter=_is_stored):
                     if len(entry.path.encode(errors="surrogateescape")) > _LONGEST_PATH:
                         too_deep += 1
                     elif _is_stored(entry):

@@ -14,7 +14,7 @@ def run(arguments: Sequence[str]) -> None:
     store, user = stored_files.open_store(
         arguments, name="export", description="Writes a user's files as a tar archive."
     )
-    names = store.names(user)
+    names = store.list_names(user)
     if not names:
         commands.exit_nothing_stored(user)
     try:
@@ -27,9 +27,9 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _add_folder(archive: tarfile.TarFile, store: Store, user: str, name: str) -> None:
-    with store.existing(user, name) as folder:
+    with store.open_existing(user, name) as folder:
         if folder is None:  # it was removed after it was listed
             return
-        archive.addfile(stored_files.member(name, os.fstat(folder.descriptor), tarfile.DIRTYPE))
-        for entry in walking.tree(folder.descriptor):
+        archive.addfile(stored_files.create_member(name, os.fstat(folder.descriptor), tarfile.DIRTYPE))
+        for entry in walking.walk_tree(folder.descriptor):
             stored_files.add_entry(archive, entry, f"{name}/{entry.path}")

@@ -18,7 +18,7 @@ from tests.workspace.accounts import accounts, done_as, fork
 from tests.workspace.kinds import made, usable
 from workspace.commands.limits import Limits
 from workspace.commands.output import KEPT_BYTES
-from workspace.commands.running import Ran, Stopped, run
+from workspace.commands.running import CommandResult, CommandStopped, run_process
 from workspace.confinement import base
 from workspace.confinement.base import PATH, Confinement
 from workspace.process import create_event_loop
@@ -39,8 +39,8 @@ def real_confinement(request: pytest.FixtureRequest) -> Confinement:
     return made(request.param)
 
 
-async def sh(confinement: Confinement, folder: Path, script: str, *, timeout_s: int = SECONDS) -> Ran:
-    return await run(confinement, folder, ["sh", "-c", script], timeout_s=timeout_s)
+async def sh(confinement: Confinement, folder: Path, script: str, *, timeout_s: int = SECONDS) -> CommandResult:
+    return await run_process(confinement, folder, ["sh", "-c", script], timeout_s=timeout_s)
 
 
 async def test_it_ends_as_it_ends(confinement: Confinement, tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ async def test_it_ends_as_it_ends(confinement: Confinement, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("kind", usable())
 def test_it_runs_on_the_loop_of_the_service(kind: str, tmp_path: Path) -> None:
-    async def work() -> list[Ran]:
+    async def work() -> list[CommandResult]:
         reads, sleeps = ["sh", "-c", "cat; exec >&-; sleep 0.1; exit 3"], ["sh", "-c", "echo before; sleep 100"]
-        read = await run(made(kind), tmp_path, reads, timeout_s=SECONDS, stdin=b"x" * 1_000_000)
-        return [read, await run(made(kind), tmp_path, sleeps, timeout_s=1)]
+        read = await run_process(made(kind), tmp_path, reads, timeout_s=SECONDS, stdin=b"x" * 1_000_000)
+        return [read, await run_process(made(kind), tmp_path, sleeps, timeout_s=1)]
 
     with asyncio.Runner(loop_factory=create_event_loop) as runner:
         read, slept = runner.run(work())
@@ -82,7 +82,7 @@ async def test_it_works_in_its_folder(kind: str, tmp_path: Path) -> None:
         "mv a/b/c a/d && ln -s d a/e && cat a/e && cp -p a/d f && tar cf g a && tar xf g --no-same-owner && "
         "cat <(cat f) && mktemp -d"
     )
-    ran = await run(made(kind), tmp_path, ["bash", "-c", script], timeout_s=SECONDS)
+    ran = await run_process(made(kind), tmp_path, ["bash", "-c", script], timeout_s=SECONDS)
     assert ran.exit_code == 0, ran
     assert ran.stdout.startswith("text\ntext\n")
     status = (tmp_path / "f").stat()
@@ -116,8 +116,8 @@ async def test_a_cancelled_caller_ends_it_and_has_what_was_said(confinement: Con
     with pytest.raises(asyncio.CancelledError) as cancelled:
         await running
     assert running.cancelled()
-    assert isinstance(cancelled.value, Stopped)
-    ran = cancelled.value.ran
+    assert isinstance(cancelled.value, CommandStopped)
+    ran = cancelled.value.result
     assert (ran.stdout, ran.stderr, ran.stopped) == ("before\n", "[stopped]", True)
     assert time.monotonic() - began < QUICK
 
@@ -183,7 +183,9 @@ async def test_processes_that_fork_all_the_time_end(
     write_forking_program(tmp_path / FORKING, kind)
     start = f"for chain in $(seq 8); do ./{FORKING} & done; touch forking; {end}"
     stop = asyncio.Event()
-    running = asyncio.create_task(run(real_confinement, tmp_path, ["sh", "-c", start], timeout_s=SECONDS, stop=stop))
+    running = asyncio.create_task(
+        run_process(real_confinement, tmp_path, ["sh", "-c", start], timeout_s=SECONDS, stop=stop)
+    )
     await until((tmp_path / "forking").exists)
     await asyncio.sleep(0.2)
     began = time.monotonic()
@@ -234,7 +236,7 @@ async def test_programs_that_reserve_many_addresses_start(
 ) -> None:
     if not shutil.which(argv[0], path=PATH):
         pytest.skip(f"{argv[0]} is not installed")
-    ran = await run(real_confinement, tmp_path, argv, timeout_s=SECONDS)
+    ran = await run_process(real_confinement, tmp_path, argv, timeout_s=SECONDS)
     assert ran.exit_code == 0, ran
 
 
@@ -272,7 +274,7 @@ os.chmod(os.environ["TMPDIR"] + "/d", 0)
 async def test_what_a_command_leaves_in_its_temporary_directory_is_removed(
     real_confinement: Confinement, tmp_path: Path
 ) -> None:
-    ran = await run(real_confinement, tmp_path, ["python3", "-c", NEST], timeout_s=SECONDS)
+    ran = await run_process(real_confinement, tmp_path, ["python3", "-c", NEST], timeout_s=SECONDS)
     assert (ran.exit_code, ran.stderr, os.listdir(tmp_path)) == (0, "", [])
 
 
@@ -312,7 +314,7 @@ async def test_a_command_takes_few_of_the_accounts_epoll_watches(
     few = tmp_path / "max_user_watches"
     few.write_text(str(base.SHARE * 20_000))
     monkeypatch.setattr(base, "MAX_USER_WATCHES", few)
-    ran = await run(real_confinement, tmp_path, ["python3", "-c", EPOLL], timeout_s=SECONDS)
+    ran = await run_process(real_confinement, tmp_path, ["python3", "-c", EPOLL], timeout_s=SECONDS)
     assert ran.stdout == "20000 No space left on device\n"
 
 
@@ -339,13 +341,16 @@ def test_a_bomb_of_processes_is_bounded_and_ended(kind: str, account: str) -> No
     What else the account has running does not count.
     """
 
-    async def work() -> list[Ran]:
+    async def work() -> list[CommandResult]:
         others = [await asyncio.create_subprocess_exec("sleep", "300") for _ in range(100)]
         try:
             with tempfile.TemporaryDirectory() as folder:
                 several = [Limits(processes=400), Limits(processes=32)]
                 argv = ["python3", "-c", BOMB]
-                return [await run(made(kind), Path(folder), argv, timeout_s=SECONDS, limits=each) for each in several]
+                return [
+                    await run_process(made(kind), Path(folder), argv, timeout_s=SECONDS, limits=each)
+                    for each in several
+                ]
         finally:
             for other in others:
                 other.kill()
@@ -354,7 +359,7 @@ def test_a_bomb_of_processes_is_bounded_and_ended(kind: str, account: str) -> No
     before = processes_with(BOMB.encode())
     free, bounded = [int(ran.stdout) for ran in done_as(accounts()[account], work)]
     assert free == 256
-    most = 32 if made(kind).counted_alone else 4 * 32
+    most = 32 if made(kind).has_separate_count else 4 * 32
     assert bounded == 256 if account == "root" else 16 < bounded <= most
     assert processes_with(BOMB.encode()) == before
 
@@ -363,7 +368,7 @@ def test_a_bomb_of_processes_is_bounded_and_ended(kind: str, account: str) -> No
 def test_no_file_is_longer_than_may_be(kind: str, tmp_path: Path) -> None:
     def made_of(limits: Limits) -> int:
         argv = ["sh", "-c", "truncate -s 10G much; head -c 3000000 /dev/zero >> much; stat -c %s much"]
-        ran = asyncio.run(run(made(kind), tmp_path, argv, timeout_s=SECONDS, limits=limits))
+        ran = asyncio.run(run_process(made(kind), tmp_path, argv, timeout_s=SECONDS, limits=limits))
         (tmp_path / "much").unlink()
         return int(ran.stdout)
 
@@ -374,22 +379,22 @@ def test_no_file_is_longer_than_may_be(kind: str, tmp_path: Path) -> None:
 async def test_no_process_has_more_memory_than_may_be(confinement: Confinement, tmp_path: Path) -> None:
     argv = ["python3", "-c", "print(len(bytearray(300 << 20)))"]
     enough, less = Limits(), Limits(memory_bytes=200 * 1024**2)
-    assert (await run(confinement, tmp_path, argv, timeout_s=SECONDS, limits=enough)).exit_code == 0
-    assert "MemoryError" in (await run(confinement, tmp_path, argv, timeout_s=SECONDS, limits=less)).stderr
+    assert (await run_process(confinement, tmp_path, argv, timeout_s=SECONDS, limits=enough)).exit_code == 0
+    assert "MemoryError" in (await run_process(confinement, tmp_path, argv, timeout_s=SECONDS, limits=less)).stderr
 
 
 @pytest.mark.parametrize("kind", usable())
 def test_forty_commands_of_another_account_at_once(kind: str) -> None:
     """What one leaves or counts is not another's."""
 
-    async def work() -> list[Ran]:
+    async def work() -> list[CommandResult]:
         with tempfile.TemporaryDirectory() as place:
             folders = [Path(place, str(number)) for number in range(40)]
             for folder in folders:
                 folder.mkdir()
             argv = ["sh", "-c", "echo $0 > mine; sleep 0.2; cat mine; ls ..; true"]
             return await asyncio.gather(
-                *(run(made(kind), folder, [*argv, folder.name], timeout_s=SECONDS) for folder in folders)
+                *(run_process(made(kind), folder, [*argv, folder.name], timeout_s=SECONDS) for folder in folders)
             )
 
     found = done_as(list(accounts().values())[-1], work)

@@ -17,9 +17,9 @@ from tests.workspace.accounts import accounts, done_as
 from tests.workspace.confinement import attempts
 from tests.workspace.kinds import made, usable
 from tests.workspace.outside import is_running, outside
-from workspace.commands.running import run
+from workspace.commands.running import run_process
 from workspace.confinement import system_calls
-from workspace.confinement.detection import find
+from workspace.confinement.detection import find_sandbox
 
 pytestmark = pytest.mark.long
 OTHER_CALLS = {
@@ -118,7 +118,7 @@ async def test_no_descriptor_of_the_service_is_left_open(kind: str, tmp_path: Pa
     careless = await asyncio.create_subprocess_exec(*argv, close_fds=False, stdout=asyncio.subprocess.PIPE)
     said, _ = await careless.communicate()
     assert said == b"open\n"
-    ran = await run(made(kind), tmp_path, argv, timeout_s=60)
+    ran = await run_process(made(kind), tmp_path, argv, timeout_s=60)
     os.close(descriptor)
     assert "Bad file descriptor" in ran.stderr
 
@@ -126,7 +126,7 @@ async def test_no_descriptor_of_the_service_is_left_open(kind: str, tmp_path: Pa
 @pytest.mark.parametrize("account", ACCOUNTS)
 def test_in_a_container_it_is_landlock_that_is_found(account: str) -> None:
     async def names() -> list[str | None]:
-        found = await find()
+        found = await find_sandbox()
         return [found.name if found else None]
 
     assert done_as(ACCOUNTS[account], names, before=container.enter) == ["landlock"]
@@ -144,9 +144,9 @@ def rows_that_succeed(kind: str, rows: Rows, place: Path, account: int, readable
             async with outside(Path(directory), readable) as reached:
                 before = niceness(reached["bystander"])
                 told = json.dumps({"outside": reached, "calls": CALLS, "rows": rows}).encode()
-                confinement = await find() if kind == IN_CONTAINER else made(kind)
+                confinement = await find_sandbox() if kind == IN_CONTAINER else made(kind)
                 assert confinement
-                ran = await run(confinement, folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
+                ran = await run_process(confinement, folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
                 unseen = {
                     "signal a process by a descriptor's owner": is_running(reached["victim"]),
                     "slow everything of the account down": niceness(reached["bystander"]) == before,

@@ -10,15 +10,15 @@ import pytest
 
 from tests.workspace.kinds import made, usable
 from workspace.confinement import base
-from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.detection import KINDS, NotUsable, Unconfined, find, why_not
+from workspace.confinement.bubblewrap import find_bubblewrap
+from workspace.confinement.detection import KINDS, SandboxUnusable, Unconfined, find_fault, find_sandbox
 
 LANDLOCK_CREATE_RULESET, VERSION = 444, 1  # landlock_create_ruleset(2)
 
 
 async def test_the_first_that_works_is_found() -> None:
     assert usable(), "install bubblewrap, or use Linux 5.13 or newer"
-    found = await find()
+    found = await find_sandbox()
     assert found
     assert found.name == made(usable()[0]).name
 
@@ -32,25 +32,26 @@ def test_whatever_the_machine_can_do_is_tried_for_ways_out() -> None:
 
 
 async def test_where_nothing_works_nothing_is_found() -> None:
-    assert await find(kinds={"bubblewrap": lambda: "not here"}) is None
+    assert await find_sandbox(kinds={"bubblewrap": lambda: "not here"}) is None
 
 
 async def test_what_does_not_confine_is_not_taken() -> None:
-    assert await why_not(Unconfined()) == "files outside can be read"
-    assert await find(kinds={"bubblewrap": Unconfined}) is None
+    assert await find_fault(Unconfined()) == "files outside can be read"
+    assert await find_sandbox(kinds={"bubblewrap": Unconfined}) is None
 
 
 async def test_none_is_only_what_was_asked_for() -> None:
-    found = await find("none")
+    found = await find_sandbox("none")
     assert found
     assert found.name == "none"
 
 
 async def test_one_that_was_named_and_does_not_work_is_refused() -> None:
     with pytest.raises(
-        NotUsable, match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work on this machine \(there is no bwrap\): "
+        SandboxUnusable,
+        match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work on this machine \(there is no bwrap\): ",
     ):
-        await find("bubblewrap", kinds={"landlock": Unconfined, "bubblewrap": lambda: "there is no bwrap"})
+        await find_sandbox("bubblewrap", kinds={"landlock": Unconfined, "bubblewrap": lambda: "there is no bwrap"})
 
 
 async def test_a_bubblewrap_that_may_not_make_namespaces_is_told_of_and_passed_over(
@@ -61,7 +62,7 @@ async def test_a_bubblewrap_that_may_not_make_namespaces_is_told_of_and_passed_o
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with caplog.at_level(logging.INFO):
-        assert await find(kinds={"bubblewrap": bubblewrap}) is None
+        assert await find_sandbox(kinds={"bubblewrap": find_bubblewrap}) is None
     assert "sandbox bubblewrap cannot be used: bwrap: No permissions to create a new namespace" in caplog.text
     monkeypatch.setenv("PATH", "/nowhere")
     assert "install bubblewrap" in str(KINDS["bubblewrap"]())

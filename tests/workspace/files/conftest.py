@@ -19,6 +19,6 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def folder(store: Store) -> Iterator[Folder]:
-    with store.folder("alice", "cnv_1") as opened:
+    with store.open_folder("alice", "cnv_1") as opened:
         yield opened
     assert not list((store.root / ".incoming").iterdir()), "what was half written stays nowhere"

@@ -18,7 +18,7 @@ from workspace.results import Result, find_result, store_result
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "../bob", "a\0", "a b", "ä", "x" * 101, ".\n"])
 def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
     before = sorted(store.root.rglob("*"))
-    for use in (store.folder, store.existing):
+    for use in (store.open_folder, store.open_existing):
         with (
             pytest.raises(CallError, match=r"^A folder's name must be 1 to 100 letters, digits, dots,"),
             use("alice", name),
@@ -31,20 +31,20 @@ def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
 
 def test_each_person_has_folders_of_their_own(store: Store) -> None:
     for person in ("alice", "bob", "../alice", "a" * 200):
-        with store.folder(person, "cnv_1") as folder:
+        with store.open_folder(person, "cnv_1") as folder:
             assert listing.list_directory(folder).text == "It is empty."
             writing.write(folder, "whose.md", person)
             for path in (folder.path, folder.path.parent):
                 assert path.stat().st_mode & 0o777 == 0o700
             assert person not in str(folder.path)
-    with store.folder("bob", "cnv_1") as folder:
+    with store.open_folder("bob", "cnv_1") as folder:
         assert reading.read_lines(folder, "whose.md").text.endswith("1: bob")
 
 
 def test_who_only_looks_makes_none(store: Store) -> None:
-    with store.existing("alice", "cnv_1") as folder:
+    with store.open_existing("alice", "cnv_1") as folder:
         assert folder is None
-    assert store.names("alice") == []
+    assert store.list_names("alice") == []
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o710])
@@ -74,7 +74,7 @@ def deep(folder: Folder, levels: int) -> None:
 
 def test_everything_is_removed_however_deep_and_whatever_its_modes(store: Store, tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("kept")
-    with store.folder("alice", "cnv_1") as folder:
+    with store.open_folder("alice", "cnv_1") as folder:
         deep(folder, 1_500)  # more than Python calls itself
         (folder.path / "locked/in").mkdir(parents=True)
         (folder.path / "locked/in/file").touch()
@@ -88,7 +88,7 @@ def test_everything_is_removed_however_deep_and_whatever_its_modes(store: Store,
 
 
 def test_a_folder_is_counted_however_deep_it_is(store: Store) -> None:
-    with store.folder("alice", "cnv_1") as folder:
+    with store.open_folder("alice", "cnv_1") as folder:
         deep(folder, 3_000)
         (folder.path / "e").mkdir()
         assert quota.measure(folder.path).files == 3_001
@@ -108,7 +108,7 @@ def test_allocated_blocks_and_sizes_count(folder: Folder) -> None:
 
 def test_what_a_mode_hides_is_counted(store: Store) -> None:
     quota = Quota(bytes=100_000, files=100)
-    with store.folder("alice", "cnv_1") as folder:
+    with store.open_folder("alice", "cnv_1") as folder:
         hidden = folder.path / "hidden"
         hidden.mkdir()
         (hidden / "large").write_bytes(b"x" * 100_000)
@@ -119,37 +119,41 @@ def test_what_a_mode_hides_is_counted(store: Store) -> None:
 
 def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
     small = Store(store.root, Quota(bytes=100_000, files=10, of_user=Amount(bytes=150_000, files=15)))
-    with small.folder("alice", "one") as one, small.folder("alice", "two") as two, small.folder("bob", "one") as bobs:
-        writing.put_bytes(one, "a", b"x" * 90_000)
-        writing.put_bytes(two, "a", b"x" * 50_000)
+    with (
+        small.open_folder("alice", "one") as one,
+        small.open_folder("alice", "two") as two,
+        small.open_folder("bob", "one") as bobs,
+    ):
+        writing.write_bytes(one, "a", b"x" * 90_000)
+        writing.write_bytes(two, "a", b"x" * 50_000)
         with pytest.raises(CallError, match=r"^The storage of all your conversations is full: its limit is 150,000 b"):
-            writing.put_bytes(two, "b", b"x" * 20_000)
-        writing.put_bytes(bobs, "a", b"x" * 90_000)
-        writing.put_bytes(one, "a", b"x" * 5_000)  # where the older one was counted, too
-        writing.put_bytes(two, "b", b"x" * 20_000)
+            writing.write_bytes(two, "b", b"x" * 20_000)
+        writing.write_bytes(bobs, "a", b"x" * 90_000)
+        writing.write_bytes(one, "a", b"x" * 5_000)  # where the older one was counted, too
+        writing.write_bytes(two, "b", b"x" * 20_000)
         (one.path / "hidden").mkdir(mode=0)
         for number in range(8):
             (one.path / f"n{number}").touch()
         small.quota.check(one.path)  # as after each command
         with pytest.raises(CallError, match=r"its limit is 15 files"):
             for number in range(8):
-                writing.put_bytes(two, f"n{number}", b"")
+                writing.write_bytes(two, f"n{number}", b"")
         assert len(list(two.path.iterdir())) == 5
         small.quota.check(two.path)
         with pytest.raises(CallError, match=r"its limit is 15 files"):
             small.quota.check(two.path, more=Amount(0, 1))
         store.remove("alice", "one")
-        writing.put_bytes(two, "more", b"")
+        writing.write_bytes(two, "more", b"")
 
 
 def test_a_directory_that_is_moved_while_it_is_read_leads_nowhere(folder: Folder, tmp_path: Path) -> None:
     deep(folder, 100)
     (folder.path / "other").mkdir()
-    walk = walking.tree(folder.descriptor)
+    walk = walking.walk_tree(folder.descriptor)
     below = next(entry for entry in walk if len(entry.parents) == 80)
     moved = folder.path / Path(*below.parents[:70])
     moved.rename(folder.path / "other/moved")
-    with pytest.raises(walking.Moved):
+    with pytest.raises(walking.DirectoryMoved):
         list(walk)
 
 
@@ -199,13 +203,13 @@ def test_a_call_that_is_sent_again_is_told_what_it_was_told(folder: Folder) -> N
 def test_folders_that_nobody_uses_go(store: Store) -> None:
     """Whatever a command in them says about its times."""
     for name in ("old", "used"):
-        with store.folder("alice", name) as folder:
+        with store.open_folder("alice", name) as folder:
             writing.write(folder, "a", "x")
             os.utime(folder.path, (2e9, 2e9) if name == "old" else (1, 1))
     (old,) = (store.root / ".answers").glob("*/old")
     os.utime(old, (1e9, 1e9))
     assert store.remove_unused(before=time.time() - 86_400) == 1
-    assert store.names("alice") == ["used"]
+    assert store.list_names("alice") == ["used"]
 
 
 def test_results_that_are_stored_at_once_are_all_stored(folder: Folder) -> None:
@@ -220,10 +224,10 @@ def test_results_that_are_stored_at_once_are_all_stored(folder: Folder) -> None:
 
 
 def test_nothing_is_left_of_a_user_without_folders(store: Store) -> None:
-    with store.folder("alice", "cnv_1"), store.folder("alice", "cnv_2"):
+    with store.open_folder("alice", "cnv_1"), store.open_folder("alice", "cnv_2"):
         pass
     store.remove("alice", "cnv_1")
-    assert store.names("alice") == ["cnv_2"]
+    assert store.list_names("alice") == ["cnv_2"]
     assert store.remove_unused(before=time.time() + 1) == 1
     assert not list(store.root.glob("[0-9a-f]*"))
     assert not list((store.root / ".answers").iterdir())

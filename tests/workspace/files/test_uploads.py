@@ -15,13 +15,13 @@ from workspace.files.quota import Quota
 
 @pytest.fixture
 def apart(store: Store) -> Iterator[Folder]:
-    with store.folder("alice", "cnv_1.researcher") as opened:
+    with store.open_folder("alice", "cnv_1.researcher") as opened:
         yield opened
 
 
 def put_in(folder: Folder, path: str, content: str) -> None:
     """As the API does."""
-    writing.put_bytes(folder, path, content.encode())
+    writing.write_bytes(folder, path, content.encode())
     uploads.record(folder, path, hashlib.sha256(content.encode()))
 
 
@@ -71,7 +71,7 @@ def test_only_what_is_as_its_person_put_it_in_is_given(folder: Folder, apart: Fo
     assert (folder.path / "a.txt").read_text() == "mine: a.txt"
 
     for name in ("link", "file"):
-        walking.remove(apart.descriptor, "uploads")
+        walking.remove_tree(apart.descriptor, "uploads")
         if name == "link":
             (apart.path / "uploads").symlink_to(tmp_path)
         else:
@@ -90,7 +90,7 @@ def test_what_is_known_of_them_goes_with_the_folder_and_has_an_end(store: Store,
     assert uploads.copy(folder, apart) == ["a"]
     store.remove("alice", "cnv_1")
     assert not [*(store.root / ".uploads").glob("*/cnv_1")]
-    with store.folder("alice", "cnv_1") as made_anew:
+    with store.open_folder("alice", "cnv_1") as made_anew:
         writing.write(made_anew, "a", "x")
         assert uploads.copy(made_anew, apart) == []
 
@@ -99,7 +99,7 @@ def test_where_there_is_no_room_for_them_it_is_said(store: Store, folder: Folder
     put_in(folder, "a", "x" * 100)
     small = Store(store.root, Quota(bytes=50, files=10))
     with (
-        small.folder("alice", "other") as other,
+        small.open_folder("alice", "other") as other,
         pytest.raises(CallError, match=r"^The folder is full: its limit is 50 b"),
     ):
         uploads.copy(folder, other)
