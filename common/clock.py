@@ -49,7 +49,7 @@ def wall_time(now: datetime, zone: str) -> datetime:
 
 
 def render_wall_clock(now: datetime, zone: str) -> str:
-    """`Sun 2026-11-22 10:54, Europe/Berlin`; in UTC, and labelled so, for a zone that this machine does not know."""
+    """Renders "Sun 2026-11-22 10:54, Europe/Berlin", in UTC for a zone that this machine does not know."""
     known_zone = find_zone(zone)
     local = now.astimezone(known_zone or UTC)
     return f"{_DAYS[local.weekday()]} {local:%Y-%m-%d %H:%M}, {zone if known_zone else 'UTC'}"
@@ -88,7 +88,7 @@ class ClockSettings(BaseSettings):
     """
 
     def create_clock(self) -> Clock:
-        """Call it once for each process: a clock that TEST_NOW sets starts to run here."""
+        """Returns the clock of a process; one that TEST_NOW sets starts when this is called."""
         if self.test_now is None:
             return utc_now
         offset = self.test_now - utc_now()

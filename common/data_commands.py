@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import partial
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import psycopg
 
@@ -17,6 +17,7 @@ from common.environment import SettingsInvalid, read_settings
 from common.settings import OwnerSettings
 
 Row = Mapping[str, Any]
+_Result = TypeVar("_Result")
 
 
 class NothingStored(Exception):
@@ -34,12 +35,11 @@ def run_for_user(work: UserCommand, arguments: Sequence[str], *, name: str, desc
     run(partial(work, user=user))
 
 
-def run(work: Callable[[Database], Awaitable[None]]) -> None:
-    """Calls `work` with the owner's login; the process exits with a sentence if that fails."""
+def run(work: Callable[[Database], Awaitable[_Result]]) -> _Result:
+    """Calls `work` with the owner's login and returns its result; if it fails, the process exits with a sentence."""
     try:
         url = read_settings(OwnerSettings).migration_database_url.get_secret_value()
-        if problem := asyncio.run(_run(work, url)):
-            sys.exit(problem)
+        return asyncio.run(_run(work, url))
     except SettingsInvalid as error:
         sys.exit(str(error))
     except NothingStored as error:
@@ -50,13 +50,11 @@ def run(work: Callable[[Database], Awaitable[None]]) -> None:
         sys.exit(f"The output cannot be written: {error.strerror}.")
 
 
-async def _run(work: Callable[[Database], Awaitable[None]], url: str) -> str | None:
-    """Returns why the work cannot be done on this database."""
-    problem = await schema.find_owner_problem(url)
-    if problem is None:
-        async with Database(url, prepared=False, pool_size=2) as database:
-            await work(database)
-    return problem
+async def _run(work: Callable[[Database], Awaitable[_Result]], url: str) -> _Result:
+    if problem := await schema.find_owner_problem(url):
+        sys.exit(problem)
+    async with Database(url, prepared=False, pool_size=2) as database:
+        return await work(database)
 
 
 class JsonWriter:
@@ -78,6 +76,6 @@ class JsonWriter:
 
 
 def _render_time(value: Any) -> str:
-    """Instants in UTC; dates and times of day as they are, since they have no zone."""
+    """Renders instants in UTC, and dates and times of day as they are, since they have no zone."""
     assert isinstance(value, date | time), type(value)
     return to_utc(value).isoformat() if isinstance(value, datetime) else value.isoformat()

@@ -63,7 +63,7 @@ Secret = Annotated[SecretStr, AfterValidator(_check_secret)]
 
 
 def limit_per_user(default: int, *, least: int = 1) -> Any:
-    """A limit (`int | None`) whose default is `default` with sign-in, and no limit without."""
+    """Returns a limit (`int | None`) whose default is `default` with sign-in, and no limit without."""
     return Field(default_factory=lambda fields: default if fields.get("auth_mode") == "jwt" else None, ge=least)
 
 
@@ -169,7 +169,7 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
 
     @property
     def process_database_url(self) -> str:
-        """The address of PostgreSQL itself, without a pooler, for `ProcessConnection`."""
+        """Returns the address of PostgreSQL itself, without a pooler, for `ProcessConnection`."""
         return (self.listen_database_url or self.database_url).get_secret_value()
 
     def create_provider_keys(self) -> Keys | None:

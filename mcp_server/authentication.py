@@ -30,7 +30,6 @@ def create_auth_provider(settings: McpSettings) -> AuthProvider | None:
 
 
 def create_token_middleware(settings: McpSettings) -> list[Middleware]:
-    """With AUTH_MODE=none no token is needed, and only the backend's tokens are valid."""
     guards = _GUARDED.__contains__
     if settings.auth_mode == "jwt":
         resource_url = settings.mcp_url if settings.authorization_server else None

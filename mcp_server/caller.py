@@ -99,7 +99,7 @@ CALLER: Caller = Depends(_create_caller)
 
 @asynccontextmanager
 async def _open_transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Transaction]:
-    """The caller's transaction, committed when the tool returns, and rolled back when it raises."""
+    """Commits the caller's transaction when the tool returns, and rolls it back when the tool raises."""
     database: Database = context.lifespan_context["database"]
     failure: CallError | None = None
     is_committing = False

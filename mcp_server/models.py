@@ -31,7 +31,6 @@ _COMPLETION = f"(\nCASE\n    WHEN completed_at IS NULL THEN {LONG_AGO}\n    ELSE
 
 
 def fold(text: str) -> str:
-    """Returns SQL for a text (in SQL) without case and accents, as a search compares it."""
     return f"lower(regexp_replace(NORMALIZE({text}, NFKD), '[\\u0300-\\u036F]'::text, ''::text, 'g'::text))"
 
 

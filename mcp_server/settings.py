@@ -33,7 +33,7 @@ class McpSettings(ServiceSettings):
 
     @property
     def authorization_server(self) -> str | None:
-        """The address where clients get a token: the issuer of the identity provider, if it is an address."""
+        """Returns the address where clients get a token: the issuer of the identity provider, if it is an address."""
         provider = self.auth_jwt_secret or self.auth_jwks_url
         return self.auth_issuer if provider and self.auth_issuer and is_http(self.auth_issuer) else None
 

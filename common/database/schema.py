@@ -106,7 +106,6 @@ async def check_connection(
 
 
 async def check_url(database_url: str) -> DatabaseCheck:
-    """Connects to a database and checks it, without a time limit."""
     return await check_connection(_connect(database_url), timeout_seconds=None)
 
 

@@ -176,18 +176,16 @@ class Database:
             await tx.execute(statement, **values)
 
     def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction without a user, which sees no rows: for SECURITY DEFINER functions."""
+        """Runs a transaction without a user, which sees no rows: for SECURITY DEFINER functions."""
         return self.transaction(NO_USER, timeout_seconds=timeout_seconds)
 
     def owner_transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction of the login itself, which sees the rows of all users if it is the tables' owner, else none."""
+        """Runs a transaction of the login, which sees the rows of all users if it is the tables' owner, else none."""
         return self._begin(_SET_ALL_USERS, [], snapshot=False, timeout_seconds=None)
 
-    @asynccontextmanager
-    async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        """A connection as the login itself, in autocommit: to check the database, not for rows of users."""
-        async with self._take_connection(None) as connection:
-            yield connection
+    def login_connection(self) -> AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]:
+        """Lends a connection as the login itself, in autocommit: to check the database, not for rows of users."""
+        return self._take_connection(None)
 
     @asynccontextmanager
     async def _begin(

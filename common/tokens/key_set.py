@@ -124,7 +124,6 @@ def _read_key(entry: Any) -> jwt.PyJWK | None:
 
 
 def find_key_url_warning(url: str) -> str | None:
-    """Returns a warning about an address whose responses can be forged on the network."""
     parsed = urlsplit(url)
     if parsed.scheme == "https" or parsed.hostname == "localhost":
         return None

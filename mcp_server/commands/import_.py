@@ -48,27 +48,23 @@ def run(arguments: Sequence[str]) -> None:
 def _import(options: argparse.Namespace) -> Report:
     text = formats.decode(formats.read_bytes(sys.stdin.buffer))
     format = options.format or formats.detect_format(text, options.name)
-    reports: list[Report] = []
 
-    async def work(database: Database) -> None:
+    async def work(database: Database) -> Report:
         caller = _create_caller(options.user)
         parsed = lambda now: formats.parse(text, format, now)  # noqa: E731
-        reports.append(await importer.import_tasks(database, caller, parsed, progress=_Progress()))
+        return await importer.import_tasks(database, caller, parsed, progress=_Progress())
 
-    data_commands.run(work)
-    return reports[0]
+    return data_commands.run(work)
 
 
 def _undo(user: str) -> str:
-    counts: list[int] = []
+    async def work(database: Database) -> int:
+        return await importer.undo_last(database, _create_caller(user))
 
-    async def work(database: Database) -> None:
-        counts.append(await importer.undo_last(database, _create_caller(user)))
-
-    data_commands.run(work)
-    if not counts[0]:
+    count = data_commands.run(work)
+    if not count:
         sys.exit(f"There is no import of {user} to undo.")
-    return f"Undid the last import: {counts[0]:,} {_pluralize(counts[0], 'task')} removed."
+    return f"Undid the last import: {count:,} {_pluralize(count, 'task')} removed."
 
 
 def _create_caller(user: str) -> Caller:

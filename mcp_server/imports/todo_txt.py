@@ -23,7 +23,7 @@ _KEYS = ("due", "rec", "pri")
 
 
 def parse(text: str, now: Now) -> FileTasks:
-    """Days without a time become noon in the user's zone."""
+    """Reads days without a time as noon in the user's zone."""
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         location = f"line {number}"
         if len(line) > _MAX_LENGTH:

@@ -41,6 +41,6 @@ async def load_now(tx: Transaction, caller: Caller) -> Now:
 
 
 async def store_zone(tx: Transaction, caller: Caller, now: Now) -> None:
-    """This locks the user's row, so it must come after the limits are checked."""
+    """Locks the user's row, so it must come after the limits are checked."""
     if not now.is_stored:
         await tx.execute(_STORE, user=caller.user_id, zone=now.zone.key)

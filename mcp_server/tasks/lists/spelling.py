@@ -30,7 +30,6 @@ VALUES: dict[str, Any] = {
 
 
 def fold(text: str) -> str:
-    """Removes case, accents and points, as a search compares texts."""
     without = "".join(c for c in unicodedata.normalize("NFKD", text) if ord(c) not in _ACCENTS)
     return without.lower().translate(_IN_PYTHON)
 
