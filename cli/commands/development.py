@@ -6,8 +6,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from cli import terminal
 from cli.arguments import Commands, add_command
@@ -29,10 +31,9 @@ CHECKS = {
     "ruff format": ["ruff", "format", "--check"],
     "lint-imports": ["lint-imports"],
 }
-TYPES = {"pyright": ["pyright"]}
 # A file stays with one process, because its tests share fixtures; tests/conftest.py puts the longest files first. Tests
-# often wait, for processes, pages and times, so there is one more than there are processors.
-_PROCESSES = min((os.cpu_count() or 1) + 1, 4)
+# often wait, for processes, pages and times, so there are two more than processors.
+_PROCESSES = min((os.cpu_count() or 1) + 2, 6)
 # A process that hangs is ended, and the run with it: pytest-xdist 3.8 may wait for its replacement without end.
 _PARALLEL = f"--numprocesses {_PROCESSES} --dist loadfile --no-loadscope-reorder --max-worker-restart 0".split()
 # Of the last, some measure times: one after the other.
@@ -119,20 +120,33 @@ def _is_clean(lock: Path, command: list[str | Path]) -> bool:
 
 
 def run_test(arguments: argparse.Namespace) -> int:
-    checks = {"quick": CHECKS, "all": CHECKS | TYPES, "extended": {}}[arguments.scope]
+    checks = {} if arguments.scope == "extended" else CHECKS
     failed = [name for name, command in checks.items() if not _passes(name, command)]
     if failed:
         terminal.error(f"These checks failed before the tests ran: {', '.join(failed)}")
-    passed = _passes("pytest", ["pytest", *TESTS[arguments.scope], *arguments.more])
+    with tempfile.TemporaryFile() as report:
+        # It takes minutes of one processor, while the tests often wait.
+        pyright = _start(["pyright"], report) if arguments.scope == "all" else None
+        passed = _passes("pytest", ["pytest", *TESTS[arguments.scope], *arguments.more])
+        if pyright:
+            terminal.heading("== pyright")
+            passed &= pyright.wait() == 0
+            report.seek(0)
+            terminal.copy(report)
     return 0 if passed and not failed else 1
 
 
 def _passes(name: str, command: Sequence[str]) -> bool:
     terminal.heading(f"== {name}")
-    program = [Path(sys.executable).with_name(command[0]), *command[1:]]
-    process = subprocess.Popen(program, cwd=CHECKOUT, preexec_fn=die_with_parent(signal.SIGTERM))
+    process = _start(command)
     try:
         return process.wait() == 0
     except KeyboardInterrupt:
         process.wait()  # Ctrl-C reached it too, and it has things to clear away
         raise
+
+
+def _start(command: Sequence[str], output: BinaryIO | None = None) -> subprocess.Popen[bytes]:
+    program = [Path(sys.executable).with_name(command[0]), *command[1:]]
+    preexec = die_with_parent(signal.SIGTERM)
+    return subprocess.Popen(program, cwd=CHECKOUT, stdout=output, stderr=output, preexec_fn=preexec)
