@@ -11,7 +11,7 @@ from offline_model.settings import DateSettings, OfflineSettings
 
 logger = logging.getLogger("offline_model")
 
-_CONVERSATION = 4  # times as much as one request to the other services: what was said before comes with it
+_CONVERSATION = 4  # times the limit of other services, because a request contains the whole conversation
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from offline_model.protocol import Completion, CompletionCall, CompletionRequest
 from offline_model.settings import OfflineSettings
 
 _SHORT_BYTES = 32 * 1024
-"""Longer requests are parsed in a thread, one after the other, so that short ones do not wait for them."""
+"""Longer requests are parsed in one thread, so that short ones do not wait."""
 _AT_ONCE = 32
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
@@ -29,8 +29,8 @@ def create_app(settings: OfflineSettings, order: DateOrder | None = None) -> Sta
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
     ]
     handlers: dict[Any, Any] = {
-        RequestError: lambda _, error: protocol.error_response(*error.args),
-        HTTPException: lambda _, error: protocol.error_response(error.status_code, f"{error.detail}."),
+        RequestError: lambda _, error: protocol.create_error_response(*error.args),
+        HTTPException: lambda _, error: protocol.create_error_response(error.status_code, f"{error.detail}."),
         ClientDisconnect: lambda _, error: Response(),
     }
     return Starlette(routes=routes, exception_handlers=handlers)
@@ -57,7 +57,7 @@ class Endpoint:
 
     def _answer(self, raw: bytes) -> Response:
         chat = protocol.parse_request(raw)
-        completion = by_rules(chat, self._order)
+        completion = create_completion(chat, self._order)
         if not chat.stream:
             return JSONResponse(completion.as_object())
         return StreamingResponse(self._paced(completion.as_events()), headers=EVENTS)
@@ -69,14 +69,14 @@ class Endpoint:
             yield event
 
 
-def by_rules(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:
+def create_completion(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:
     reply = model.reply_to(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
-    text = "".join(protocol.tokens_of(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
+    text = "".join(protocol.split_tokens(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
     calls = [CompletionCall(call.name, json.dumps(call.arguments)) for call in reply.calls]
     return Completion(
         model=chat.model,
         text=text,
         calls=calls,
         finish_reason="tool_calls" if calls else "stop" if text == reply.text else "length",
-        usage=protocol.usage_of(chat.characters, text, calls) if chat.include_usage else None,
+        usage=protocol.estimate_usage(chat.characters, text, calls) if chat.include_usage else None,
     )

@@ -15,7 +15,7 @@ _WRITE = re.compile(rf"\b(?:write|make|create|put) (?P<what>.{{1,200}}?) (?:to|i
 _COUNT = re.compile(rf"\bcount (?:the )?words (?:of|in) (?:the file )?{_FILE}", re.IGNORECASE)
 _COUNTED = re.compile(r"^stdout:\n\s*(\d+)", re.MULTILINE)
 _LINE = re.compile(r"^\d+: (.*)$", re.MULTILINE)
-_KNOWN = {
+_LISTS = {
     "pancakes": ("200 g flour", "2 eggs", "300 ml milk", "1 tablespoon sugar", "1 pinch of salt", "butter for the pan"),
     "soup": ("2 onions", "4 carrots", "3 potatoes", "1 leek", "vegetable stock", "parsley"),
     "pizza": ("500 g flour", "yeast", "1 tin of tomatoes", "mozzarella", "olive oil", "basil"),
@@ -29,20 +29,20 @@ CANNOT = (
 )
 
 
-def next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
+def find_next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
     """Returns the next call, or the final answer."""
     asked = next((_TASK.match(message.content) for message in messages if message.role == "user"), None)
     task = " ".join(asked[1].split()) if asked else ""
     outputs = [message.content for message in messages if message.role == "tool"]
     if found := _COUNT.search(task):
         return _count(found["path"], outputs, tools)
-    if (found := _WRITE.search(task)) and (lines := _known(found["what"])):
+    if (found := _WRITE.search(task)) and (lines := _find_list(found["what"])):
         return _write(found["what"], found["path"], lines, outputs)
     return CANNOT
 
 
-def _known(what: str) -> Sequence[str]:
-    return next((lines for name, lines in _KNOWN.items() if name in what.casefold()), ())
+def _find_list(what: str) -> Sequence[str]:
+    return next((lines for name, lines in _LISTS.items() if name in what.casefold()), ())
 
 
 def _write(what: str, path: str, lines: Sequence[str], outputs: Sequence[str]) -> str | tuple[PlannedCall, ...]:

@@ -20,10 +20,10 @@ _TASKS = re.compile(r"<HiddenContext>\nIn the next message @ and a number is a t
 _TAGGED = re.compile(r"^@([1-9][0-9]{0,18}): ", re.MULTILINE)
 _TAG = re.compile(r"(?<![\w@])@([1-9][0-9]{0,18})(?!\w)", re.ASCII)
 _SELECTED = re.compile(r"\n\n(@[0-9]+(?: @[0-9]+)*)\Z", re.ASCII)
-"""Below a message, the tasks that were selected when it was written."""
+"""The tasks that were selected when the message was written."""
 _FILES = re.compile(r"\n\nFiles?: [^\n]+\Z")
-"""And the files that were attached to it; see `said` in web/texts.js."""
-_AGENT = "do_with_"  # tools that answer with what an agent says
+"""The attached files; see `said` in web/texts.js."""
+_AGENT = "do_with_"  # prefix of tools whose results are answers of agents
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
 
@@ -73,11 +73,11 @@ class ChatTurn:
     request: str
     answer: str = ""
     now: datetime | None = None
-    """What the clock showed the person, as a note says."""
+    """The user's clock, from a note."""
     calendar: bool = False
-    """Whether a calendar program may read the person's tasks, as the note says."""
+    """Whether the user has a calendar feed, from a note."""
     selected: tuple[int, ...] = ()
-    """The tasks that "these" are."""
+    """The tasks that "these" means."""
     made: list[tuple[Sequence[FunctionCall], dict[str | None, str]]] = field(
         default_factory=list
     )  # calls, answers by id
@@ -86,27 +86,27 @@ class ChatTurn:
     def steps(self) -> list[tuple[ToolResult, ...]]:
         """Is computed on demand, because few turns are needed."""
         now = f"{self.now:%a %Y-%m-%d %H:%M}" if self.now else ""
-        return [tuple(_result(call, texts.get(call.id, ""), now) for call in calls) for calls, texts in self.made]
+        return [tuple(_parse_result(call, texts.get(call.id, ""), now) for call in calls) for calls, texts in self.made]
 
     @property
     def task_ids(self) -> list[int]:
         return list(dict.fromkeys(task.id for step in self.steps for one in step for task in one.page.tasks))
 
 
-def turns_of(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
+def parse_turns(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
     turns = [ChatTurn("")]
     outputs: dict[str | None, str] = {}
     now, calendar = None, False
     tagged: list[str] = []
     for message in messages:
-        if message.role == "user" and (about := _tagged(message.content)):
+        if message.role == "user" and (about := _parse_tagged(message.content)):
             tagged = about
         elif message.role == "user" and _NOTE.match(message.content):
-            now, calendar = _noted(message.content) or (now, calendar)
+            now, calendar = _parse_note(message.content) or (now, calendar)
             if not (turns[-1].made or turns[-1].answer):  # a retry's note comes after the message
                 turns[-1].now, turns[-1].calendar = now, calendar
         elif message.role == "user":
-            request, selected = _with_numbers(_FILES.sub("", _QUOTATION.sub("", message.content, count=1)), tagged)
+            request, selected = _extract_numbers(_FILES.sub("", _QUOTATION.sub("", message.content, count=1)), tagged)
             turns.append(ChatTurn(request, now=now, calendar=calendar, selected=selected))
             tagged = []
         elif message.role == "tool":
@@ -120,13 +120,13 @@ def turns_of(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
     return turns
 
 
-def _tagged(note: str) -> list[str]:
+def _parse_tagged(note: str) -> list[str]:
     """Returns the numbers of the tasks that the next message names, according to a note."""
     found = _TASKS.search(note) if _NOTE.match(note) else None
     return _TAGGED.findall(found[0]) if found else []
 
 
-def _with_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+def _extract_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """Returns the message with #1 for @1 and without the selected tasks, and these."""
     if not tagged:
         return request, ()
@@ -136,7 +136,7 @@ def _with_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[int, 
     return _TAG.sub(lambda tag: f"#{tag[1]}" if tag[1] in tagged else tag[0], text), selected
 
 
-def _noted(note: str) -> tuple[datetime, bool] | None:
+def _parse_note(note: str) -> tuple[datetime, bool] | None:
     """Returns the user's clock and whether there is a calendar feed; None if the note is about something else."""
     found = _NOW.search(note)
     try:
@@ -145,31 +145,31 @@ def _noted(note: str) -> tuple[datetime, bool] | None:
         return None
 
 
-def _result(call: FunctionCall, text: str, now: str) -> ToolResult:
-    tool, given, value = call.function.name, _parsed(call.function.arguments), _parsed(text)
+def _parse_result(call: FunctionCall, text: str, now: str) -> ToolResult:
+    tool, given, value = call.function.name, _parse_json(call.function.arguments), _parse_json(text)
     arguments = given if isinstance(given, dict) else {}
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
         text = value["text"]
-        value = _parsed(text)
+        value = _parse_json(text)
     if value is None or tool.startswith(_AGENT):
         return ToolResult(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
-        page = ResultPage.model_validate(value if tool == "list_tasks" else {**_changed(value), "now": now})
+        page = ResultPage.model_validate(value if tool == "list_tasks" else {**_merge_tasks(value), "now": now})
         return ToolResult(tool, arguments, page)
     except ValidationError:
         unreadable = "The tool gave an answer that I cannot read."
         return ToolResult(tool, arguments, error=value if isinstance(value, str) and value else unreadable)
 
 
-def _changed(value: Any) -> dict[str, Any]:
+def _merge_tasks(value: Any) -> dict[str, Any]:
     """Returns the tasks of a result as a page."""
     more = value if isinstance(value, dict) else {}
     also = more.get("also")
     return {"tasks": [value, *(also if isinstance(also, list) else [])], "not_found": more.get("not_found", [])}
 
 
-def _parsed(text: str) -> Any:
-    if not text:  # of a call without an answer, and there may be thousands
+def _parse_json(text: str) -> Any:
+    if not text:  # of calls without output, of which there may be thousands
         return None
     try:
         return json.loads(text)

@@ -78,9 +78,9 @@ ROWS = (
     R("{errand}", add, ADDED),
     R("{new_repeating}", add, ADDED),
     R("{thing_at_time}", add, ADDED),
-    R("schedule {task} (for|on|at|by) {date}", changing.or_add(_date, "{task}"), CHANGED),
-    R("make {task} (at|on|for|by) {date}", changing.or_add(_date, "make {task}"), CHANGED),
-    R("replace {task} with {value}", changing.or_add(_title, "replace {task} with {value}"), RENAMED),
+    R("schedule {task} (for|on|at|by) {date}", changing.add_missing(_date, "{task}"), CHANGED),
+    R("make {task} (at|on|for|by) {date}", changing.add_missing(_date, "make {task}"), CHANGED),
+    R("replace {task} with {value}", changing.add_missing(_title, "replace {task} with {value}"), RENAMED),
     # Lists.
     R(f"{_SHOW} {{done_on_days}}", listing.show_done),
     R(f"{_SHOW} {{list_of_today}}", _today),
@@ -225,13 +225,13 @@ class IntentTable:
         if unknown := {slot for template, _ in self._rows for slot in template.slots} - SLOTS.keys():
             raise ValueError(f"no such slots: {unknown}")
 
-    def intent_of(self, text: Text) -> Intent | None:
+    def find_intent(self, text: Text) -> Intent | None:
         """Returns the intent of the row that fits the text best."""
-        found = [intent for row in self._rows if (intent := _intent(*row, text))]
+        found = [intent for row in self._rows if (intent := _create_intent(*row, text))]
         return min(found, key=lambda intent: intent.slot_words, default=None)
 
 
-def _intent(template: Template, row: IntentRow, text: Text) -> Intent | None:
+def _create_intent(template: Template, row: IntentRow, text: Text) -> Intent | None:
     readings = [
         reading
         for reading in template.readings(text)
@@ -240,7 +240,7 @@ def _intent(template: Template, row: IntentRow, text: Text) -> Intent | None:
     if not readings:
         return None
     naming = [slot for slot in NAMING if slot in readings[0]]
-    phrases = [" ".join(reading[slot].unquoted() for slot in naming) for reading in readings if naming]
+    phrases = [" ".join(reading[slot].unquote() for slot in naming) for reading in readings if naming]
     sizes = {slot: len(part.keys) for slot, part in readings[0].items()}
     slot_words = sum(size for slot, size in sizes.items() if slot not in TYPED), sum(sizes.values())
     return Intent(row.plan, row.answer, readings, phrases, row.kind, not DEEDS.isdisjoint(sizes), slot_words)

@@ -9,11 +9,11 @@ from typing import Any
 
 from english import DateOrder
 from offline_model import assignments, replies
-from offline_model.conversation import ChatTurn, ToolResult, turns_of
+from offline_model.conversation import ChatTurn, ToolResult, parse_turns
 from offline_model.intents import TABLE
 from offline_model.language import slots
-from offline_model.language.text import Template, Text, parts_of
-from offline_model.language.words import is_surely_foreign, may_be_task, pointed_at
+from offline_model.language.text import Template, Text, split_parts
+from offline_model.language.words import choose_pointed, is_surely_foreign, may_be_task
 from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
 from offline_model.plans.adding import add
 from offline_model.plans.changing import delete, say
@@ -22,15 +22,12 @@ from offline_model.protocol import ChatMessage
 
 MAX_CHARACTERS = 5_000
 MAX_REQUESTS = 2 * MAX_TASKS
-MAX_QUESTIONS = 10
-"""So many questions about one request are answered, one after the other."""
-MAX_STEPS = 9
-"""One less than a message may have: the last is for the answer."""
-MAX_CALLS_OF_RESPONSE = 6
-"""So many calls of one response are made."""
+MAX_QUESTIONS = 10  # about one request
+MAX_STEPS = 9  # the last of ten model turns is for the answer
+MAX_CALLS_OF_RESPONSE = 6  # the backend makes no more
 
 _SENTENCE_END = re.compile(r"(?:[!?;]|(?<!\W\w)(?<!\W\d\d)(?<!^\w)(?<!^\d\d)(?<!\b[DdMm]r)(?<!\b[Mm]rs)\.) |\n")
-"""Not of "1. milk", "12. milk" and "e. g. milk"."""
+"""Does not match in "1. milk", "12. milk" and "e. g. milk"."""
 _DOTTED_DATE = re.compile(r"\b\d\d\.\d\d\Z")
 _LEADING = Template(
     "please|pls|plz|kindly|(hey|hi|hello) [there]|ok|okay|well|so|now|then|also|and|yes|great|thanks|thank you|oh|just"
@@ -42,7 +39,7 @@ _TRAILING = Template("please|pls|plz|thanks|thank you|thx|ty|for me|:")
 _AND = Template("(and|then|and then|but) [please|also|then]")
 _COMMAND = Template("(add|put|create|delete|remove|complete|finish|move|rename|mark|tick) [off]")
 _NEXT_AFTER_COMMAND = Template("delete|remove|complete")
-"""What starts another request after one that begins with a command."""
+"""Starts another request after one that begins with a command."""
 _NEXT_COMMAND = Template(
     "(delete|remove|complete|finish|(tick|check) off|rename) [task|number] #|add|what ('s|is|do|else)"
     "|(show|list|tell) [me] (my|the|all|everything|what)|mark ... (done|completed|complete|finished)"
@@ -50,7 +47,7 @@ _NEXT_COMMAND = Template(
     "|(move|reschedule|postpone|snooze|rename) ... (to|by|until)"
     "|(make|mark|set|tag|label|move|rename|complete|finish|describe|repeat) (it|them)"
 )
-"""What starts another request after "and" or a comma, as it can hardly be part of a title."""
+"""Starts another request after "and" or a comma, because it is hardly part of a title."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,12 @@ def reply_to(
     if not tools and (summary := assignments.summarise(messages)):
         return Reply(summary)
     if "read_file" in tools:
-        done = assignments.next_step(messages, tools)
+        done = assignments.find_next_step(messages, tools)
         return Reply(done) if isinstance(done, str) else Reply(calls=done)
-    turns = turns_of(messages)
+    turns = parse_turns(messages)
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:
-        return Reply(f"{_report(steps)}\n\n{replies.STOPPED.format(steps=len(steps))}")
+        return Reply(f"{_report_results(steps)}\n\n{replies.STOPPED.format(steps=len(steps))}")
     next_step = _resume(_carry_out(turns, order), steps)
     if must_call and isinstance(next_step, str) and not steps:
         next_step = (PlannedCall("list_tasks", {"status": "pending"}),)
@@ -103,14 +100,14 @@ def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
         calls = next(plan)
         for results in steps:
             if [call.name for call in calls] != [result.tool for result in results]:
-                return _report(steps)
+                return _report_results(steps)
             calls = plan.send(results)
         return calls
     except StopIteration as end:
         return end.value
 
 
-def _report(steps: list[tuple[ToolResult, ...]]) -> str:
+def _report_results(steps: list[tuple[ToolResult, ...]]) -> str:
     """Reports the results of calls that no plan made."""
     changes = [result for step in steps for result in step if result.tool in replies.UNDONE]
     return replies.report(replies.CHANGED, changes) or "Done."
@@ -122,7 +119,7 @@ def _carry_out(turns: list[ChatTurn], order: DateOrder | None) -> Steps:
     try:
         intents, context = _understand(turns, order)
         for intent in intents:
-            pointed = _pointed([intent], ids, may_delete=False)  # "it" after "and" is what stands before it
+            pointed = _find_pointed([intent], ids, may_delete=False)  # "it" after "and" is the task before it
             context = replace(context, chosen={**context.chosen, **pointed})
             answer = yield from _make_calls(intent.plan(intent, context), ids)
             answers.append(answer)
@@ -138,20 +135,20 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
     asked = ""
     recent = list(pairwise([ChatTurn(""), *turns]))[-MAX_QUESTIONS:]
     for last, turn in reversed(recent):
-        intents = intents_of(turn.request, now=turn.now, order=order)
+        intents = find_intents(turn.request, now=turn.now, order=order)
         if not intents and last.answer.endswith(replies.INCOMPLETE) and may_be_task(turn.request):
-            intents = intents_of(f"{last.request} {turn.request}", now=turn.now, order=order)
+            intents = find_intents(f"{last.request} {turn.request}", now=turn.now, order=order)
         if turn.selected:  # "complete" alone is about them, too
-            options = (intents, intents_of(f"{turn.request} these", now=turn.now, order=order))
-            intents = next((one for one in options if _pointed(one, turn.selected, may_delete=True)), intents)
-            chosen = _pointed(intents, turn.selected, may_delete=True) | chosen
+            options = (intents, find_intents(f"{turn.request} these", now=turn.now, order=order))
+            intents = next((one for one in options if _find_pointed(one, turn.selected, may_delete=True)), intents)
+            chosen = _find_pointed(intents, turn.selected, may_delete=True) | chosen
         elif turn is turns[-1]:  # to delete several tasks, they have to be named or selected
-            chosen = _pointed(intents, last.task_ids, may_delete=False) | chosen
-        question = WhichTask.last_in(last.answer)
+            chosen = _find_pointed(intents, last.task_ids, may_delete=False) | chosen
+        question = WhichTask.find_last(last.answer)
         choice = question.answer(turn.request) if question else None
         if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
             if question:
-                chosen = _pointed(intents, question.ids, may_delete=False) | chosen
+                chosen = _find_pointed(intents, question.ids, may_delete=False) | chosen
             break
         if turn is turns[-1] and not choice:
             raise Stop(replies.LEFT_ALONE if choice == () else f"{replies.ANSWER_IT}\n\n{question}")
@@ -159,15 +156,15 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
             asked = asked or question.phrase
             chosen.setdefault(question.phrase, choice)
     if not intents or is_surely_foreign(turns[-1].request):
-        raise Stop(replies.not_understood(" ".join(turns[-1].request.split())))
-    # What stands before the request that was asked about is done already.
-    places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *parts_of(name)))
+        raise Stop(replies.explain_unknown(" ".join(turns[-1].request.split())))
+    # Requests before the one with the question are done.
+    places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *split_parts(name)))
     return intents[next(places, 0) if asked else 0 :], Context(chosen, turns[:-1])
 
 
-def _pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bool) -> dict[str, tuple[int, ...]]:
+def _find_pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bool) -> dict[str, tuple[int, ...]]:
     """Returns which of the listed tasks phrases such as "them" and "the first two" mean."""
-    pointed = {name: (pointed_at(name, listed), intent.plan) for intent in intents for name in intent.phrases}
+    pointed = {name: (choose_pointed(name, listed), intent.plan) for intent in intents for name in intent.phrases}
     return {
         name: ids
         for name, (ids, plan) in pointed.items()
@@ -175,32 +172,32 @@ def _pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bo
     }
 
 
-def intents_of(request: str, *, now: datetime | None = None, order: DateOrder | None = None) -> tuple[Intent, ...]:
+def find_intents(request: str, *, now: datetime | None = None, order: DateOrder | None = None) -> tuple[Intent, ...]:
     """Returns what a message asks for, in order; nothing if it is not understood."""
     if len(request) > MAX_CHARACTERS:
         return (Intent(say, replies.TOO_LONG.format(limit=MAX_CHARACTERS)),)
-    text = Text.of_message(request, now, order)
-    if slots.is_bulleted(listed := _without_politeness(text)) and (intent := TABLE.intent_of(listed)):
+    text = Text.parse_message(request, now, order)
+    if slots.is_bulleted(listed := _strip_politeness(text)) and (intent := TABLE.find_intent(listed)):
         return (intent,)
     places = [0, *(match.end() for match in _SENTENCE_END.finditer(text.raw)), len(text.raw)]
-    sentences = (text.with_raw(text.raw[start:end]) for start, end in pairwise(places))
-    intents = _all_intents(sentences) or _all_intents([text])
+    sentences = (text.replace_raw(text.raw[start:end]) for start, end in pairwise(places))
+    intents = _find_all_intents(sentences) or _find_all_intents([text])
     return tuple(intent for intent in intents if intent.kind != "aside") or tuple(intents[-1:])
 
 
-def _all_intents(texts: Iterable[Text]) -> list[Intent]:
+def _find_all_intents(texts: Iterable[Text]) -> list[Intent]:
     """Returns the intents if all texts are understood, else nothing. Additions in sequence become one."""
-    found = (part for text in texts if text for part in _requests(text) if part)
+    found = (part for text in texts if text for part in _split_requests(text) if part)
     parts = list(islice(found, MAX_REQUESTS + 1))
     if len(parts) > MAX_REQUESTS:
         return [Intent(say, replies.TOO_MANY.format(limit=MAX_TASKS))]
     intents: list[Intent] = []
     for part in parts:
-        polite = _without_politeness(part)
-        intent = TABLE.intent_of(polite)
-        if (wanted := _WOULD_LIKE.without_leading(polite)).raw != polite.raw:
-            intent = TABLE.intent_of(wanted) or intent
-        literal = TABLE.intent_of(part) if part.raw != polite.raw else None
+        polite = _strip_politeness(part)
+        intent = TABLE.find_intent(polite)
+        if (wanted := _WOULD_LIKE.strip_leading(polite)).raw != polite.raw:
+            intent = TABLE.find_intent(wanted) or intent
+        literal = TABLE.find_intent(part) if part.raw != polite.raw else None
         if literal and not literal.slot_words[0] and (not intent or literal.slot_words < intent.slot_words):
             intent = literal  # "ok" and "thanks" are more than politeness
         if not intent:
@@ -211,7 +208,7 @@ def _all_intents(texts: Iterable[Text]) -> list[Intent]:
     return intents
 
 
-def _requests(text: Text) -> list[Text]:
+def _split_requests(text: Text) -> list[Text]:
     """Splits a text at "and" and commas that join requests."""
     commas = [(at, at) for at in range(1, len(text.keys)) if "," in text.between(at)]
     parts: list[Text] = []
@@ -225,10 +222,10 @@ def _requests(text: Text) -> list[Text]:
     return [*parts, text.part(start, len(text.keys))]
 
 
-def _without_politeness(text: Text) -> Text:
+def _strip_politeness(text: Text) -> Text:
     """Removes "please" and the like and final punctuation except a question mark."""
-    raw = _TRAILING.without_trailing(_LEADING.without_leading(text)).raw
+    raw = _TRAILING.strip_trailing(_LEADING.strip_leading(text)).raw
     bare = raw.rstrip(" .!?;,")
     if raw.startswith(".", len(bare)) and (bare[-2:-1] == "." or _DOTTED_DATE.search(bare)):
         bare += "."  # of "5 p.m." and "05.12."
-    return text.with_raw(bare + "?" if "?" in raw[len(bare) :] else bare)
+    return text.replace_raw(bare + "?" if "?" in raw[len(bare) :] else bare)

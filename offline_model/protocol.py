@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.responses import JSONResponse
 
 MODEL = "offline-rules"
-MAX_OBJECTS = 5_000  # and arrays: their number decides how long parsing takes, during which other requests wait
+MAX_OBJECTS = 5_000  # objects and arrays, which determine how long parsing blocks other requests
 TOO_LARGE = f"The request is larger than I read: at most {MAX_OBJECTS:,} objects and lists. Begin a new conversation."
 
 
@@ -20,7 +20,7 @@ class RequestError(Exception):
     """Its arguments are the status and a sentence."""
 
 
-def _text_of(content: Any) -> str:
+def _join_content(content: Any) -> str:
     """Returns the text of a content, which may be a string, a list of parts or null."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -31,7 +31,7 @@ def _text_of(content: Any) -> str:
 
 
 _FIRST_ERROR = Field(fail_fast=True)
-Content = Annotated[str, BeforeValidator(_text_of)]
+Content = Annotated[str, BeforeValidator(_join_content)]
 
 
 class Function(BaseModel):
@@ -87,12 +87,12 @@ def parse_request(raw: bytes) -> CompletionRequest:
     try:
         chat = CompletionRequest.model_validate_json(raw)
     except ValidationError as error:
-        raise RequestError(400, sentence_of(error)) from error
+        raise RequestError(400, render_error(error)) from error
     chat.characters = len(raw)
     return chat
 
 
-def sentence_of(error: ValidationError) -> str:
+def render_error(error: ValidationError) -> str:
     """Returns the first validation error."""
     first = error.errors(include_url=False, include_context=False)[0]
     if first["type"] == "json_invalid":
@@ -102,12 +102,12 @@ def sentence_of(error: ValidationError) -> str:
     return f"{where}: {message}." if where else f"{message}."
 
 
-def error_response(status: int, message: str) -> JSONResponse:
+def create_error_response(status: int, message: str) -> JSONResponse:
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
     return JSONResponse({"error": error}, status)
 
 
-def tokens_of(text: str) -> list[str]:
+def split_tokens(text: str) -> list[str]:
     return re.findall(r"\s*\S+|\s+", text)
 
 
@@ -128,7 +128,7 @@ class Completion:
     calls: Sequence[CompletionCall]
     finish_reason: str | None
     usage: dict[str, Any] | None
-    pieces: Callable[[str], Iterable[str]] = tokens_of
+    pieces: Callable[[str], Iterable[str]] = split_tokens
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time()))
 
@@ -163,7 +163,7 @@ class Completion:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
 
 
-def usage_of(prompt_characters: int, text: str, calls: Iterable[CompletionCall]) -> dict[str, int]:
+def estimate_usage(prompt_characters: int, text: str, calls: Iterable[CompletionCall]) -> dict[str, int]:
     """Estimates four characters for each token."""
     texts = [text, *(call.name + call.arguments for call in calls)]
     prompt, answer = (-(-characters // 4) for characters in (prompt_characters, sum(map(len, texts))))

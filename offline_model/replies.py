@@ -65,12 +65,12 @@ NONE_CHANGED = "I changed nothing."
 NONE_DELETED = "I deleted nothing."
 CANCEL = 'Say "delete" and the title to delete a task, or "add cancel …" to add a task about cancelling something.'
 LEFT_ALONE = "All right, I changed nothing."
-# As a list item: the page shows no task card below an answer whose list names no task.
+# A list item, because the page shows no task card below an answer whose list names no task.
 MISSING = 'I found no {kind} that matches "{phrase}". To see every task, say:\n\n- show all'
 NOT_WITH_TOOLS = "I can't do that here, because the tool {tool} is not available."
 STOPPED = "I stopped after {steps} steps, the most that I take for one message. Tell me what is still to do."
 ADDED = "Added {count}."
-REMINDED = "Added a reminder."  # never said: marks the intents for which the reply says that there are none
+REMINDED = "Added a reminder."  # not shown: marks intents whose reply says that there are no reminders
 CHANGED = "Changed {count}."
 RENAMED = "Renamed to {tasks}."
 PRIORITY = "Changed {count} to {value} priority."
@@ -94,14 +94,13 @@ MORE = '; say "more" for the rest.'
 NO_MORE = 'There is nothing more to show. Say "show all" to see every task.'
 
 _MOST_FOUND = 50
-_MOST_NAMED = 10
-"""So many tasks are named in an answer, others only counted."""
+_MOST_NAMED = 10  # others are only counted
 _TOOLS_DAY = re.compile(r"(\w{3}) (\d{4})-(0\d|1[0-2])-(\d\d)( \d\d:\d\d)?", re.ASCII)
 _CLAUSE = re.compile(r"(?<=[:;.]) ")
 _TOOL_WORD = re.compile(r"\b(?:[a-z]+_tasks?|[a-z]+_id|_meta|cursor|idempotency|limit)\b")
 
 
-def not_understood(request: str) -> str:
+def explain_unknown(request: str) -> str:
     if is_foreign(request):
         return ENGLISH_ONLY
     is_short = len(request.split()) <= 6
@@ -115,50 +114,52 @@ def count_tasks(page: ResultPage, kind: str, where: str = "", *, is_next: bool =
     if not number:
         return f"You have no {kind}tasks{where}."
     if page.next_cursor and not is_next:
-        counted = f"The first {number} of {_counted(max(page.total, number), kind)}"
+        counted = f"The first {number} of {_render_count(max(page.total, number), kind)}"
     else:
-        counted = f"{'The next ' if is_next else ''}{_counted(number, kind)}"
+        counted = f"{'The next ' if is_next else ''}{_render_count(number, kind)}"
     return f"{counted}{where}{MORE if page.next_cursor else '.'}"
 
 
 def suggest_first(page: ResultPage) -> str:
     task = page.tasks[0]
     priority = f"{task.priority} priority" if task.priority else ""
-    why = ", ".join(filter(None, [priority, _due(task, page.now)]))
+    why = ", ".join(filter(None, [priority, _render_due(task, page.now)]))
     others = " The next ones are listed below it." if len(page.tasks) > 1 else ""
     return f'Start with "{one_line(task.title)}"{f" ({why})" if why else ""}.{others}'
 
 
-def range_of(days: str, now: str) -> str:
-    return f" ({' to '.join(filter(None, (_short(day, now) for day in days.split('..'))))})"
+def render_range(days: str, now: str) -> str:
+    return f" ({' to '.join(filter(None, (_shorten_day(day, now) for day in days.split('..'))))})"
 
 
 def list_found(phrase: str, tasks: Sequence[ResultTask], now: str) -> str:
     lines = []
     for task in tasks[:_MOST_FOUND]:
-        state = ", ".join(filter(None, ["done" if task.status == "completed" else "open", _due(task, now)]))
+        state = ", ".join(filter(None, ["done" if task.status == "completed" else "open", _render_due(task, now)]))
         description = f": {one_line(task.description, limit=1000)}" if task.description else ""
         lines.append(f"- {one_line(task.title)} ({state}){description}")
     if len(tasks) > _MOST_FOUND:
         lines.append(f"- and {len(tasks) - _MOST_FOUND} more")
-    return f'{_counted(len(tasks))} for "{one_line(phrase)}":\n\n' + "\n".join(lines)
+    return f'{_render_count(len(tasks))} for "{one_line(phrase)}":\n\n' + "\n".join(lines)
 
 
-def already(tasks: Sequence[ResultTask], state: str) -> str:
-    return f"{state}: {_named(tasks)}." if tasks else ""
+def render_unchanged(tasks: Sequence[ResultTask], state: str) -> str:
+    return f"{state}: {_render_titles(tasks)}." if tasks else ""
 
 
 def report(answer: str, results: Sequence[ToolResult], *, value: str = "") -> str:
     """Renders the results of an intent's calls; {tasks}, {count} and {value} in `answer` are replaced."""
     done = [task for result in results for task in result.page.tasks]
     failed = [result for result in results if result.error or result.page.not_found]
-    # Added tasks are shown on cards: they are named where it matters which of them were added.
+    # Cards show added tasks, which are named only if some failed or have dates.
     is_dated = any("due" in result.arguments or "repeat" in result.arguments for result in results)
     now = next((result.page.now for result in results if result.page.now), "")
-    names = _named(done, now, with_dates=is_dated)
+    names = _render_titles(done, now, with_dates=is_dated)
     is_named = len(done) == 1 or failed or (is_dated and len(done) <= _MOST_NAMED)
-    parts = [answer.format(tasks=names, count=names if is_named else _counted(len(done)), value=value)] if done else []
-    return "\n\n".join([*parts, *dict.fromkeys(map(_failure, failed))])
+    parts = (
+        [answer.format(tasks=names, count=names if is_named else _render_count(len(done)), value=value)] if done else []
+    )
+    return "\n\n".join([*parts, *dict.fromkeys(map(_render_failure, failed))])
 
 
 def is_rejected(error: str) -> bool:
@@ -166,41 +167,43 @@ def is_rejected(error: str) -> bool:
     return error.startswith("The person refused this call")
 
 
-def _failure(result: ToolResult) -> str:
+def _render_failure(result: ToolResult) -> str:
     if is_rejected(result.error):
         return NOT_DONE
     if not result.error:
         numbers = result.page.not_found
-        what = f"tasks {_joined([str(number) for number in numbers])}" if len(numbers) > 1 else f"task {numbers[0]}"
+        what = f"tasks {_join_names([str(number) for number in numbers])}" if len(numbers) > 1 else f"task {numbers[0]}"
         return f'That did not work: There {"are" if len(numbers) > 1 else "is"} no {what} on your list: say "show all".'
     titles = [result.arguments.get("title"), *result.arguments.get("also", [])] if result.tool == "add_task" else []
     names = [f'"{one_line(title, limit=80)}"' for title in titles if isinstance(title, str)]
-    return f"{f'I could not add {_joined(names)}' if names else 'That did not work'}: {error_sentence(result.error)}"
+    return f"{f'I could not add {_join_names(names)}' if names else 'That did not work'}: {shorten_error(result.error)}"
 
 
-def _named(tasks: Sequence[ResultTask], now: str = "", *, with_dates: bool = False) -> str:
+def _render_titles(tasks: Sequence[ResultTask], now: str = "", *, with_dates: bool = False) -> str:
     in_order = sorted(tasks, key=lambda task: task.id)
-    names = [f'"{one_line(task.title)}"{_date(task, now, with_dates=with_dates)}' for task in in_order[:_MOST_NAMED]]
-    return _joined([*names, *([f"{len(tasks) - _MOST_NAMED} more"] if len(tasks) > _MOST_NAMED else [])])
+    names = [
+        f'"{one_line(task.title)}"{_render_date(task, now, with_dates=with_dates)}' for task in in_order[:_MOST_NAMED]
+    ]
+    return _join_names([*names, *([f"{len(tasks) - _MOST_NAMED} more"] if len(tasks) > _MOST_NAMED else [])])
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     *others, last = names or [""]
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _date(task: ResultTask, now: str, *, with_dates: bool) -> str:
+def _render_date(task: ResultTask, now: str, *, with_dates: bool) -> str:
     """Returns the due date, or of a completed task that repeats, the next one."""
     if task.next:
-        return f" (next {_short(task.next.due, now)})"
-    return f" ({_due(task, now)}{', repeats' if task.repeat else ''})" if with_dates and task.due else ""
+        return f" (next {_shorten_day(task.next.due, now)})"
+    return f" ({_render_due(task, now)}{', repeats' if task.repeat else ''})" if with_dates and task.due else ""
 
 
-def _due(task: ResultTask, now: str) -> str:
-    return f"due {_short(task.due, now)}" if task.due else ""
+def _render_due(task: ResultTask, now: str) -> str:
+    return f"due {_shorten_day(task.due, now)}" if task.due else ""
 
 
-def _short(day: str, now: str) -> str:
+def _shorten_day(day: str, now: str) -> str:
     """Renders "Fri 2026-11-27 15:00" as "Fri 27 Nov 15:00", with the year if it is not this year."""
     parts = _TOOLS_DAY.fullmatch(one_line(day))
     if parts is None:
@@ -210,11 +213,11 @@ def _short(day: str, now: str) -> str:
     return f"{weekday} {int(number)} {month_abbr[int(month)]}{f' {year}' if is_other_year else ''}{clock or ''}"
 
 
-def _counted(number: int, kind: str = "") -> str:
+def _render_count(number: int, kind: str = "") -> str:
     return f"{number} {kind}task{'' if number == 1 else 's'}"
 
 
-def error_sentence(error: str) -> str:
+def shorten_error(error: str) -> str:
     """Removes clauses that name tools and arguments, which users do not know."""
     clauses = [clause for clause in _CLAUSE.split(one_line(error)) if clause and not _TOOL_WORD.search(clause)]
     text = " ".join(clauses).rstrip(" ,:;")

@@ -14,7 +14,7 @@ from offline_model.language.text import Template, Text
 _OTHER_CLOCK = re.compile(
     r"\d ?(?:[ap]\.?m\.?)? (?:(?:[A-Z][a-z]+ ){1,2}[Tt]ime|UTC|GMT|[CEMP][DS]T|CES?T|BST|IST|JST)\b"
 )
-"""A time with the name of another place or zone."""
+"""A time in another place or zone."""
 _MOST_WORDS_OF_DATE = 25  # longer texts take long to compare
 _MOST_WORDS_OF_DAYS = 10  # at the end of a question
 _PLANNED = frozenset(["due", "planned", "scheduled", "happening", "coming", "for", "on"])
@@ -42,15 +42,15 @@ _read_task, _read_when = lru_cache(1_000)(english.read_task), lru_cache(1_000)(e
 _read_range, _read_past = lru_cache(1_000)(english.read_coming_range), lru_cache(1_000)(english.read_past_range)
 
 
-def _now(text: Text) -> datetime:
+def _get_now(text: Text) -> datetime:
     return text.now or datetime.now().replace(second=0, microsecond=0)
 
 
 def read_task(text: Text) -> english.ParsedTask:
-    return _read_task(text.raw, _now(text), text.order)
+    return _read_task(text.raw, _get_now(text), text.order)
 
 
-def date_fields(when: english.When | None) -> Fields:
+def create_fields(when: english.When | None) -> Fields:
     if when is None:
         return {}
     return {"due": when.due, **({"repeat": when.repeat} if when.repeat else {})}
@@ -58,10 +58,10 @@ def date_fields(when: english.When | None) -> Fields:
 
 def read_date(text: Text, *, is_new: bool = False) -> Fields | None:
     """Reads a whole text as a date. A bare time keeps the day of an existing task."""
-    when = _read_when(text.raw, _now(text), text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
+    when = _read_when(text.raw, _get_now(text), text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
     if when and when.is_time_only and when.time and not is_new:
         return {"due": f"{when.time:%H:%M}"}
-    return date_fields(when) or None
+    return create_fields(when) or None
 
 
 def read_new_date(text: Text) -> Fields | None:
@@ -91,25 +91,25 @@ def read_correction(text: Text) -> Fields | None:
 
 def read_period(text: Text) -> Fields | None:
     """Reads "Monday" after "every"."""
-    return read_date(text.with_raw(f"every {text.raw}"))
+    return read_date(text.replace_raw(f"every {text.raw}"))
 
 
 def read_days(text: Text) -> str | None:
     """Reads days for open tasks."""
     is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
-    return _read_range(text.raw, _now(text), text.order) if is_short else None
+    return _read_range(text.raw, _get_now(text), text.order) if is_short else None
 
 
 def read_past_days(text: Text) -> str | None:
     """Reads days for completed tasks."""
-    return _read_past(text.raw, _now(text))
+    return _read_past(text.raw, _get_now(text))
 
 
 def _is_today(text: Text) -> bool:
-    return read_days(text) == english.When(_now(text).date()).due
+    return read_days(text) == english.When(_get_now(text).date()).due
 
 
-def days_at_end(text: Text) -> Text | None:
+def find_days_at_end(text: Text) -> Text | None:
     """Returns the days in "do I have to do this week", after "what"; None if there are none."""
     size = len(text.keys)
     tails = (text.part(first, size) for first in range(max(0, size - _MOST_WORDS_OF_DAYS), size))
@@ -119,18 +119,18 @@ def days_at_end(text: Text) -> Text | None:
 
 
 def _is_done_on_days(text: Text) -> object:
-    tail = days_at_end(text)
+    tail = find_days_at_end(text)
     is_past = tail and not words.DONE_WORDS.isdisjoint(text.keys[: len(text.keys) - len(tail.keys)])
     return tail and is_past and read_past_days(tail)
 
 
-def filters_of(text: Text) -> Mapping[str, str] | None:
+def find_filters(text: Text) -> Mapping[str, str] | None:
     """Returns arguments of `list_tasks` for a group such as "everything due today"."""
     for template, due in _GROUPS:
         for reading in template.readings(text):
             if "label" in reading:
                 if is_label(reading["label"]):
-                    return {"label": reading["label"].unquoted()}
+                    return {"label": reading["label"].unquote()}
             elif days := due or read_days(reading["days"]):
                 return {"due": days}
     return None
@@ -138,7 +138,7 @@ def filters_of(text: Text) -> Mapping[str, str] | None:
 
 def is_label(text: Text) -> bool:
     """Accepts "shopping" in "all the shopping", but not "tasks" or a number."""
-    is_short = 0 < len(text.keys) <= 3 and len(text.unquoted()) <= LONGEST_LABEL
+    is_short = 0 < len(text.keys) <= 3 and len(text.unquote()) <= LONGEST_LABEL
     return is_short and words.LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
 
 
@@ -155,7 +155,7 @@ def is_bulleted(text: Text) -> bool:
     return len(lines) > 1 and all(_BULLET.match(line) for line in lines)
 
 
-def without_bullet(line: str) -> str:
+def strip_bullet(line: str) -> str:
     return _BULLET.sub("", line.lstrip(" ,:"))
 
 
@@ -186,7 +186,7 @@ def is_errand(text: Text) -> bool:
     """Accepts "buy flowers" and "this evening buy flowers", but not "hold on"."""
     reading = read_task(text)
     if reading.when and reading.spans[0].start == 0:
-        text = text.with_raw(reading.title)
+        text = text.replace_raw(reading.title)
     verb, *rest = text.keys or [""]
     if verb not in words.ERRANDS or not rest or rest in (["on"], ["back"], ["away"], ["up"]):
         return False
@@ -197,7 +197,7 @@ def is_errand(text: Text) -> bool:
 def _is_thing_at_time(text: Text) -> bool:
     """Accepts "dentist tomorrow at 3pm", but not "I am tired today"."""
     reading = read_task(text)
-    keys = text.with_raw(reading.title).keys
+    keys = text.replace_raw(reading.title).keys
     no_thing = (words.POINTING | words.LIST_FILLERS) - words.UNSAID
     is_thing = no_thing.isdisjoint(keys[:1]) and not words.LIST_WORDS.issuperset(keys)
     is_for_model = not words.NO_ERRANDS.isdisjoint(keys)
@@ -208,10 +208,10 @@ def _is_thing_at_time(text: Text) -> bool:
 def _is_repeating(text: Text) -> object:
     """Accepts "change the filter every three months"."""
     is_chore = not (words.VERBS - words.CHANGING_VERBS).isdisjoint(text.keys[:1])
-    return is_chore and "repeat" in date_fields(read_task(text).when)
+    return is_chore and "repeat" in create_fields(read_task(text).when)
 
 
-def _has_time(text: Text) -> object:
+def _mentions_time(text: Text) -> object:
     """Returns whether some words are about time, understood or not."""
     reading = read_task(text)
     return reading.when or reading.unread
@@ -224,7 +224,7 @@ VALUES: dict[str, Callable[[Text], Fields | None]] = {
     "period": read_period,
     "from_date_to_date": read_second_date,
 }
-"""What the text in a slot means as fields of a task; elsewhere it is the text itself."""
+"""Functions that read the text of a slot as fields of a task."""
 
 SLOTS: dict[str, Callable[[Text], object]] = {
     **VALUES,
@@ -232,39 +232,39 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
     "new_on_list": lambda text: split_list_name(text)[1] is not None,
     "bullets": is_bulleted,
-    "undated": lambda text: not _has_time(text),
+    "undated": lambda text: not _mentions_time(text),
     "thing_at_time": _is_thing_at_time,
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,
-    "list_on_days": lambda text: (tail := days_at_end(text)) and read_days(tail),
-    "list_of_today": lambda text: "due" not in text.keys and (tail := days_at_end(text)) and _is_today(tail),
+    "list_on_days": lambda text: (tail := find_days_at_end(text)) and read_days(tail),
+    "list_of_today": lambda text: "due" not in text.keys and (tail := find_days_at_end(text)) and _is_today(tail),
     "done_on_days": _is_done_on_days,
-    "group": filters_of,
+    "group": find_filters,
     "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
     "errand": is_errand,
     "new_repeating": _is_repeating,
     "duty": _is_duty,
-    "value": lambda text: text.unquoted().strip(punctuation + " "),
+    "value": lambda text: text.unquote().strip(punctuation + " "),
     "label": is_label,
     "list": _is_list,
     "bare_list": _is_bare_list,
     **dict.fromkeys(("search", "search_of_deed"), lambda text: not words.LIST_WORDS.issuperset(text.keys)),
-    "numbers": lambda text: words.numbers_in(text.unquoted()),
+    "numbers": lambda text: words.find_numbers(text.unquote()),
     "own_deed": lambda text: len(text.keys) > 1 and words.is_past(text.keys[0]) and text.keys[0] not in words.NOT_DEEDS,
     "deed": lambda text: len(text.keys) > 1 and words.is_known_past(text.keys[0]),
-    "deed_not_done": lambda text: len(text.keys) > 1 and not words.points(text.raw),
+    "deed_not_done": lambda text: len(text.keys) > 1 and not words.is_pointer(text.raw),
     "subject": _is_subject,
     "past": lambda text: text.keys and words.is_known_past(text.keys[0]) and words.PARTICLES.issuperset(text.keys[1:]),
 }
-"""What a text must be to stand in a slot."""
+"""Conditions for the text of each slot."""
 NAMING = ("past", "own_deed", "deed", "deed_not_done", "subject", "task", "numbers", "number", "group")
-"""The slots whose texts, in this order, name tasks, which are looked up, and asked about where several fit."""
+"""The slots whose texts, in this order, name tasks."""
 TARGETS = ("subject", "task", "group")
-"""Those that may also mean a group of tasks."""
+"""Slots that may also mean a group of tasks."""
 TYPED = word_set("""
     bullets new_repeating undated when at_other_clock days list_of_today list_on_days done_on_days shift new_date group
     date period from_date_to_date priority label list bare_list numbers number
     """)
-"""Those that take only a certain kind of text."""
+"""Slots that accept only a certain kind of text."""
 DEEDS = word_set("past own_deed deed deed_not_done search_of_deed")
-"""Those that report something done, as "bought the milk" does, whose verb need not be in the title."""
+"""Slots such as "bought the milk", whose verb need not be in the title."""

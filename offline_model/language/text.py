@@ -44,7 +44,7 @@ class Text:
     order: DateOrder | None = None
 
     @classmethod
-    def of_message(cls, text: str, now: datetime | None = None, order: DateOrder | None = None) -> "Text":
+    def parse_message(cls, text: str, now: datetime | None = None, order: DateOrder | None = None) -> "Text":
         lines = (" ".join(line.split()) for line in text.splitlines())
         plain = _PRIVATE.sub("", "\n".join(line for line in lines if line)).translate(_STRAIGHT)
         quotations: list[str] = []
@@ -54,7 +54,7 @@ class Text:
             return chr(0xE000 + len(quotations) - 1)
 
         hidden = _QUOTED.sub(hide, plain)
-        return cls("", tuple(quotations), [], [], 0, 0, now, order).with_raw(hidden)
+        return cls("", tuple(quotations), [], [], 0, 0, now, order).replace_raw(hidden)
 
     @cached_property
     def raw(self) -> str:
@@ -80,12 +80,12 @@ class Text:
         """Returns the part between two offsets of `line`."""
         return self.part(self.line.count(" ", 0, start), self.line.count(" ", 0, end))
 
-    def with_raw(self, raw: str) -> "Text":
+    def replace_raw(self, raw: str) -> "Text":
         words = list(_WORD.finditer(raw))
-        keys, spans = [_key(word[0]) for word in words], [word.span() for word in words]
+        keys, spans = [_create_key(word[0]) for word in words], [word.span() for word in words]
         return replace(self, whole=raw, keys=keys, spans=spans, start=0, end=len(raw))
 
-    def unquoted(self) -> str:
+    def unquote(self) -> str:
         """Restores quotations; one that is the whole text loses its quotation marks."""
         text = self.raw.strip(" \n,:;?")
         plain = _PRIVATE.sub(lambda mark: self.quotations[ord(mark[0]) - 0xE000], text)
@@ -93,14 +93,14 @@ class Text:
 
 
 @lru_cache(maxsize=10_000)
-def _key(word: str) -> str:
+def _create_key(word: str) -> str:
     key = word.casefold()
     return "#" if key.isdecimal() else ":" if key[0] == ":" else key
 
 
 class Template:
     def __init__(self, source: str) -> None:
-        self._pattern = _pattern(source) + ("" if "{" in source else f"(?:{_EMOJI} )*")
+        self._pattern = _compile_source(source) + ("" if "{" in source else f"(?:{_EMOJI} )*")
         self._whole = re.compile(self._pattern, re.DOTALL)
         self.slots = tuple(self._whole.groupindex)
 
@@ -128,32 +128,32 @@ class Template:
         for match in re.finditer(f"(?<![^ ]){self._pattern}", text.line):
             yield text.line.count(" ", 0, match.start()), text.line.count(" ", 0, match.end())
 
-    def without_leading(self, text: Text) -> Text:
+    def strip_leading(self, text: Text) -> Text:
         """Removes all matches at the start, but never the whole text."""
         match = re.match(f"(?:{self._pattern})+(?=.)", text.line, re.DOTALL)
         return text.span(match.end(), len(text.line)) if match else text
 
-    def without_trailing(self, text: Text) -> Text:
+    def strip_trailing(self, text: Text) -> Text:
         match = re.search(f"(?<= )(?:{self._pattern})+$", text.line)
         return text.span(0, match.start()) if match else text
 
 
-def _pattern(source: str) -> str:
+def _compile_source(source: str) -> str:
     """Returns a regular expression for a line, in which a space follows each word."""
-    return f"(?:{''.join(map(_symbol, _SYMBOL.findall(source)))})"
+    return f"(?:{''.join(map(_compile_symbol, _SYMBOL.findall(source)))})"
 
 
-def _symbol(symbol: str) -> str:
+def _compile_symbol(symbol: str) -> str:
     if symbol[0] == "<":
-        return _pattern(RULES[symbol[1:-1]])
+        return _compile_source(RULES[symbol[1:-1]])
     if symbol[0] == "{":
         return "(?P<number># )" if symbol == "{number}" else f"(?P<{symbol[1:-1]}>(?:.+? )??)"
-    words = [_key(word) for word in _WORD.findall(symbol)] or [symbol]
+    words = [_create_key(word) for word in _WORD.findall(symbol)] or [symbol]
     return _BRACKETS.get(symbol) or re.escape("".join(f"{word} " for word in words))
 
 
-def parts_of(phrase: str) -> list[str]:
+def split_parts(phrase: str) -> list[str]:
     """Splits at commas, lines and "and" outside quotations."""
-    text = Text.of_message(phrase)
-    parts = [text.with_raw(raw) for raw in JOINT.split(text.raw)[::2]]
-    return [part.unquoted() for part in parts if part]
+    text = Text.parse_message(phrase)
+    parts = [text.replace_raw(raw) for raw in JOINT.split(text.raw)[::2]]
+    return [part.unquote() for part in parts if part]

@@ -17,13 +17,13 @@ PASTS = dict(
         took:take was:be went:go withdrew:withdraw woke:wake won:win wore:wear written:write wrote:write
     """)
 )
-"""Irregular past forms and what they are of."""
+"""Irregular past forms and their verbs."""
 
 NOT_DEEDS = word_set("""
     added asked created decided deleted forgot had hoped liked listed meant needed promised removed renamed said thought
     told tried wanted was were wondered
     """)
-"""Past verbs after which "I …" does not tell that a task is done."""
+"""Past verbs that do not report a task as done."""
 
 UNSAID = word_set("""
     a an the my our your this that these those of to for from with at on in by and also both off up out do
@@ -39,15 +39,15 @@ ERRANDS = VERBS - word_set("""
     answer ask be cancel change check choose clear close complete explain finish greet listen look speak start stop talk
     test translate try wait
     """)
-"""With one of these begins what is a task even without "add" before it."""
+"""Verbs that begin a task even without "add"."""
 
 CHANGING_VERBS = word_set("cancel clear complete delete finish move note plan remind show skip start stop tell")
-"""With one of these begins what is done to a task or asked, rather than what is a task."""
+"""Verbs that begin a request rather than a task."""
 
 NO_ERRANDS = word_set(
     "me us you your yourself poem story joke song haiku essay code list lists task tasks todo todos going lost again"
 )
-"""With one of these it is asked of this model, or said to it."""
+"""Words of requests to this model."""
 
 PARTICLES = word_set("up off out down in back away over")
 PREPOSITIONS = word_set("about after at before by for from in into near of on over to until with without")
@@ -166,7 +166,7 @@ def tokens(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=10_000)
-def base(word: str) -> str:
+def find_stem(word: str) -> str:
     """A crude stem, the same for "call", "called" and "calling"."""
     word = PASTS.get(word.removesuffix("'s"), word.removesuffix("'s"))
     for ending, instead in (("ied", "y"), ("ies", "y"), ("ing", ""), ("ed", ""), ("s", "")):
@@ -177,13 +177,13 @@ def base(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 
-_VERB_BASES = frozenset(map(base, VERBS))
+_VERB_BASES = frozenset(map(find_stem, VERBS))
 
 
 @lru_cache(maxsize=2_000)
-def meaning(text: str) -> frozenset[str]:
+def find_stems(text: str) -> frozenset[str]:
     """Returns the stems of the words that distinguish tasks."""
-    return frozenset(map(base, set(tokens(text)) - UNSAID))
+    return frozenset(map(find_stem, set(tokens(text)) - UNSAID))
 
 
 def is_past(word: str) -> bool:
@@ -191,23 +191,23 @@ def is_past(word: str) -> bool:
 
 
 def is_known_past(word: str) -> bool:
-    return word not in VERBS and is_past(word) and base(word) in _VERB_BASES
+    return word not in VERBS and is_past(word) and find_stem(word) in _VERB_BASES
 
 
-def numbers_in(phrase: str) -> tuple[int, ...]:
+def find_numbers(phrase: str) -> tuple[int, ...]:
     """Returns the numbers of "7", "task 7", "7 8" and "7-9"; nothing if the phrase has other words."""
-    parts = _PART_OF_NUMBERS.findall(_RANGE.sub(_spelt_out, phrase.casefold(), count=_MOST_RANGES))
+    parts = _PART_OF_NUMBERS.findall(_RANGE.sub(_spell_range, phrase.casefold(), count=_MOST_RANGES))
     others = [part for part in parts if not (part.isdecimal() and len(part) <= _LONGEST_NUMBER)]
     is_other = not BESIDE_NUMBERS.issuperset(others)
     return () if is_other else tuple(int(part) for part in parts if part.isdecimal())
 
 
-def _spelt_out(span: re.Match[str]) -> str:
+def _spell_range(span: re.Match[str]) -> str:
     first, last = int(span[1]), int(span[2])
     return " ".join(map(str, range(first, min(last, first + _LONGEST_RANGE) + 1)))
 
 
-def points(phrase: str) -> bool:
+def is_pointer(phrase: str) -> bool:
     """Returns whether a phrase such as "it" or "the last task" names no task."""
     words = set(tokens(phrase))
     return not words or (bool(words & (POINTING | POSITIONS)) and words <= POINTING | POSITIONS | UNSAID)
@@ -219,7 +219,7 @@ _PLACES |= {f"{at + 1}{ending}": at for at in range(20) for ending in ("st", "nd
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "2": 2, "3": 3, "4": 4, "5": 5}
 
 
-def pointed_at(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
+def choose_pointed(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
     """Returns which of the last answer's tasks "them", "it" or "the first two" means; nothing if unclear."""
     named = [word for word in tokens(phrase) if word not in ("the", "of", "one", "ones", "task", "tasks", "option")]
     match named:

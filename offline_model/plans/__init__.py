@@ -11,8 +11,7 @@ from typing import Any, Literal
 from offline_model.conversation import ChatTurn, ToolResult
 from offline_model.language.text import Text
 
-MAX_TASKS = 25
-"""So many tasks may be named in one message."""
+MAX_TASKS = 25  # that one message may name
 _TASKS_PER_CALL = 100
 
 
@@ -26,7 +25,7 @@ Calls = tuple[PlannedCall, ...]
 Results = tuple[ToolResult, ...]
 Steps = Generator[Calls, Results, str]
 Kind = Literal["request", "aside", "reply"]
-"""An aside is dropped where there is a request too; a reply such as "2" makes sense only as an answer."""
+"""An aside is dropped if there is also a request; a reply such as "2" is only an answer."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Intent:
     kind: Kind = "request"
     is_deed: bool = False
     slot_words: tuple[int, int] = (0, 0)
-    """How many words stand in slots of free text, and in all slots."""
+    """The numbers of words in slots of free text, and in all slots."""
 
     @property
     def text(self) -> Text:
@@ -66,7 +65,7 @@ class Stop(Exception):
     """Ends all plans of a message with this sentence."""
 
 
-def call_for(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
+def create_calls(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
     """Returns one call for each hundred tasks."""
     ids = list(dict.fromkeys(ids))
     groups = [ids[at : at + _TASKS_PER_CALL] for at in range(0, len(ids), _TASKS_PER_CALL)]

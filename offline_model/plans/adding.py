@@ -35,17 +35,17 @@ class Draft:
 
 
 def add(intent: Intent, context: Context) -> Steps:
-    drafts = [draft for reading in intent.readings for draft in _drafts(reading)]
+    drafts = [draft for reading in intent.readings for draft in _create_drafts(reading)]
     if not drafts:
         return replies.NO_TITLE
     for span in (span for draft in drafts for span in draft.reading.spans if span.reason):
-        # The weekday is not that of the date: which of them is wrong is for the user to say.
+        # The user must say whether the weekday or the date is wrong.
         raise Stop(replies.OTHER_WEEKDAY.format(words=span.text, reason=span.reason))
     unread = dict.fromkeys(f'"{words}"' for draft in drafts for words in draft.reading.unread)
     is_dated = any("due" in draft.fields for draft in drafts)
     if not is_dated:
         unread |= {f'"{reading["when"].raw}"': None for reading in intent.readings if "when" in reading}
-    results = yield _calls(drafts)
+    results = yield _create_calls(drafts)
     parts = [replies.report(replies.ADDED, results)]
     if intent.answer == replies.REMINDED and (is_dated or unread):
         parts.append(replies.DATE_ONLY if is_dated else replies.NO_REMINDER)
@@ -56,7 +56,7 @@ def add(intent: Intent, context: Context) -> Steps:
     return "\n\n".join(parts)
 
 
-def _calls(drafts: Sequence[Draft]) -> Calls:
+def _create_calls(drafts: Sequence[Draft]) -> Calls:
     """Groups tasks in sequence that differ only in their titles."""
     if len(drafts) > MAX_TASKS:
         raise Stop(replies.TOO_MANY.format(limit=MAX_TASKS))
@@ -67,46 +67,46 @@ def _calls(drafts: Sequence[Draft]) -> Calls:
     return tuple(calls)
 
 
-def _drafts(reading: Mapping[str, Text]) -> list[Draft]:
+def _create_drafts(reading: Mapping[str, Text]) -> list[Draft]:
     """Of "remind me tomorrow to call mum": "call mum", with that date.
 
     Of "milk, eggs and bread to shopping": three, each labelled "shopping", as there is one list only.
     """
     if "title" in reading:
-        return [Draft(reading["title"].unquoted())]
+        return [Draft(reading["title"].unquote())]
     text = list(reading.values())[-1]
     when = reading["when"].raw if "when" in reading else ""
     text, list_name = slots.split_list_name(text)
-    text = _LIST_HEAD.without_leading(text)
+    text = _LIST_HEAD.strip_leading(text)
     for head in _HEAD.readings(text):
         if head["new"] and head["new"].keys[:1] != ["#"]:  # "task 0 and task 1" are titles
             text = head["new"]
     is_numbered = len(_NUMBERED.findall(text.raw)) > 1
     lines = re.split("[\n;]", _NUMBERED.sub("\n", text.raw) if is_numbered else text.raw)
-    return [draft for line in lines for draft in _drafts_of_line(text.with_raw(line), list_name or "", when)]
+    return [draft for line in lines for draft in _read_line(text.replace_raw(line), list_name or "", when)]
 
 
-def _drafts_of_line(line: Text, list_name: str, when: str) -> list[Draft]:
+def _read_line(line: Text, list_name: str, when: str) -> list[Draft]:
     """A description extends to the end of the line and belongs to the last title before it."""
     titles, described = line, {}
     for first, end in list(_DESCRIPTION.find_all(line))[:1]:
-        before, after = line.part(0, first), line.part(end, len(line.keys)).unquoted()
+        before, after = line.part(0, first), line.part(end, len(line.keys)).unquote()
         if before and after:
-            titles = line.with_raw(before.raw.rstrip(" ,:("))
+            titles = line.replace_raw(before.raw.rstrip(" ,:("))
             described = {"description": after.removesuffix(")").strip()}
-    texts = _titles(titles)
+    texts = _split_titles(titles)
     if when and texts:
-        texts[-1] = texts[-1].with_raw(f"{texts[-1].raw} {when}")
+        texts[-1] = texts[-1].replace_raw(f"{texts[-1].raw} {when}")
     readings = [slots.read_task(text) for text in texts]
-    dates = _shared([slots.date_fields(reading.when) for reading in readings], is_leading=_is_leading(readings))
-    priorities = _shared([{"priority": reading.priority} if reading.priority else {} for reading in readings])
-    labels = _shared([{"labels": list(reading.labels)} if reading.labels else {} for reading in readings])
+    dates = _share_fields([slots.create_fields(reading.when) for reading in readings], is_leading=_is_leading(readings))
+    priorities = _share_fields([{"priority": reading.priority} if reading.priority else {} for reading in readings])
+    labels = _share_fields([{"labels": list(reading.labels)} if reading.labels else {} for reading in readings])
     drafts = []
     for text, reading, date, priority, label in zip(texts, readings, dates, priorities, labels, strict=True):
-        title, own_list = slots.split_list_name(text.with_raw(reading.title))
+        title, own_list = slots.split_list_name(text.replace_raw(reading.title))
         names = dict.fromkeys(filter(None, [*label.get("labels", []), list_name or own_list]))
         tags = {"labels": list(names)} if names else {}
-        drafts.append(Draft(title.unquoted(), {**date, **priority, **tags}, reading))
+        drafts.append(Draft(title.unquote(), {**date, **priority, **tags}, reading))
     if drafts:
         drafts[-1] = replace(drafts[-1], fields={**drafts[-1].fields, **described})
     return drafts
@@ -117,7 +117,7 @@ def _is_leading(readings: Sequence[english.ParsedTask]) -> bool:
     return bool(readings and readings[0].when and readings[0].spans[0].start == 0)
 
 
-def _shared(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[dict[str, Any]]:
+def _share_fields(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[dict[str, Any]]:
     """Fields that only the last title has, or that precede all titles, apply to all."""
     has = [at for at, one in enumerate(fields) if one]
     if has == [len(fields) - 1] or (has == [0] and is_leading):
@@ -125,11 +125,11 @@ def _shared(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[d
     return fields
 
 
-def _titles(line: Text) -> list[Text]:
+def _split_titles(line: Text) -> list[Text]:
     """Splits at commas and "and" if the rest is a separate task."""
     pieces = JOINT.split(line.raw)
-    found = [(joint, raw, _bare(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
-    found = _with_tags([one for one in found if one[2]])
+    found = [(joint, raw, _strip_item(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
+    found = _join_tags([one for one in found if one[2]])
     items = [item for _, _, item in found]
     verbs = [not VERBS.isdisjoint(item.keys[:1]) for item in items]
     has_commas = any("," in joint for joint, _, _ in found[1:])
@@ -138,7 +138,7 @@ def _titles(line: Text) -> list[Text]:
     )
     if len(items) > 2 and is_verb_for_all and has_commas and _are_nouns(items[1:]):
         verb = items[0].raw.split()[0]  # "buy milk, eggs and bread"
-        return [items[0], *(line.with_raw(f"{verb} {noun.raw}") for noun in items[1:])]
+        return [items[0], *(line.replace_raw(f"{verb} {noun.raw}") for noun in items[1:])]
     are_nouns = _are_nouns(items, longest=3 if has_commas else 2)
     titles: list[str] = []
     for (joint, raw, _), is_verb in zip(found, verbs, strict=True):
@@ -146,10 +146,10 @@ def _titles(line: Text) -> list[Text]:
             titles.append(raw)
         else:
             titles[-1] += joint + raw
-    return [bare for title in titles if (bare := _bare(line, title)).unquoted()]
+    return [bare for title in titles if (bare := _strip_item(line, title)).unquote()]
 
 
-def _with_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:
+def _join_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:
     """Puts what is only a date, a priority or a label to the piece before it: "call mum at 8, high priority".
 
     At the start it goes to the piece after it: "every Monday, water the plants".
@@ -157,22 +157,22 @@ def _with_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]
     pieces: list[tuple[str, str, Text]] = []
     if len(found) > 1 and _is_tag(found[0][2]):
         (_, first, text), (joint, raw, _), *rest = found
-        found = [("", f"{first}{joint}{raw}", text.with_raw(f"{text.raw}{joint}{raw}")), *rest]
+        found = [("", f"{first}{joint}{raw}", text.replace_raw(f"{text.raw}{joint}{raw}")), *rest]
     for joint, raw, text in found:
         if pieces and "\n" not in joint and _is_tag(text):
             before_joint, before, whole = pieces.pop()
-            pieces.append((before_joint, before + joint + raw, whole.with_raw(f"{whole.raw}{joint}{raw}")))
+            pieces.append((before_joint, before + joint + raw, whole.replace_raw(f"{whole.raw}{joint}{raw}")))
         else:
             pieces.append((joint, raw, text))
     return pieces
 
 
 def _is_tag(text: Text) -> bool:
-    return slots.read_task(text.with_raw(f"x, {text.raw}")).title == "x"
+    return slots.read_task(text.replace_raw(f"x, {text.raw}")).title == "x"
 
 
-def _bare(line: Text, raw: str) -> Text:
-    return _BEFORE_ITEM.without_leading(line.with_raw(slots.without_bullet(raw)))
+def _strip_item(line: Text, raw: str) -> Text:
+    return _BEFORE_ITEM.strip_leading(line.replace_raw(slots.strip_bullet(raw)))
 
 
 def _are_nouns(items: list[Text], longest: int = 3) -> bool:

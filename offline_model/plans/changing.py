@@ -8,9 +8,9 @@ from offline_model import replies
 from offline_model.conversation import ChatTurn, ResultTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
-from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, call_for
+from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
 from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, find_target, find_tasks, read_list, search
-from offline_model.plans.questions import tasks_named
+from offline_model.plans.questions import find_by_title
 
 _BARE_HOUR = re.compile(r"(?:at )?\d\d?")
 _CLOCK = re.compile(r"\d\d:\d\d")
@@ -36,25 +36,25 @@ def update(field: str = "", **fixed: Any) -> Plan:
         if found.missing:
             return "\n\n".join([*([replies.NONE_CHANGED] if found.ids else []), *found.not_found()])
         slot, text = values[found.name]
-        fields = dict(fixed) if text is None else _fields(field, slot, text, found.tasks)
-        results = yield call_for("update_task", found.ids, **fields)
-        return replies.report(intent.answer, results, value=text.unquoted() if text else "")
+        fields = dict(fixed) if text is None else _read_fields(field, slot, text, found.tasks)
+        results = yield create_calls("update_task", found.ids, **fields)
+        return replies.report(intent.answer, results, value=text.unquote() if text else "")
 
     return plan
 
 
-def _fields(field: str, slot: str, text: Text, tasks: Sequence[ResultTask]) -> dict[str, Any]:
+def _read_fields(field: str, slot: str, text: Text, tasks: Sequence[ResultTask]) -> dict[str, Any]:
     if slot not in slots.VALUES:
-        value = text.unquoted()
+        value = text.unquote()
         return {field: value.casefold() if field == "priority" else [value] if field.endswith("labels") else value}
     fields = slots.VALUES[slot](text) or {}
     names_day = "BY" in fields.get("repeat", "") or " start" in text.raw
     if "repeat" in fields and not names_day and all(task.due for task in tasks):
         del fields["due"]  # "every 3 weeks" names no day
-    return _with_nearest_hour(fields, text, tasks)
+    return _choose_nearest_hour(fields, text, tasks)
 
 
-def _with_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ResultTask]) -> dict[str, str]:
+def _choose_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ResultTask]) -> dict[str, str]:
     """Reads "7" as the morning or evening that is nearer to the present time of the tasks."""
     due = fields.get("due", "")
     times = [task.due[-5:] for task in tasks if task.due and ":" in task.due]
@@ -70,20 +70,20 @@ def correct_last(intent: Intent, context: Context) -> Steps:
     tasks = [task for one in results if one.tool in ("add_task", "update_task") for task in one.page.tasks]
     if not tasks:
         return replies.NO_SUBJECT
-    fields = _with_nearest_hour(slots.read_correction(intent.text) or {}, intent.text, tasks)
-    return replies.report(intent.answer, (yield call_for("update_task", [task.id for task in tasks], **fields)))
+    fields = _choose_nearest_hour(slots.read_correction(intent.text) or {}, intent.text, tasks)
+    return replies.report(intent.answer, (yield create_calls("update_task", [task.id for task in tasks], **fields)))
 
 
-def or_add(plan: Plan, title: str) -> Plan:
+def add_missing(plan: Plan, title: str) -> Plan:
     """Creates a plan that adds a task if none has the title: "schedule call mum for Saturday"."""
 
     def with_addition(intent: Intent, context: Context) -> Steps:
         reading = intent.readings[0]
-        phrase = reading["task"].unquoted()
-        if tasks_named(phrase, (yield from search([phrase], "pending"))[phrase].tasks):
+        phrase = reading["task"].unquote()
+        if find_by_title(phrase, (yield from search([phrase], "pending"))[phrase].tasks):
             return (yield from plan(intent, context))
         date = slots.read_date(reading["date"], is_new=True) or {} if "date" in reading else {}
-        new = title.format(**{slot: text.unquoted() for slot, text in reading.items()})
+        new = title.format(**{slot: text.unquote() for slot, text in reading.items()})
         return replies.report(replies.ADDED, (yield (PlannedCall("add_task", {"title": new, **date}),)))
 
     return with_addition
@@ -96,9 +96,11 @@ def set_done(is_done: bool) -> Plan:
         found = yield from find_target(intent, context, FIRST_OPEN if is_done else FIRST_DONE)
         same = [task for task in found.tasks if (task.status == "completed") == is_done]
         ids = [id for id in found.ids if id not in {task.id for task in same}]
-        parts = [replies.already(same, "Already done" if is_done else "Still open")]
+        parts = [replies.render_unchanged(same, "Already done" if is_done else "Still open")]
         if ids:
-            calls = call_for("complete_task", ids) if is_done else call_for("update_task", ids, status="pending")
+            calls = (
+                create_calls("complete_task", ids) if is_done else create_calls("update_task", ids, status="pending")
+            )
             parts.append(replies.report(intent.answer, (yield calls)))
         return "\n\n".join(filter(None, [*parts, *found.not_found("open task" if is_done else "task")]))
 
@@ -112,7 +114,7 @@ def delete(intent: Intent, context: Context) -> Steps:
         return " ".join([*([replies.NONE_DELETED] if found.ids else []), *found.not_found()])
     if found.group:
         return f"{replies.count_tasks(found.group, 'open ')} {replies.SAY_YES}"
-    return replies.report(intent.answer, (yield call_for("delete_task", found.ids)))
+    return replies.report(intent.answer, (yield create_calls("delete_task", found.ids)))
 
 
 def delete_done(intent: Intent, context: Context) -> Steps:
@@ -124,15 +126,15 @@ def delete_done(intent: Intent, context: Context) -> Steps:
 def agree(intent: Intent, context: Context) -> Steps:
     """Completes or deletes the tasks that the last answer asked about."""
     if asked := _ASKED_TO_COMPLETE.search(context.last_answer):
-        return replies.report(replies.COMPLETED, (yield call_for("complete_task", [int(asked[1])])))
+        return replies.report(replies.COMPLETED, (yield create_calls("complete_task", [int(asked[1])])))
     if not context.last_answer.endswith(replies.SAY_YES):
         return intent.answer
     lists = [result for step in context.earlier[-1].steps for result in step if result.tool == "list_tasks"]
-    ids = [task.id for one in lists if _filters(one) == _filters(lists[-1]) for task in one.page.tasks]
-    return replies.report(replies.DELETED_ALL, (yield call_for("delete_task", ids))) if ids else intent.answer
+    ids = [task.id for one in lists if _get_filters(one) == _get_filters(lists[-1]) for task in one.page.tasks]
+    return replies.report(replies.DELETED_ALL, (yield create_calls("delete_task", ids))) if ids else intent.answer
 
 
-def _filters(result: ToolResult) -> dict[str, Any]:
+def _get_filters(result: ToolResult) -> dict[str, Any]:
     return {name: value for name, value in result.arguments.items() if name != "cursor"}
 
 
@@ -143,10 +145,10 @@ def disagree(intent: Intent, context: Context) -> Steps:
 
 
 def undo(intent: Intent, context: Context) -> Steps:
-    tools, ids = _last_changed(context)
+    tools, ids = _find_last_change(context)
     if not ids:
         return replies.NOTHING_TO_UNDO
-    results = yield call_for("update_task", ids, undo=True)
+    results = yield create_calls("update_task", ids, undo=True)
     tool = tools.pop() if len(tools) == 1 else ""
     return replies.report(replies.UNDONE.get(tool, replies.UNDONE["update_task"]), results)
 
@@ -161,27 +163,27 @@ def undo_tasks(*statuses: str) -> Plan:
             found.missing += [found.name] if set(found.ids) - {task.id for task in deleted.tasks} else []
         if found.missing:
             return "\n\n".join(found.not_found("deleted task" if statuses == ("deleted",) else "task"))
-        return replies.report(intent.answer, (yield call_for("update_task", found.ids, undo=True)))
+        return replies.report(intent.answer, (yield create_calls("update_task", found.ids, undo=True)))
 
     return plan
 
 
 def restore_last(intent: Intent, context: Context) -> Steps:
     """Restores the tasks that the last answer deleted, else the task that was deleted last."""
-    tools, ids = _last_changed(context)
+    tools, ids = _find_last_change(context)
     if tools != {"delete_task"}:
         tasks = yield from read_list({"status": "deleted"}, limit=1, most=1)
         ids = [task.id for task in tasks.tasks]
     if not ids:
         return replies.NOTHING_DELETED
-    return replies.report(intent.answer, (yield call_for("update_task", ids, undo=True)))
+    return replies.report(intent.answer, (yield create_calls("update_task", ids, undo=True)))
 
 
-def _last_changed(context: Context) -> tuple[set[str], list[int]]:
+def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
     """Returns the tools and tasks of the last answer that changed some and is not undone."""
     undone = 0
     for turn in reversed(context.earlier):
-        results = _changes(turn)
+        results = _list_changes(turn)
         ids = [task.id for result in results for task in result.page.tasks]
         if any(result.arguments.get("undo") for result in results):
             undone += 1
@@ -192,7 +194,7 @@ def _last_changed(context: Context) -> tuple[set[str], list[int]]:
     return set(), []
 
 
-def _changes(turn: ChatTurn) -> list[ToolResult]:
+def _list_changes(turn: ChatTurn) -> list[ToolResult]:
     return [result for step in turn.steps for result in step if result.tool in replies.UNDONE and not result.error]
 
 

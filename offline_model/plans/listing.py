@@ -8,8 +8,8 @@ from offline_model.conversation import ResultTask
 from offline_model.language import slots, words
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, Steps
-from offline_model.plans.lookup import PAGE, known_ids, read_list, search
-from offline_model.plans.questions import WhichTask, having, similar, tasks_named
+from offline_model.plans.lookup import PAGE, find_known_ids, read_list, search
+from offline_model.plans.questions import WhichTask, find_by_title, find_by_words, find_similar
 
 _MOST_SHOWN = 2 * PAGE
 """As many tasks as a card holds."""
@@ -21,7 +21,7 @@ def show(where: str = "", **filters: str) -> Plan:
     """Creates a plan that lists the tasks of a filter, by default the status in the words."""
 
     def plan(intent: Intent, context: Context) -> Steps:
-        return _show_list(filters or {"status": _status(set(intent.text.keys))}, where)
+        return _show_list(filters or {"status": _choose_status(set(intent.text.keys))}, where)
 
     return plan
 
@@ -42,7 +42,7 @@ def _show_list(arguments: Mapping[str, Any], where: str = "", *, is_next: bool =
     return replies.count_tasks(tasks, _KINDS.get(arguments["status"], ""), where, is_next=is_next)
 
 
-def _status(keys: set[str]) -> str:
+def _choose_status(keys: set[str]) -> str:
     is_open, is_done = keys & words.OPEN_WORDS, keys & words.DONE_WORDS
     if is_open or is_done:
         is_both = is_open and is_done and keys & {"and", "or", "both"}
@@ -51,18 +51,18 @@ def _status(keys: set[str]) -> str:
 
 
 def show_due(intent: Intent, context: Context) -> Steps:
-    days = slots.days_at_end(intent.text) or intent.text
+    days = slots.find_days_at_end(intent.text) or intent.text
     span = slots.read_days(days) or "today"
     tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
-    when = days.unquoted().removeprefix("due ")
-    return replies.count_tasks(tasks, "open ", f" due {when}{replies.range_of(span, tasks.now)}")
+    when = days.unquote().removeprefix("due ")
+    return replies.count_tasks(tasks, "open ", f" due {when}{replies.render_range(span, tasks.now)}")
 
 
 def show_done(intent: Intent, context: Context) -> Steps:
-    days = slots.days_at_end(intent.text) or intent.text
+    days = slots.find_days_at_end(intent.text) or intent.text
     span = slots.read_past_days(days) or "today"
     tasks = yield from read_list({"status": "completed", "done": span}, most=_MOST_SHOWN)
-    return replies.count_tasks(tasks, "completed ", f" {days.unquoted()}{replies.range_of(span, tasks.now)}")
+    return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{replies.render_range(span, tasks.now)}")
 
 
 def show_first(intent: Intent, context: Context) -> Steps:
@@ -74,7 +74,7 @@ def show_first(intent: Intent, context: Context) -> Steps:
 
 def show_group(intent: Intent, context: Context) -> Steps:
     """Shows the tasks of a group or label, or those with that word if there is no such label."""
-    filters = slots.filters_of(intent.text) or {"label": intent.text.unquoted()}
+    filters = slots.find_filters(intent.text) or {"label": intent.text.unquote()}
     label = filters.get("label", "")
     if len(label) <= slots.LONGEST_LABEL:
         page = yield from read_list({"status": "pending", **filters}, most=_MOST_SHOWN)
@@ -84,19 +84,21 @@ def show_group(intent: Intent, context: Context) -> Steps:
 
 
 def find(intent: Intent, context: Context) -> Steps:
-    phrase = _searched(intent.text)
-    if numbers := known_ids(phrase, context):
+    phrase = _extract_phrase(intent.text)
+    if numbers := find_known_ids(phrase, context):
         page = yield from read_list({"status": "all"})
         found = [task for task in page.tasks if task.id in numbers]
     else:
         page = (yield from search([phrase], "all", is_deed=intent.is_deed))[phrase]
-        found = having(phrase, page.tasks) or tasks_named(phrase, page.tasks, is_deed=intent.is_deed) or page.tasks
-        if not found and (nearest := similar(phrase, page.nearest, is_deed=intent.is_deed)):
+        found = (
+            find_by_words(phrase, page.tasks) or find_by_title(phrase, page.tasks, is_deed=intent.is_deed) or page.tasks
+        )
+        if not found and (nearest := find_similar(phrase, page.nearest, is_deed=intent.is_deed)):
             return str(WhichTask(phrase, [ResultTask(id=one.id, title=one.title) for one in nearest], is_guess=True))
     return replies.list_found(phrase, found, page.now) if found else replies.MISSING.format(kind="task", phrase=phrase)
 
 
-def _searched(text: Text) -> str:
+def _extract_phrase(text: Text) -> str:
     """Removes the words around the searched ones: "show all work items"."""
     named = [at for at, key in enumerate(text.keys) if key not in words.LIST_WORDS] or [0, len(text.keys) - 1]
-    return text.part(named[0], named[-1] + 1).unquoted()
+    return text.part(named[0], named[-1] + 1).unquote()

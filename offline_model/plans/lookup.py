@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from offline_model import replies
 from offline_model.conversation import ResultPage, ResultTask
 from offline_model.language import slots, words
-from offline_model.language.text import parts_of
+from offline_model.language.text import split_parts
 from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Results, Stop
-from offline_model.plans.questions import WhichTask, having, one_of, similar, tasks_named
+from offline_model.plans.questions import WhichTask, choose_task, find_by_title, find_by_words, find_similar
 
 PAGE = 100
 MAX_PAGES = 5
@@ -24,11 +24,11 @@ def read_list(
     arguments: Mapping[str, Any], *, most: int = PAGE * MAX_PAGES, limit: int = PAGE
 ) -> Generator[Calls, Results, ResultPage]:
     """Reads a list with these arguments, page by page, up to so many tasks."""
-    (page,) = yield from _pages([{**arguments, "limit": limit}])
+    (page,) = yield from _read_pages([{**arguments, "limit": limit}])
     for _ in range(MAX_PAGES - 1):
         if not page.next_cursor or len(page.tasks) >= most:
             break
-        (more,) = yield from _pages([{**arguments, "limit": limit, "cursor": page.next_cursor}])
+        (more,) = yield from _read_pages([{**arguments, "limit": limit, "cursor": page.next_cursor}])
         page = more.model_copy(update={"tasks": [*page.tasks, *more.tasks]})
     return page
 
@@ -39,30 +39,30 @@ def search(
     """Reads for each name the tasks that have its words, in one step."""
     if not names:
         return {}
-    queries = [{"status": status, "query": _query(name, is_deed=is_deed), "limit": PAGE} for name in names]
-    return dict(zip(names, (yield from _pages(queries)), strict=True))
+    queries = [{"status": status, "query": _create_query(name, is_deed=is_deed), "limit": PAGE} for name in names]
+    return dict(zip(names, (yield from _read_pages(queries)), strict=True))
 
 
-def _pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[ResultPage]]:
+def _read_pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[ResultPage]]:
     results = yield tuple(PlannedCall("list_tasks", dict(arguments)) for arguments in queries)
     if failed := next((result for result in results if result.error), None):
-        raise Stop(f"I could not read your list: {replies.error_sentence(failed.error)}")
+        raise Stop(f"I could not read your list: {replies.shorten_error(failed.error)}")
     return [result.page for result in results]
 
 
-def _query(name: str, *, is_deed: bool) -> str:
+def _create_query(name: str, *, is_deed: bool) -> str:
     """The words by which the tool finds at least all that fit the name: without verbs, and without endings."""
     tokens = [word for word in words.tokens(name)[1 if is_deed else 0 :] if word not in words.UNSAID]
     tokens = [word for word in tokens if word not in words.VERBS] or tokens or words.tokens(name)
-    stems = [words.base(word) for word in tokens[:_MOST_WORDS]]
+    stems = [words.find_stem(word) for word in tokens[:_MOST_WORDS]]
     stems = [stem.rstrip("y") if len(stem) > 3 else stem for stem in stems]
     return " ".join(stem[:_LONGEST_WORD] for stem in stems) or name[:_LONGEST_WORD]
 
 
-def known_ids(phrase: str, context: Context, *, is_deed: bool = False) -> list[int]:
+def find_known_ids(phrase: str, context: Context, *, is_deed: bool = False) -> list[int]:
     """The numbers of a phrase that need no look-up; where it names nothing, the plan ends with the question which."""
-    ids = list(dict.fromkeys(context.chosen.get(phrase) or words.numbers_in(phrase)))
-    if not ids and words.points(phrase.partition(" ")[2] if is_deed else phrase):
+    ids = list(dict.fromkeys(context.chosen.get(phrase) or words.find_numbers(phrase)))
+    if not ids and words.is_pointer(phrase.partition(" ")[2] if is_deed else phrase):
         raise Stop(replies.NO_SUBJECT)
     return ids
 
@@ -87,7 +87,7 @@ def find_target(
     """Finds the tasks that an intent is about: the open ones of a group, else those that are named."""
     for phrase, reading in zip(intent.phrases, intent.readings, strict=True):
         text = next((reading[name] for name in slots.TARGETS if name in reading), None)
-        filters = slots.filters_of(text) if text and phrase not in context.chosen else None
+        filters = slots.find_filters(text) if text and phrase not in context.chosen else None
         if filters is None:
             continue
         group = yield from read_list({"status": "pending", **filters})
@@ -95,7 +95,7 @@ def find_target(
             return FoundTasks(phrase, [task.id for task in group.tasks], group.tasks, group=group)
         if label := filters.get("label"):
             found = yield from search([label], "pending")
-            if options := having(label, found[label].tasks):
+            if options := find_by_words(label, found[label].tasks):
                 raise Stop(str(WhichTask(phrase, options)))
         raise Stop(replies.NO_MEMBERS.format(group=phrase))
     return (yield from find_tasks(intent.phrases, context, statuses=statuses, is_deed=intent.is_deed))
@@ -113,21 +113,21 @@ def find_tasks(
     if phrases[0] not in context.chosen:
         _check_is_named(phrases[0], is_deed=is_deed)
     for phrase in phrases:
-        if ids := known_ids(phrase, context, is_deed=is_deed):
-            return FoundTasks(phrase, ids if phrase in context.chosen else _not_too_many(ids))
-    found = FoundTasks(phrases[0], missing=_not_too_many(parts_of(phrases[0])))
+        if ids := find_known_ids(phrase, context, is_deed=is_deed):
+            return FoundTasks(phrase, ids if phrase in context.chosen else _check_count(ids))
+    found = FoundTasks(phrases[0], missing=_check_count(split_parts(phrases[0])))
     looked_up: list[dict[str, ResultPage]] = []
     for status in statuses:
         names = found.missing if found.ids else [*phrases, *found.missing]
-        names = [name for name in dict.fromkeys(names) if not known_ids(name, context)]
+        names = [name for name in dict.fromkeys(names) if not find_known_ids(name, context)]
         lists = yield from search(names, status, is_deed=is_deed)
         looked_up.append(lists)
-        fitting = {name: tasks_named(name, page.tasks, is_deed=is_deed) for name, page in lists.items()}
-        if not found.ids and (whole := next(iter(_whole_titles(phrases, fitting)), None)):
-            task = one_of(whole, fitting[whole])
+        fitting = {name: find_by_title(name, page.tasks, is_deed=is_deed) for name, page in lists.items()}
+        if not found.ids and (whole := next(iter(_find_titles(phrases, fitting)), None)):
+            task = choose_task(whole, fitting[whole])
             return FoundTasks(whole, [task.id], [task])
         for part in list(found.missing):
-            _take(part, found, fitting, context)
+            _take_part(part, found, fitting, context)
         if not found.missing:
             break
     if found.missing:
@@ -135,7 +135,7 @@ def find_tasks(
     return found if found.ids else FoundTasks(phrases[0], missing=[phrases[0]])
 
 
-def _not_too_many(named: list[Item]) -> list[Item]:
+def _check_count(named: list[Item]) -> list[Item]:
     if len(named) > MAX_TASKS:
         raise Stop(replies.TOO_MANY.format(limit=MAX_TASKS))
     return named
@@ -148,17 +148,17 @@ def _check_is_named(phrase: str, *, is_deed: bool) -> None:
         raise Stop(replies.NO_SUBJECT if tokens == {"them"} else replies.NO_BULK)
 
 
-def _whole_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ResultTask]]) -> list[str]:
+def _find_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ResultTask]]) -> list[str]:
     """Returns the phrases that equal a title or, if none does, those whose words are in one."""
     hits = [phrase for phrase in phrases if fitting[phrase]]
     return [phrase for phrase in hits if fitting[phrase][0].title.casefold() == phrase.casefold()] or hits
 
 
-def _take(part: str, found: FoundTasks, fitting: Mapping[str, Sequence[ResultTask]], context: Context) -> None:
-    if ids := known_ids(part, context):
+def _take_part(part: str, found: FoundTasks, fitting: Mapping[str, Sequence[ResultTask]], context: Context) -> None:
+    if ids := find_known_ids(part, context):
         found.ids += ids
     elif fitting[part]:
-        found.tasks.append(one_of(part, fitting[part]))
+        found.tasks.append(choose_task(part, fitting[part]))
         found.ids.append(found.tasks[-1].id)
     else:
         return
@@ -168,6 +168,6 @@ def _take(part: str, found: FoundTasks, fitting: Mapping[str, Sequence[ResultTas
 def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, ResultPage]], *, is_deed: bool) -> None:
     for name in missing:
         lists = [lists[name] for lists in looked_up if name in lists]
-        nearest = {task.id: task for page in lists for task in similar(name, page.nearest, is_deed=is_deed)}
+        nearest = {task.id: task for page in lists for task in find_similar(name, page.nearest, is_deed=is_deed)}
         if nearest:
             raise Stop(str(WhichTask(name, [ResultTask(id=one.id, title=one.title) for one in nearest.values()], True)))

@@ -28,28 +28,28 @@ _MOST_WORDS = 6
 _ALIKE = 0.75
 
 
-def tasks_named(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = False) -> list[ResultTask]:
+def find_by_title(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = False) -> list[ResultTask]:
     """Returns equal titles, else those of the same words, else those with all words; a deed's verb may be absent."""
-    tokens, wanted = words.tokens(phrase), words.meaning(phrase)
+    tokens, wanted = words.tokens(phrase), words.find_stems(phrase)
     equal = [task for task in tasks if tokens and words.tokens(task.title) == tokens]
-    alike = [task for task in tasks if wanted and words.meaning(task.title) == wanted]
-    found = equal or alike or [task for task in tasks if wanted and wanted <= words.meaning(task.title)]
+    alike = [task for task in tasks if wanted and words.find_stems(task.title) == wanted]
+    found = equal or alike or [task for task in tasks if wanted and wanted <= words.find_stems(task.title)]
     if found or not is_deed:
         return found
     is_any = tokens[0] in ("did", "done", "got", "finished", "completed")
-    found = tasks_named(" ".join(tokens[1:]), tasks)
+    found = find_by_title(" ".join(tokens[1:]), tasks)
     return [task for task in found if is_any or words.tokens(task.title)[0] not in words.VERBS]
 
 
-def having(phrase: str, tasks: Sequence[ResultTask]) -> list[ResultTask]:
-    wanted = words.meaning(phrase)
+def find_by_words(phrase: str, tasks: Sequence[ResultTask]) -> list[ResultTask]:
+    wanted = words.find_stems(phrase)
     texts = [(task, f"{task.title} {task.description or ''} {' '.join(task.labels)}") for task in tasks]
-    return [task for task, text in texts if wanted <= words.meaning(text)]
+    return [task for task, text in texts if wanted <= words.find_stems(text)]
 
 
-def similar(phrase: str, tasks: Sequence[TaskName], *, is_deed: bool = False) -> list[TaskName]:
+def find_similar(phrase: str, tasks: Sequence[TaskName], *, is_deed: bool = False) -> list[TaskName]:
     """Returns titles with words spelled nearly like those of the phrase."""
-    wanted = words.meaning(phrase.partition(" ")[2] if is_deed else phrase)
+    wanted = words.find_stems(phrase.partition(" ")[2] if is_deed else phrase)
     wanted = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
     titles = [(task, words.tokens(task.title)) for task in tasks if wanted]
     return [task for task, title in titles if all(get_close_matches(word, title, 1, _ALIKE) for word in wanted)]
@@ -64,7 +64,7 @@ class WhichTask:
     is_guess: bool = False
 
     @classmethod
-    def last_in(cls, text: str) -> "WhichTask | None":
+    def find_last(cls, text: str) -> "WhichTask | None":
         if guess := _GUESS.fullmatch(f"\n{text}".rpartition(f"\n{_GUESSES}")[2].strip("\n")):
             return cls(guess[1], [ResultTask(id=int(guess[3]), title=guess[2])], is_guess=True)
         _, asked, rest = f"\n{text}".rpartition(f"\n{_ASKS}")
@@ -94,20 +94,20 @@ class WhichTask:
         """Returns the chosen numbers; empty if none is meant, None if the text is no answer."""
         if len(text) > _LONGEST_ANSWER:
             return None
-        reply = _PLEASE.without_trailing(_POLITE.without_leading(Text.of_message(text)))
+        reply = _PLEASE.strip_trailing(_POLITE.strip_leading(Text.parse_message(text)))
         text = reply.raw.strip(" .!?")
         if _NEITHER.matches(reply):
             return ()
         if len(self.ids) == 1 and _YES.matches(reply):
             return self.ids
-        if numbers := words.numbers_in(text):
+        if numbers := words.find_numbers(text):
             at = {id: id for id in self.ids} if set(numbers) <= set(self.ids) else dict(enumerate(self.ids, 1))
             return tuple(at[number] for number in numbers) if set(numbers) <= at.keys() else None
-        named = tuple(task.id for task in tasks_named(text, self.options))
-        return words.pointed_at(text, self.ids) or (named if len(named) == 1 else None)
+        named = tuple(task.id for task in find_by_title(text, self.options))
+        return words.choose_pointed(text, self.ids) or (named if len(named) == 1 else None)
 
 
-def one_of(phrase: str, found: Sequence[ResultTask]) -> ResultTask:
+def choose_task(phrase: str, found: Sequence[ResultTask]) -> ResultTask:
     """Returns the only task, or of completed ones with one title the last; else asks which."""
     is_same = len({(task.title.casefold(), task.status) for task in found}) == 1 and found[0].status == "completed"
     if len(found) > 1 and not is_same:

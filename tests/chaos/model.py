@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from offline_model import app as offline
-from offline_model.conversation import turns_of
+from offline_model.conversation import parse_turns
 from offline_model.protocol import MODEL, ChatMessage, Completion, CompletionCall, CompletionRequest, parse_request
 from offline_model.settings import OfflineSettings
 from tests.chaos.agents.script import Script
@@ -48,7 +48,7 @@ class LookedAt(offline.Endpoint):
 
 
 def _two_at_once(chat: CompletionRequest) -> Completion | None:
-    turn = turns_of(chat.messages)[-1]
+    turn = parse_turns(chat.messages)[-1]
     asked = _TWO.fullmatch(turn.request)
     if asked is None:
         return None

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from offline_model import app as offline
-from offline_model.protocol import CompletionRequest, RequestError, parse_request, sentence_of
+from offline_model.protocol import CompletionRequest, RequestError, parse_request, render_error
 from offline_model.settings import OfflineSettings
 from tests.scripted_endpoint.delivery import Delivery
 from tests.scripted_endpoint.received import ReceivedRequest, RequestLog
@@ -72,7 +72,7 @@ class Endpoint:
         try:
             self._script.add(Addition.model_validate(await request.json()).steps)
         except ValidationError as error:
-            raise RequestError(400, sentence_of(error)) from error
+            raise RequestError(400, render_error(error)) from error
         self._released.clear()
         return Response(status_code=204)
 
@@ -96,5 +96,5 @@ def _frames(chat: CompletionRequest, step: Step | None) -> Iterable[str]:
         return [step.body if isinstance(step.body, str) else json.dumps(step.body)]
     if step is not None and step.raw is not None:
         return step.raw
-    completion = offline.by_rules(chat) if step is None else step.completion(chat)
+    completion = offline.create_completion(chat) if step is None else step.completion(chat)
     return completion.as_events() if chat.stream else [json.dumps(completion.as_object())]

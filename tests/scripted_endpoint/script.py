@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from offline_model.protocol import Completion, CompletionCall, CompletionRequest, tokens_of, usage_of
+from offline_model.protocol import Completion, CompletionCall, CompletionRequest, estimate_usage, split_tokens
 
 Seconds = Annotated[float, Field(ge=0)]
 Frames = Annotated[int, Field(ge=0)]
-_CHARS_OF_TOKEN = 4  # as `usage_of` counts
+_CHARS_OF_TOKEN = 4  # as `estimate_usage` counts
 
 
 class ScriptedCall(BaseModel):
@@ -69,7 +69,7 @@ class Step(BaseModel):
         if self.keeps_limit and limit:
             return self._cut(limit * _CHARS_OF_TOKEN).completion(chat)
         by_itself = "tool_calls" if calls else "stop"
-        estimated = usage_of(chat.characters, self.reasoning + self.text, calls) if chat.include_usage else None
+        estimated = estimate_usage(chat.characters, self.reasoning + self.text, calls) if chat.include_usage else None
         return ScriptedCompletion(
             step=self,
             pieces=self._pieces,
@@ -94,7 +94,7 @@ class Step(BaseModel):
 
     def _pieces(self, text: str) -> Iterable[str]:
         size = self.chunk_chars
-        return [text[start : start + size] for start in range(0, len(text), size)] if size else tokens_of(text)
+        return [text[start : start + size] for start in range(0, len(text), size)] if size else split_tokens(text)
 
     def fits(self, user_text: str) -> bool:
         return self.when is None or self.when in user_text

@@ -9,7 +9,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 
-from offline_model.conversation import ChatTurn, turns_of
+from offline_model.conversation import ChatTurn, parse_turns
 from offline_model.protocol import MODEL, ChatMessage, Completion, CompletionCall, CompletionRequest
 
 CODER = "do_with_coder"
@@ -39,7 +39,7 @@ class Script:
         if "read_file" in chat.tool_names:
             self.requests += 1
             return _coder(chat.messages)
-        turns = turns_of(chat.messages)
+        turns = parse_turns(chat.messages)
         for turn in turns:
             self._note(turn)
         asked = _ASKED.fullmatch(turns[-1].request)
