@@ -139,7 +139,6 @@ def rule(pattern: str, meaning: Callable[[Clock, re.Match[str]], Meaning | None]
 
 
 def match_rule(rules: Sequence[Rule], line: str, position: int, clock: Clock) -> tuple[int, Meaning] | None:
-    """Returns the end of the longest match and its meaning."""
     longest: tuple[int, Meaning] | None = None
     for pattern, meaning in rules:
         match = pattern.match(line, position)

@@ -32,7 +32,7 @@ def create_day(year: int, month: int, day: int) -> date | None:
 
 
 def find_weekday(today: date, weekday: int) -> date:
-    """Returns the first such weekday after today; Monday is 0."""
+    """Returns the first such weekday (Monday is 0) after today."""
     return add_days(today, (weekday - today.weekday() - 1) % 7 + 1)
 
 
@@ -58,7 +58,6 @@ def find_nth_weekday(month: date, nth: int, weekday: int) -> date | None:
 
 
 def find_monday(today: date, weeks: int = 0) -> date:
-    """Returns the Monday of this week, or of a later one."""
     return add_days(today, 7 * weeks - today.weekday())
 
 

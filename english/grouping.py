@@ -75,7 +75,7 @@ class Group:
 
     @property
     def names_day(self) -> bool:
-        """Whether it names a day or a repeat, understood or not."""
+        """Also counts days and repeats that are not understood."""
         return any(
             isinstance(meaning, Day | Start | Repeat) or (isinstance(meaning, Unread) and not meaning.is_quiet)
             for meaning in (atom.meaning for atom in self.atoms)
@@ -83,7 +83,6 @@ class Group:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is a date in any context."""
         return any(
             (isinstance(meaning, Day) and meaning.is_sure)
             or (isinstance(meaning, Time) and meaning.is_exact)
@@ -136,7 +135,7 @@ def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
 
 
 def _starts_new_date(between: Sequence[str], atom: Atom) -> bool:
-    """Whether a new date begins: after "and" only another time belongs to the same date."""
+    """After "and", only another time belongs to the same date."""
     return "and" in between and not isinstance(atom.meaning, Time | Unread)
 
 
@@ -170,11 +169,7 @@ def _add_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> t
 
 
 def choose_dates(words: Words, groups: Sequence[Group], atoms: Sequence[Atom]) -> list[Group]:
-    """Returns the groups that are the date of the task.
-
-    A weekday or "daily" before a noun is one only if there is a time elsewhere: "Sunday dinner at mum's at 1pm". If a
-    day is not understood, a time alone is no date, because it would be on another day.
-    """
+    """A weekday before a noun needs a time elsewhere. A time alone is no date if a day is not understood."""
     chosen = [group for group in groups if is_date(words, group, atoms)]
     rest = [group for group in groups if group not in chosen and group.names_day]
     if any(group.has((Day, Start, Repeat)) for group in chosen) or not rest:
@@ -226,7 +221,6 @@ def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
 
 
 def _is_in_clause(words: Words, at: int) -> bool:
-    """Whether a word of _CLAUSE_WORDS stands before another in the same part of a sentence."""
     keys = [words.key(before) for before in range(at)]
     end = max((before + 1 for before, key in enumerate(keys) if key in _SEPARATORS), default=0)
     return not _CLAUSE_WORDS.isdisjoint(keys[end:])
@@ -243,14 +237,13 @@ def _can_begin_text(group: Group, after: str) -> bool:
 
 
 def is_edge_tag(words: Words, atom: Atom, atoms: Sequence[Atom]) -> bool:
-    """Whether a label or priority is at the end or start of the text, possibly with others."""
     at_start = _is_edge(words, atoms, atom.first - 1, -1)
     is_mark = words.key(atom.first)[0] in "!#@" or words.key(atom.first) in ("p1", "p2", "p3", "p4")
     return _is_edge(words, atoms, atom.end, 1) or (at_start and (is_mark or words.key(atom.end) in _SEPARATORS))
 
 
 def _is_edge(words: Words, atoms: Sequence[Atom], at: int, step: int) -> bool:
-    """Whether only dates, tags, separators and polite words follow from a word on, in one direction."""
+    """Returns whether only dates, tags, separators and polite words follow in the direction of `step`."""
     covered = {index for atom in atoms for index in range(atom.first, atom.end)}
     while 0 <= at < len(words.words):
         key = words.key(at)

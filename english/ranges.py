@@ -41,7 +41,6 @@ def _get_weekend(today: date, weeks: int) -> Days:
 
 
 def _find_month(today: date, name: str) -> Days:
-    """Returns this month or the next of that name."""
     first = find_day_of_year(find_first_of_month(today), parse_month(name), 1) or today
     return first, find_end_of_month(first)
 
@@ -94,7 +93,7 @@ _PAST = _compile_rows(
 
 
 def read_coming_range(text: str, now: datetime, order: DateOrder | None = None) -> str | None:
-    """Reads when open tasks are due; "by Friday" is every day until then. Returns None for anything else."""
+    """Reads when open tasks are due; "by Friday" includes all days until then."""
     line = re.sub("^(?:due |for )+", "", _normalize(text))
     until = re.match("(?:by|until|before) (?:the )?", line)
     if not until and (days := _match_rows(line, now.date(), _COMING)):
@@ -106,12 +105,11 @@ def read_coming_range(text: str, now: datetime, order: DateOrder | None = None) 
 
 
 def read_past_range(text: str, now: datetime) -> str | None:
-    """Reads when tasks were completed; returns None for anything else."""
     return _match_rows(_normalize(text), now.date(), _PAST)
 
 
 def read_shift(text: str) -> str | None:
-    """Reads how far a date is moved, "a week" as "+1w"; returns None for anything else."""
+    """Reads "a week" as "+1w"."""
     match = _SHIFT.fullmatch(_normalize(text))
     if match is None or not (count := parse_count(match["count"])):
         return None

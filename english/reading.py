@@ -59,7 +59,7 @@ class When:
 
     @property
     def due(self) -> str:
-        """The date in the form of the task tools, which check the weekday."""
+        """Returns the format of the task tools, which check the weekday."""
         clock = f" {self.time:%H:%M}" if self.time else ""
         return f"{WEEKDAYS[self.day.weekday()][:3].title()} {self.day}{clock}"
 
@@ -119,10 +119,7 @@ def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates
 
 
 def read_when(text: str, now: datetime, order: DateOrder | None = None, *, is_record: bool = False) -> When | None:
-    """Reads a text that is only a date; returns None for anything else.
-
-    A record, such as a cell of a file, may have a date in the past; a date without a year is of this year.
-    """
+    """Reads a text that is only a date. A record may have a past date; without a year it is of this year."""
     clock = Clock(now, order, is_record)
     text = text.strip(" \n\t,:;()?!.")
     for prefix in ("", "on ", "at "):
@@ -248,13 +245,11 @@ def _add_end(first: date, rule: str, ends: Sequence[End]) -> tuple[date | None, 
 
 
 def _list_edge_tags(words: Words, atoms: Sequence[Atom], wide: Sequence[Atom]) -> list[tuple[Atom, str]]:
-    """Returns the priorities and the labels at the ends of the text, with the labels' names."""
     tags = [atom for atom in atoms if isinstance(atom.meaning, Priority | Label)]
     return [(atom, words.raw(atom.end - 1).lstrip("#@")) for atom in tags if is_edge_tag(words, atom, wide)]
 
 
 def _render_title(words: Words, removed: Sequence[Atom]) -> str:
-    """Returns the text without these words and the separators next to them."""
     removed_words = {at for atom in removed for at in range(atom.first, atom.end)}
     if not removed_words:
         return words.text.strip()

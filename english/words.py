@@ -122,7 +122,6 @@ class Words:
         return bisect_left(self.starts, position)
 
     def key(self, index: int) -> str:
-        """Returns an empty text for an index outside of the text."""
         return self.words[index].key if 0 <= index < len(self.words) else ""
 
     def raw(self, index: int) -> str:
@@ -157,7 +156,7 @@ def _spell(word: str) -> tuple[str, bool]:
 
 
 def _is_one_slip(word: str, name: str) -> bool:
-    """Whether one letter is wrong, missing or too many, or two neighbours are swapped."""
+    """Accepts one letter that is wrong, missing or too many, or two neighbours that are swapped."""
     if word[0] != name[0] or abs(len(word) - len(name)) > 1:
         return False
     at = next((i for i, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name)))

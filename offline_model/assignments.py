@@ -30,9 +30,8 @@ CANNOT = (
 
 
 def find_next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
-    """Returns the next call, or the final answer."""
-    asked = next((_TASK.match(message.content) for message in messages if message.role == "user"), None)
-    task = " ".join(asked[1].split()) if asked else ""
+    match = next((_TASK.match(message.content) for message in messages if message.role == "user"), None)
+    task = " ".join(match[1].split()) if match else ""
     outputs = [message.content for message in messages if message.role == "tool"]
     if found := _COUNT.search(task):
         return _count(found["path"], outputs, tools)

@@ -146,8 +146,8 @@ def _parse_note(note: str) -> tuple[datetime, bool] | None:
 
 
 def _parse_result(call: FunctionCall, text: str, now: str) -> ToolResult:
-    tool, given, value = call.function.name, _parse_json(call.function.arguments), _parse_json(text)
-    arguments = given if isinstance(given, dict) else {}
+    tool, parsed, value = call.function.name, _parse_json(call.function.arguments), _parse_json(text)
+    arguments = parsed if isinstance(parsed, dict) else {}
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
         text = value["text"]
         value = _parse_json(text)

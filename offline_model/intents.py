@@ -226,7 +226,6 @@ class IntentTable:
             raise ValueError(f"no such slots: {unknown}")
 
     def find_intent(self, text: Text) -> Intent | None:
-        """Returns the intent of the row that fits the text best."""
         found = [intent for row in self._rows if (intent := _create_intent(*row, text))]
         return min(found, key=lambda intent: intent.slot_words, default=None)
 

@@ -108,7 +108,6 @@ def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
 
 
 def _report_results(steps: list[tuple[ToolResult, ...]]) -> str:
-    """Reports the results of calls that no plan made."""
     changes = [result for step in steps for result in step if result.tool in replies.UNDONE]
     return replies.report(replies.CHANGED, changes) or "Done."
 
@@ -132,7 +131,7 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
     """Returns the last message's intents. An answer to a question continues the request it was about."""
     chosen: dict[str, tuple[int, ...]] = {}
     intents: Sequence[Intent] = ()
-    asked = ""
+    phrase = ""
     recent = list(pairwise([ChatTurn(""), *turns]))[-MAX_QUESTIONS:]
     for last, turn in reversed(recent):
         intents = find_intents(turn.request, now=turn.now, order=order)
@@ -153,17 +152,18 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
         if turn is turns[-1] and not choice:
             raise Stop(replies.LEFT_ALONE if choice == () else f"{replies.ANSWER_IT}\n\n{question}")
         if choice:
-            asked = asked or question.phrase
+            phrase = phrase or question.phrase
             chosen.setdefault(question.phrase, choice)
     if not intents or is_surely_foreign(turns[-1].request):
         raise Stop(replies.explain_unknown(" ".join(turns[-1].request.split())))
     # Requests before the one with the question are done.
-    places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *split_parts(name)))
-    return intents[next(places, 0) if asked else 0 :], Context(chosen, turns[:-1])
+    places = (
+        at for at, intent in enumerate(intents) for name in intent.phrases if phrase in (name, *split_parts(name))
+    )
+    return intents[next(places, 0) if phrase else 0 :], Context(chosen, turns[:-1])
 
 
 def _find_pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bool) -> dict[str, tuple[int, ...]]:
-    """Returns which of the listed tasks phrases such as "them" and "the first two" mean."""
     pointed = {name: (choose_pointed(name, listed), intent.plan) for intent in intents for name in intent.phrases}
     return {
         name: ids
@@ -173,7 +173,6 @@ def _find_pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delet
 
 
 def find_intents(request: str, *, now: datetime | None = None, order: DateOrder | None = None) -> tuple[Intent, ...]:
-    """Returns what a message asks for, in order; nothing if it is not understood."""
     if len(request) > MAX_CHARACTERS:
         return (Intent(say, replies.TOO_LONG.format(limit=MAX_CHARACTERS)),)
     text = Text.parse_message(request, now, order)

@@ -93,7 +93,6 @@ def parse_request(raw: bytes) -> CompletionRequest:
 
 
 def render_error(error: ValidationError) -> str:
-    """Returns the first validation error."""
     first = error.errors(include_url=False, include_context=False)[0]
     if first["type"] == "json_invalid":
         return "The body is not valid JSON."

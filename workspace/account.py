@@ -10,7 +10,6 @@ _PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 
 
 def check_account(account: int | None) -> None:
-    """Ends the process if it would serve requests as root or cannot switch to the account."""
     root = os.geteuid() == 0
     if root and not account:
         stop_misconfigured(

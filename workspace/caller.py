@@ -117,7 +117,6 @@ class Caller:
 
 
 def get_request_directory() -> str | None:
-    """Returns the directory that the request's token names in place of the conversation's folder."""
     token = get_access_token()
     directory = token.claims.get(DIRECTORY) if token else None
     return str(directory) if directory is not None else None
@@ -125,7 +124,6 @@ def get_request_directory() -> str | None:
 
 @asynccontextmanager
 async def hold_lock(*of: object) -> AsyncIterator[None]:
-    """Waits until nobody else holds the lock with the same arguments."""
     lock = _locks.setdefault(of, asyncio.Lock())
     async with lock:
         yield

@@ -189,7 +189,7 @@ class DiskNearlyFull(CallError):
 
 
 def explain_error(error: Exception) -> CallError:
-    """Returns the sentence for an unexpected error; the details go to the log."""
+    """The details go to the log."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         log.warning("the workspace's disk is full: free some space")
         return DiskFull()

@@ -92,5 +92,4 @@ class Settings(StoreSettings, ProcessSettings):
 
 
 def read_settings() -> Settings:
-    """Raises `SettingsInvalid`."""
     return read_service_settings(Settings)

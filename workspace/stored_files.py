@@ -68,13 +68,13 @@ def _add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: st
                 os.fdopen(os.dup(descriptor), "rb") as file,
             ):
                 shutil.copyfileobj(file, content)
-            found = create_member(path, entry.status, tarfile.REGTYPE)
-            found.size = content.tell()
+            member = create_member(path, entry.status, tarfile.REGTYPE)
+            member.size = content.tell()
             content.seek(0)
-            archive.addfile(found, content)
+            archive.addfile(member, content)
 
 
 def create_member(path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(path)
-    made.type, made.mode, made.mtime = kind, stat.S_IMODE(status.st_mode) & 0o777, int(status.st_mtime)
-    return made
+    member = tarfile.TarInfo(path)
+    member.type, member.mode, member.mtime = kind, stat.S_IMODE(status.st_mode) & 0o777, int(status.st_mtime)
+    return member

@@ -85,14 +85,14 @@ async def search_files(pattern: Pattern, path: Path = ".", glob: Glob = None, ca
 
 async def write_file(path: Path, content: Content, append: Append = False, caller: Caller = CALLER) -> ToolResult:
     """Write a whole file, replacing it if it exists. With append, add the content to the end of the file instead."""
-    wanted = {"path": path, "content": content, "append": append}
-    return await caller.change("write_file", wanted, partial(writing.write, **wanted))
+    arguments = {"path": path, "content": content, "append": append}
+    return await caller.change("write_file", arguments, partial(writing.write, **arguments))
 
 
 async def edit_file(path: Path, old_text: OldText, new_text: NewText, caller: Caller = CALLER) -> ToolResult:
     """Replace old_text, which must occur exactly once in the file, with new_text."""
-    wanted = {"path": path, "old_text": old_text, "new_text": new_text}
-    return await caller.change("edit_file", wanted, partial(writing.edit, **wanted))
+    arguments = {"path": path, "old_text": old_text, "new_text": new_text}
+    return await caller.change("edit_file", arguments, partial(writing.edit, **arguments))
 
 
 async def run_command(command: Command, timeout_s: Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:

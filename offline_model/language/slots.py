@@ -95,13 +95,11 @@ def read_period(text: Text) -> Fields | None:
 
 
 def read_days(text: Text) -> str | None:
-    """Reads days for open tasks."""
     is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
     return _read_range(text.raw, _get_now(text), text.order) if is_short else None
 
 
 def read_past_days(text: Text) -> str | None:
-    """Reads days for completed tasks."""
     return _read_past(text.raw, _get_now(text))
 
 
@@ -212,7 +210,6 @@ def _is_repeating(text: Text) -> object:
 
 
 def _mentions_time(text: Text) -> object:
-    """Returns whether some words are about time, understood or not."""
     reading = read_task(text)
     return reading.when or reading.unread
 

@@ -77,7 +77,6 @@ class Text:
         return self.whole[self.spans[at - 1][1] : self.spans[at][0]]
 
     def span(self, start: int, end: int) -> "Text":
-        """Returns the part between two offsets of `line`."""
         return self.part(self.line.count(" ", 0, start), self.line.count(" ", 0, end))
 
     def replace_raw(self, raw: str) -> "Text":
@@ -124,7 +123,6 @@ class Template:
         return self._whole.match(text.line, sum(len(key) + 1 for key in text.keys[:first])) is not None
 
     def find_all(self, text: Text) -> Iterator[tuple[int, int]]:
-        """Yields the first word of each match and the word after it."""
         for match in re.finditer(f"(?<![^ ]){self._pattern}", text.line):
             yield text.line.count(" ", 0, match.start()), text.line.count(" ", 0, match.end())
 
@@ -153,7 +151,6 @@ def _compile_symbol(symbol: str) -> str:
 
 
 def split_parts(phrase: str) -> list[str]:
-    """Splits at commas, lines and "and" outside quotations."""
     text = Text.parse_message(phrase)
     parts = [text.replace_raw(raw) for raw in JOINT.split(text.raw)[::2]]
     return [part.unquote() for part in parts if part]

@@ -167,7 +167,7 @@ def tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def find_stem(word: str) -> str:
-    """A crude stem, the same for "call", "called" and "calling"."""
+    """Returns a crude stem, the same for "call", "called" and "calling"."""
     word = PASTS.get(word.removesuffix("'s"), word.removesuffix("'s"))
     for ending, instead in (("ied", "y"), ("ies", "y"), ("ing", ""), ("ed", ""), ("s", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us", "is")):
@@ -182,7 +182,6 @@ _VERB_BASES = frozenset(map(find_stem, VERBS))
 
 @lru_cache(maxsize=2_000)
 def find_stems(text: str) -> frozenset[str]:
-    """Returns the stems of the words that distinguish tasks."""
     return frozenset(map(find_stem, set(tokens(text)) - UNSAID))
 
 
@@ -240,14 +239,12 @@ def choose_pointed(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_foreign(text: str) -> bool:
-    """Guesses the language of a text that fits no intent."""
     words = tokens(text)
     accented = any(letter.isalpha() and not letter.isascii() for letter in text)
     return not FOREIGN.isdisjoint(words) or (accented and VERBS.isdisjoint(words[:1]))
 
 
 def is_surely_foreign(text: str) -> bool:
-    """Returns whether several words are foreign and the first one is no English verb."""
     words = tokens(text)
     foreign = [word for word in set(words) if word in FOREIGN or not word.isascii()]
     return len(foreign) > 1 and (VERBS | {"add", "remind"}).isdisjoint(words[:1])

@@ -66,7 +66,6 @@ class Stop(Exception):
 
 
 def create_calls(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
-    """Returns one call for each hundred tasks."""
     ids = list(dict.fromkeys(ids))
     groups = [ids[at : at + _TASKS_PER_CALL] for at in range(0, len(ids), _TASKS_PER_CALL)]
     return tuple(

@@ -68,10 +68,7 @@ def _create_calls(drafts: Sequence[Draft]) -> Calls:
 
 
 def _create_drafts(reading: Mapping[str, Text]) -> list[Draft]:
-    """Of "remind me tomorrow to call mum": "call mum", with that date.
-
-    Of "milk, eggs and bread to shopping": three, each labelled "shopping", as there is one list only.
-    """
+    """Labels all three titles of "milk, eggs and bread to shopping", because there is only one list."""
     if "title" in reading:
         return [Draft(reading["title"].unquote())]
     text = list(reading.values())[-1]
@@ -150,10 +147,7 @@ def _split_titles(line: Text) -> list[Text]:
 
 
 def _join_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:
-    """Puts what is only a date, a priority or a label to the piece before it: "call mum at 8, high priority".
-
-    At the start it goes to the piece after it: "every Monday, water the plants".
-    """
+    """Joins a date, priority or label with the title before it, or at the start with the title after it."""
     pieces: list[tuple[str, str, Text]] = []
     if len(found) > 1 and _is_tag(found[0][2]):
         (_, first, text), (joint, raw, _), *rest = found

@@ -55,7 +55,7 @@ def _read_fields(field: str, slot: str, text: Text, tasks: Sequence[ResultTask])
 
 
 def _choose_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ResultTask]) -> dict[str, str]:
-    """Reads "7" as the morning or evening that is nearer to the present time of the tasks."""
+    """Reads "7" as the morning or evening that is nearer to the time when the tasks are due."""
     due = fields.get("due", "")
     times = [task.due[-5:] for task in tasks if task.due and ":" in task.due]
     if not times or not _BARE_HOUR.fullmatch(text.raw.strip(" ?!.,")) or not _CLOCK.fullmatch(due):
@@ -124,9 +124,8 @@ def delete_done(intent: Intent, context: Context) -> Steps:
 
 
 def agree(intent: Intent, context: Context) -> Steps:
-    """Completes or deletes the tasks that the last answer asked about."""
-    if asked := _ASKED_TO_COMPLETE.search(context.last_answer):
-        return replies.report(replies.COMPLETED, (yield create_calls("complete_task", [int(asked[1])])))
+    if question := _ASKED_TO_COMPLETE.search(context.last_answer):
+        return replies.report(replies.COMPLETED, (yield create_calls("complete_task", [int(question[1])])))
     if not context.last_answer.endswith(replies.SAY_YES):
         return intent.answer
     lists = [result for step in context.earlier[-1].steps for result in step if result.tool == "list_tasks"]
@@ -154,8 +153,6 @@ def undo(intent: Intent, context: Context) -> Steps:
 
 
 def undo_tasks(*statuses: str) -> Plan:
-    """Creates a plan that undoes the last change of named tasks; with "deleted", it restores them."""
-
     def plan(intent: Intent, context: Context) -> Steps:
         found = yield from find_tasks(intent.phrases[:1], context, statuses=statuses)
         if statuses == ("deleted",) and found.ids and not found.tasks:  # a number or "it", whose state is not known

@@ -18,8 +18,6 @@ _KINDS = {"pending": "open ", "completed": "completed ", "deleted": "deleted "}
 
 
 def show(where: str = "", **filters: str) -> Plan:
-    """Creates a plan that lists the tasks of a filter, by default the status in the words."""
-
     def plan(intent: Intent, context: Context) -> Steps:
         return _show_list(filters or {"status": _choose_status(set(intent.text.keys))}, where)
 
@@ -27,7 +25,6 @@ def show(where: str = "", **filters: str) -> Plan:
 
 
 def show_rest(intent: Intent, context: Context) -> Steps:
-    """Shows the next page of the last list."""
     turn = next((turn for turn in reversed(context.earlier) if turn.made), None)
     last = turn.steps[-1][-1] if turn and replies.MORE in turn.answer else None
     if last is None or not last.page.next_cursor:

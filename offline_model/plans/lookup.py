@@ -23,7 +23,6 @@ Item = TypeVar("Item")
 def read_list(
     arguments: Mapping[str, Any], *, most: int = PAGE * MAX_PAGES, limit: int = PAGE
 ) -> Generator[Calls, Results, ResultPage]:
-    """Reads a list with these arguments, page by page, up to so many tasks."""
     (page,) = yield from _read_pages([{**arguments, "limit": limit}])
     for _ in range(MAX_PAGES - 1):
         if not page.next_cursor or len(page.tasks) >= most:
@@ -36,7 +35,6 @@ def read_list(
 def search(
     names: Sequence[str], status: str, *, is_deed: bool = False
 ) -> Generator[Calls, Results, dict[str, ResultPage]]:
-    """Reads for each name the tasks that have its words, in one step."""
     if not names:
         return {}
     queries = [{"status": status, "query": _create_query(name, is_deed=is_deed), "limit": PAGE} for name in names]
@@ -51,7 +49,7 @@ def _read_pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Result
 
 
 def _create_query(name: str, *, is_deed: bool) -> str:
-    """The words by which the tool finds at least all that fit the name: without verbs, and without endings."""
+    """Omits verbs and endings, so that the tool finds at least all tasks that fit."""
     tokens = [word for word in words.tokens(name)[1 if is_deed else 0 :] if word not in words.UNSAID]
     tokens = [word for word in tokens if word not in words.VERBS] or tokens or words.tokens(name)
     stems = [words.find_stem(word) for word in tokens[:_MOST_WORDS]]
@@ -60,7 +58,7 @@ def _create_query(name: str, *, is_deed: bool) -> str:
 
 
 def find_known_ids(phrase: str, context: Context, *, is_deed: bool = False) -> list[int]:
-    """The numbers of a phrase that need no look-up; where it names nothing, the plan ends with the question which."""
+    """Returns the ids in a phrase; asks for the task if the phrase is only "it" or the like."""
     ids = list(dict.fromkeys(context.chosen.get(phrase) or words.find_numbers(phrase)))
     if not ids and words.is_pointer(phrase.partition(" ")[2] if is_deed else phrase):
         raise Stop(replies.NO_SUBJECT)
@@ -69,7 +67,7 @@ def find_known_ids(phrase: str, context: Context, *, is_deed: bool = False) -> l
 
 @dataclass
 class FoundTasks:
-    """The numbers of all tasks that a phrase names, the tasks that were looked up, and the names that no task has."""
+    """Ids and tasks that a phrase names, and names without a task. Tasks named by number are not looked up."""
 
     name: str
     ids: list[int] = field(default_factory=list)
@@ -84,7 +82,7 @@ class FoundTasks:
 def find_target(
     intent: Intent, context: Context, statuses: Sequence[str] = FIRST_OPEN
 ) -> Generator[Calls, Results, FoundTasks]:
-    """Finds the tasks that an intent is about: the open ones of a group, else those that are named."""
+    """Finds the open tasks of a group, or the named tasks."""
     for phrase, reading in zip(intent.phrases, intent.readings, strict=True):
         text = next((reading[name] for name in slots.TARGETS if name in reading), None)
         filters = slots.find_filters(text) if text and phrase not in context.chosen else None
@@ -104,11 +102,7 @@ def find_target(
 def find_tasks(
     phrases: Sequence[str], context: Context, *, statuses: Sequence[str] = FIRST_OPEN, is_deed: bool = False
 ) -> Generator[Calls, Results, FoundTasks]:
-    """Finds the tasks that one of the phrases names, those of the first status before those of the next.
-
-    A phrase is looked up as one title first, then as several. Where a part fits several tasks, or none but one with a
-    similar title, the plan ends with the question which is meant.
-    """
+    """Looks each phrase up as one title, then as several; asks which task is meant if that is not clear."""
     phrases = sorted(phrases, key=len)
     if phrases[0] not in context.chosen:
         _check_is_named(phrases[0], is_deed=is_deed)

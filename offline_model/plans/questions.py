@@ -108,7 +108,7 @@ class WhichTask:
 
 
 def choose_task(phrase: str, found: Sequence[ResultTask]) -> ResultTask:
-    """Returns the only task, or of completed ones with one title the last; else asks which."""
+    """Returns the last of completed tasks with one title; else asks which of several is meant."""
     is_same = len({(task.title.casefold(), task.status) for task in found}) == 1 and found[0].status == "completed"
     if len(found) > 1 and not is_same:
         raise Stop(str(WhichTask(phrase, found)))

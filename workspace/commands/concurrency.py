@@ -25,7 +25,7 @@ class ConcurrencyLimits:
 
     @asynccontextmanager
     async def acquire(self, user: str, folder: Path) -> AsyncIterator[None]:
-        """Waits for the folder first, so that waiting commands take no place of their user's."""
+        """Waits for the folder first, so that waiting commands do not count for their user."""
         of_folder = self._folders.setdefault(folder, asyncio.Semaphore(1))
         of_user = self._users.setdefault(user, asyncio.Semaphore(self._of_user))
         deadline = asyncio.get_running_loop().time() + self._wait_seconds

@@ -45,7 +45,6 @@ def _decode(data: bytes) -> str:
 
 
 def shorten(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:
-    """Returns the last lines of a long text after a line that says so."""
     lines = text.rstrip("\n").split("\n")
     data = "\n".join(lines[-most_lines:]).encode()
     if len(lines) <= most_lines and len(data) <= most_bytes:

@@ -119,18 +119,18 @@ class Commands:
             raise errors.ArgumentInvalid(name="message", rule="some text")
         argv = ["sh", "-c", _COMMIT, "sh", _check_argument("message", message)]
         ran = await self._run(user, folder, argv)
-        said = (ran.stdout + ran.stderr).strip()
+        output = (ran.stdout + ran.stderr).strip()
         if ran.exit_code == 0:
             commit = ran.stdout.split()[-1]
             return Result(f"Committed as {commit}.", {"commit": commit})
-        if "nothing to commit" in said:
-            said = _NOTHING_TO_COMMIT
+        if "nothing to commit" in output:
+            output = _NOTHING_TO_COMMIT
         raise errors.CommitFailed(
-            reason=said.splitlines()[-1] if said else f"git ended with exit code {ran.exit_code}."
+            reason=output.splitlines()[-1] if output else f"git ended with exit code {ran.exit_code}."
         )
 
     def stop(self, folder: Path) -> bool:
-        """End what runs in the folder; its caller gets the output so far. Whether there was anything to end."""
+        """Returns whether a command ran; its caller gets the output so far."""
         if (stop := self._stops.get(folder)) is None:
             return False
         stop.set()
@@ -186,7 +186,7 @@ class Commands:
         return ran.add_note(is_full) if is_full and is_full not in ran.stderr else ran
 
     def _why_read_only(self, directory: Directory) -> str | None:
-        """Why a command may not write in a directory of the user's, for the model; None if it may."""
+        """Returns the reason for the model, or None if the directory is writable."""
         assert self._confinement
         if self._confinement.directories == "read":
             why = f"the sandbox {self._confinement.name} cannot protect what git keeps there"
@@ -201,11 +201,10 @@ class Commands:
 
 
 def render_result(ran: CommandResult) -> Result:
-    """Shows stderr last, in at most half of the text."""
     ending = f"Exit code {ran.exit_code} after {ran.seconds:.1f} s."
-    errors_said = shorten(ran.stderr, 20_000, 800) if ran.stderr else ""
-    said = shorten(ran.stdout, 50_000 - len(errors_said.encode()), 2_000 - errors_said.count("\n"))
-    parts = [ending, f"stdout:\n{said}" if said else "", f"stderr:\n{errors_said}" if errors_said else ""]
+    stderr = shorten(ran.stderr, 20_000, 800) if ran.stderr else ""
+    stdout = shorten(ran.stdout, 50_000 - len(stderr.encode()), 2_000 - stderr.count("\n"))
+    parts = [ending, f"stdout:\n{stdout}" if stdout else "", f"stderr:\n{stderr}" if stderr else ""]
     return Result("\n".join(part for part in parts if part), asdict(ran))
 
 

@@ -59,7 +59,7 @@ class Confinement(Protocol):
     def launch(
         self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
     ) -> Iterator[Launch]:
-        """Yields how to start `argv` within the block, with access to nothing but `folder` or `open_directory`."""
+        """Yields how to start `argv` within the block, with access only to `folder` or `directory`."""
         ...
 
 
@@ -93,7 +93,6 @@ def find_exposure(checkout: Path = _CHECKOUT) -> str | None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises PermissionError for a folder that all commands could read."""
     if _is_among_programs(folder):
         raise PermissionError(errno.EACCES, "WORKSPACE_DIR is in a directory that commands may read")
 
@@ -142,7 +141,7 @@ def find_system_python() -> str | None:
 
 
 def find_private_python() -> Path | None:
-    """Returns the directory of this Python if the system has none."""
+    """Returns the directory of this Python, or None if the system has one."""
     return None if find_system_python() else Path(os.path.realpath(sys.base_prefix))
 
 

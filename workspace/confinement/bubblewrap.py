@@ -60,7 +60,6 @@ class Bubblewrap:
 
 
 def find_bubblewrap() -> Bubblewrap | str:
-    """Returns the sandbox, or why it cannot be used."""
     if (program := shutil.which("bwrap")) is None:
         return "the program bwrap is missing: install bubblewrap"
     if problem := base.find_exposure():

@@ -60,38 +60,36 @@ class SandboxUnusable(Exception):
         )
 
 
-async def find_sandbox(wanted: Choice = "auto", *, kinds: Kinds = KINDS) -> Confinement | None:
+async def find_sandbox(choice: Choice = "auto", *, kinds: Kinds = KINDS) -> Confinement | None:
     """Returns the first sandbox that works, or None; raises `SandboxUnusable` if the configured one does not."""
-    if wanted == "none":
+    if choice == "none":
         return Unconfined()
     for name, make in kinds.items():
-        if wanted not in ("auto", name):
+        if choice not in ("auto", name):
             continue
-        made = make()
-        if isinstance(made, str):
-            reason = made
-        elif (reason := await find_fault(made)) is None:
-            return made
-        if wanted == name:
+        sandbox = make()
+        if isinstance(sandbox, str):
+            reason = sandbox
+        elif (reason := await find_fault(sandbox)) is None:
+            return sandbox
+        if choice == name:
             raise SandboxUnusable(name, reason)
         log.info("sandbox %s cannot be used: %s", name, reason)
     return None
 
 
 async def find_fault(confinement: Confinement) -> str | None:
-    """Returns why a sandbox does not work, or None."""
     with tempfile.TemporaryDirectory(prefix="todo-workspace-") as folder, tempfile.NamedTemporaryFile() as outside:
         try:
-            status, said = await _run_trial(confinement, Path(folder), ["sh", "-c", _TRY, "sh", outside.name])
+            status, stderr = await _run_trial(confinement, Path(folder), ["sh", "-c", _TRY, "sh", outside.name])
         except (OSError, TimeoutError) as error:
             return f"{type(error).__name__}: {error}"
         if status == 0 and "trial" in os.listdir(folder):
             return None
-        return said.splitlines()[-1] if said else f"it ended with {status}"
+        return stderr.splitlines()[-1] if stderr else f"it ended with {status}"
 
 
 async def _run_trial(confinement: Confinement, folder: Path, argv: Sequence[str]) -> tuple[int | None, str]:
-    """Returns the exit status and stderr."""
     with confinement.launch(folder, argv) as launch:
         process = await asyncio.create_subprocess_exec(
             *launch.argv,
@@ -105,8 +103,8 @@ async def _run_trial(confinement: Confinement, folder: Path, argv: Sequence[str]
         )
     try:
         async with asyncio.timeout(_TRY_SECONDS):
-            _, said = await process.communicate()
+            _, stderr = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
-    return process.returncode, said.decode(errors="replace").strip()
+    return process.returncode, stderr.decode(errors="replace").strip()

@@ -117,7 +117,6 @@ def drop_capabilities() -> None:
 
 
 def restrict_files(version: int, folder: str, readable: list[str], devices: list[str]) -> None:
-    """Allows this process only these files."""
     known = (1 << _RIGHTS.get(version, 16)) - 1
     network, scopes = _BIND_AND_CONNECT if version >= 4 else 0, _SOCKETS_AND_SIGNALS if version >= 6 else 0
     size = 8 if version < 4 else 16 if version < 6 else 24
@@ -345,7 +344,6 @@ def _list_groups(command: int) -> set[int]:
 
 
 def _list_processes() -> dict[int, tuple[int, int, int]]:
-    """Returns the parent, group and session of each process."""
     processes: dict[int, tuple[int, int, int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():

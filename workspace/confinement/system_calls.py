@@ -187,7 +187,6 @@ PUNCH_HOLE = 3  # FALLOC_FL_PUNCH_HOLE and FALLOC_FL_KEEP_SIZE, which frees bloc
 
 
 def find_processor() -> str | None:
-    """This processor, if its numbers are known."""
     return name if (name := platform.machine()) in ARCHITECTURES else None
 
 

@@ -89,7 +89,7 @@ class Store:
 
     @contextmanager
     def open_folder(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder]:
-        """Opens a folder, or the `open_directory` that replaces it."""
+        """Opens the folder, or the directory of the user that replaces it."""
         path, results = self.create_paths(user, name)
         uploads = self.root / _UPLOADS / path.parent.name / name
         if directory is not None:
@@ -114,7 +114,7 @@ class Store:
         return sorted(os.listdir(path)) if path.is_dir() else []
 
     def remove(self, user: str, name: str | None = None) -> bool:
-        """Removes a folder or all folders of a user; returns whether there was any."""
+        """Returns whether there was anything to remove; without a name, all folders of the user are removed."""
         if name is not None:
             _check_name(name)
         with self._lock:
@@ -136,7 +136,6 @@ class Store:
         return not any(path.name[0] != "." for path in self.root.iterdir())
 
     def prepare_restored(self) -> Path:
-        """Creates an empty directory for the files of a backup."""
         self._remove_restored()
         (path := self.root / _RESTORED).mkdir(mode=_PRIVATE)
         return path

@@ -95,7 +95,7 @@ def open_file(folder: int, path: str) -> Iterator[OpenFile]:
 
 
 def translate_error(error: OSError, at: int, name: str, path: str) -> CallError:
-    """Translates an error about `name` in the directory `at`; raises unexpected errors again."""
+    """Raises unexpected errors again."""
     kind = _find_kind(at, name)
     match error.errno:
         case errno.ENOENT:

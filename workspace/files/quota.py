@@ -65,16 +65,16 @@ class Quota:
 
     def _measure_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
         """Is safe in several threads, which write different keys."""
-        known = self._amounts.setdefault(folder.parent, {})
-        known[folder.name] = used
+        amounts = self._amounts.setdefault(folder.parent, {})
+        amounts[folder.name] = used
         names = os.listdir(folder.parent)
         for name in names:
-            if name != folder.name and (anew or name not in known):
-                known[name] = self._measure_other(folder.parent / name)
-        for removed in {*known} - {*names}:
-            known.pop(removed, None)
-        amounts = [known.get(name, NOTHING) for name in names]
-        return Amount(sum(amount.bytes for amount in amounts), sum(amount.files for amount in amounts))
+            if name != folder.name and (anew or name not in amounts):
+                amounts[name] = self._measure_other(folder.parent / name)
+        for removed in {*amounts} - {*names}:
+            amounts.pop(removed, None)
+        total = [amounts.get(name, NOTHING) for name in names]
+        return Amount(sum(amount.bytes for amount in total), sum(amount.files for amount in total))
 
     def _measure_other(self, folder: Path) -> Amount:
         try:
@@ -113,7 +113,6 @@ def measure_unlinked(folder: Path, processes: Iterable[int]) -> int:
 
 
 def _list_directory(path: str) -> list[str]:
-    """Returns the paths in a directory of /proc; none if the process has ended."""
     with suppress(OSError):
         return [f"{path}/{name}" for name in os.listdir(path)]
     return []

@@ -96,5 +96,4 @@ def guess_type(name: str) -> str:
 
 
 def cut_text(text: str, most: int) -> str:
-    """Returns at most so many bytes of UTF-8, cut between characters."""
     return text.encode()[:most].decode(errors="ignore")

@@ -29,7 +29,6 @@ def open_directory(path: Path, *, repair: bool = True) -> Iterator[int]:
 
 
 def _open_child(at: int, name: str, *, needed: int = _READING) -> int:
-    """Opens a directory and restores its mode if needed."""
     descriptor = _open_with_rights(at, name, DIRECTORY)
     if os.fstat(descriptor).st_mode & needed != needed:
         os.fchmod(descriptor, _ALL)
@@ -49,7 +48,7 @@ def _open_with_rights(at: int, name: str, flags: int) -> int:
 
 
 def give_rights(at: int, name: str) -> None:
-    """Gives the owner all rights; does not follow a symbolic link."""
+    """Does not follow a symbolic link."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, _ALL, dir_fd=at, follow_symlinks=False)
         return

@@ -78,7 +78,6 @@ def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
 
 
 def encode_content(content: str, what: str) -> bytes:
-    """Raises `ContentTooLarge`."""
     data = content.encode()
     if len(data) > MOST_BYTES:
         instead = "write it in parts with a command"
@@ -171,7 +170,6 @@ def read_whole(descriptor: int) -> bytes:
 
 
 def read_text(folder: Folder, path: str) -> str:
-    """Raises a `CallError` if the file is binary or too long."""
     with opening.open_file(folder.descriptor, path) as opened:
         if opened.size > MOST_BYTES:
             instead = "change it with a command"

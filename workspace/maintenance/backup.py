@@ -11,7 +11,6 @@ _LONGEST_PATH = 3_000  # bytes: the system takes up to 4,095, with the directory
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m workspace backup`: write the files of all users as a tar archive."""
     argparse.ArgumentParser(prog="backup", description="Writes all users' files as a tar archive.").parse_args(
         arguments
     )

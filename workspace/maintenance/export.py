@@ -10,7 +10,6 @@ from workspace.files.folder import Store
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m workspace export --user NAME`: write all folders of a user as a tar archive."""
     store, user = stored_files.open_store(
         arguments, name="export", description="Writes a user's files as a tar archive."
     )

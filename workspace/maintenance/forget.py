@@ -6,7 +6,6 @@ from workspace import stored_files
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m workspace forget --user NAME`: delete all folders of a user."""
     store, user = stored_files.open_store(arguments, name="forget", description="Deletes all files of a user.")
     folders = len(store.list_names(user))
     if not store.remove(user):

@@ -12,18 +12,17 @@ _NOT_EMPTY = "There are files of users already. Add --replace to replace them."
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m workspace restore`: read an archive of `backup`; `--finish` then replaces all files by it."""
     parser = argparse.ArgumentParser(prog="restore", description="Reads a tar archive of all users' files.")
     parser.add_argument("--replace", action="store_true", help="though there are files")
     parser.add_argument("--finish", action="store_true", help="replace what is stored by what was read before")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     store = stored_files.open_whole_store()
     if store is None:
         sys.exit("WORKSPACE_DIR is not a directory. Create it first.")
     try:
-        if given.finish:
+        if options.finish:
             store.replace_by_restored()
-        elif not given.replace and not store.is_empty():
+        elif not options.replace and not store.is_empty():
             sys.exit(_NOT_EMPTY)
         else:
             _unpack(store.prepare_restored())
