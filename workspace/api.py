@@ -86,7 +86,7 @@ class FilesApi:
                 await asyncio.to_thread(_write_piece, descriptor, piece)
             async with hold_lock(user):
                 created = await asyncio.to_thread(writing.move_incoming, folder, path, incoming, descriptor)
-                await asyncio.to_thread(uploads.record, folder, path, digest)
+                await asyncio.to_thread(uploads.record, folder, path, digest.hexdigest())
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
 
     def _check(self, folder: Folder, path: str, size: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from offline_model import replies
-from offline_model.conversation import ChatTurn, ResultTask, ToolResult
+from offline_model.conversation import ResultTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
@@ -180,7 +180,8 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
     """Returns the tools and tasks of the last answer that changed some and is not undone."""
     undone = 0
     for turn in reversed(context.earlier):
-        results = _list_changes(turn)
+        calls = (result for step in turn.steps for result in step)
+        results = [result for result in calls if result.tool in replies.UNDONE and not result.error]
         ids = [task.id for result in results for task in result.page.tasks]
         if any(result.arguments.get("undo") for result in results):
             undone += 1
@@ -189,10 +190,6 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
         elif ids:
             undone -= 1
     return set(), []
-
-
-def _list_changes(turn: ChatTurn) -> list[ToolResult]:
-    return [result for step in turn.steps for result in step if result.tool in replies.UNDONE and not result.error]
 
 
 def carry_out(intent: Intent, context: Context) -> Steps:

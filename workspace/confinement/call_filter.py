@@ -36,8 +36,8 @@ def create_namespace_filter(*, has_directory: bool = False) -> bytes | None:
         for instruction in _match_call(numbers, processor, _reject_setuid(mode))
     ]
     if has_directory:  # each end of a pair for datagrams can send to any socket
-        return _assemble(sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
-    return _assemble(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
+        return _assemble(processor, sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
+    return _assemble(processor, sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
 
 
 def create_landlock_filter(abi: int) -> bytes | None:
@@ -66,12 +66,12 @@ def create_landlock_filter(abi: int) -> bytes | None:
             more += _match_call(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     more += _match_call(calls.IOCTL, processor, _reject_values(1, of_descriptor))
     # Each end of a pair for datagrams can send to any socket.
-    return _assemble(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
+    return _assemble(processor, sockets=(), pairs=(_STREAM, _PACKETS), more=more)
 
 
-def _assemble(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction] = ()) -> bytes | None:
-    if (processor := calls.find_processor()) is None:
-        return None
+def _assemble(
+    processor: str, *, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction]
+) -> bytes:
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, calls.ARCHITECTURES[processor]),

@@ -20,7 +20,7 @@ _FRAME = 1_500  # bytes of the lines before and after, with the longest path
 def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_LINES) -> Result:
     with opening.open_file(folder.descriptor, path) as opened:
         binary = FileNotText(path=path, size=opened.size, type=guess_type(path))
-        if not may_be_text(os.pread(opened.descriptor, _PROBE, 0)):
+        if not is_text(os.pread(opened.descriptor, _PROBE, 0), is_whole=False):
             raise binary
         try:
             lines, total = _read_page(opened.descriptor, offset, min(limit, MOST_LINES))
@@ -70,22 +70,12 @@ def _read_lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
             yield number, beginning
 
 
-def is_text(content: bytes) -> bool:
+def is_text(content: bytes, *, is_whole: bool = True) -> bool:
+    """The last character may be cut if the content is not the whole file."""
     if b"\0" in content[:_PROBE]:
         return False
     try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def may_be_text(beginning: bytes) -> bool:
-    """Returns whether a file with this beginning can be text; a character may be cut at the end."""
-    if b"\0" in beginning:
-        return False
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(beginning)
+        codecs.getincrementaldecoder("utf-8")().decode(content, is_whole)
     except UnicodeDecodeError:
         return False
     return True

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from common.tool_server.errors import CallError
 from workspace.files import opening, walking, writing
@@ -17,18 +16,14 @@ _PIECE = 1_000_000  # bytes
 _UPLOADS = "uploads"
 
 
-class Digest(Protocol):
-    def hexdigest(self) -> str: ...
-
-
-def record(folder: Folder, path: str, digest: Digest) -> None:
+def record(folder: Folder, path: str, digest: str) -> None:
     path = "/".join(opening.split_path(path))
     for directory in (folder.uploads.parent, folder.uploads):
         with suppress(FileExistsError):
             directory.mkdir(mode=0o700)
     path_of_record = folder.uploads / f"{hashlib.sha256(path.encode()).hexdigest()}.json"
     fresh = path_of_record.with_suffix(".new")
-    fresh.write_text(json.dumps({"path": path, "sha256": digest.hexdigest()}))
+    fresh.write_text(json.dumps({"path": path, "sha256": digest}))
     fresh.replace(path_of_record)
     if len(records := [*folder.uploads.iterdir()]) > _MOST:
         min(records, key=lambda one: one.stat().st_mtime_ns).unlink()

@@ -22,7 +22,7 @@ def apart(store: Store) -> Iterator[Folder]:
 def put_in(folder: Folder, path: str, content: str) -> None:
     """As the API does."""
     writing.write_bytes(folder, path, content.encode())
-    uploads.record(folder, path, hashlib.sha256(content.encode()))
+    uploads.record(folder, path, hashlib.sha256(content.encode()).hexdigest())
 
 
 def contents(folder: Folder) -> dict[str, str]:
@@ -83,7 +83,7 @@ def test_only_what_is_as_its_person_put_it_in_is_given(folder: Folder, apart: Fo
 
 def test_what_is_known_of_them_goes_with_the_folder_and_has_an_end(store: Store, folder: Folder, apart: Folder) -> None:
     for number in range(1_010):
-        uploads.record(folder, f"n{number}", hashlib.sha256(b"x"))
+        uploads.record(folder, f"n{number}", hashlib.sha256(b"x").hexdigest())
     kept = [*(store.root / ".uploads").glob("*/cnv_1/*")]
     assert len(kept) == 1_000
     put_in(folder, "a", "x")
