@@ -110,7 +110,7 @@ async def test_call_whose_answer_is_lost_is_made_once(
     assert proxy.accepted_encodings == {"identity"}
 
 
-@pytest.mark.parametrize("case", [case for case in CHANGES if case != "compressed"])
+@pytest.mark.parametrize("case", ["503 without a body", "200 in HTML", "no UTF-8", "nothing"])
 async def test_no_useful_answer_ends_the_run_and_later_calls_work(
     case: str, services: Services, user: User, model: ScriptedModel, stored: Stored
 ) -> None:
