@@ -217,6 +217,28 @@ def test_fragments_of_calls(case: str) -> None:
     assert read(body(*frames, CALLS))["calls"] == expected
 
 
+# what the model writes inside its arguments → what the tool is given
+ESCAPES = {
+    r"a\ud800b": "a\ufffdb",
+    r"a\uDC00\uD800b": "a\ufffd\ufffdb",
+    r"a\ud83d\ud83d\ude00b": "a\ufffd\U0001f600b",
+    r"a\ud83d\ude00b": "a\U0001f600b",
+    r"a\\ud800b": r"a\ud800b",
+    r"a\\\ud800b": "a\\\ufffdb",
+    r"a\n\u00e9\ud800": "a\n\u00e9\ufffd",
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("written", ESCAPES)
+def test_escaped_halves_of_pairs(written: str, size: int) -> None:
+    text = f'{{"description": "{written}"}}'
+    first, *rest = [text[start : start + size] for start in range(0, len(text), size)]
+    frames = [piece_of(first, "add", index=0, id="x"), *(piece_of(piece, index=0) for piece in rest)]
+    [(_, arguments)] = read(body(*frames, CALLS))["calls"]
+    assert json.loads(arguments)["description"] == ESCAPES[written]
+
+
 ENDINGS: dict[str, tuple[bytes, Json]] = {
     "no [DONE]": (body(HELLO, STOP).replace(b"data: [DONE]\n\n", b""), {"text": "hello", "finish": "stop"}),
     "empty objects": (body({}, HELLO, {"choices": [{}]}, {"choices": [None]}, STOP), {"text": "hello"}),

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.model.errors import ModelError, for_log
+from backend.model.providers import PROFILES
 from backend.model.requests import OPTIONAL, alternating, rejected_field, signed, valid_messages
 from backend.model.tool_calls import legal_name
+from backend.settings import ProviderName
+from tests.strict_provider.rules import refusals
 
 Message = dict[str, Any]
 
@@ -129,6 +132,35 @@ def test_an_optional_field_that_is_rejected_is_found(field: str) -> None:
 @pytest.mark.parametrize("field", ["model", "messages", "tools", "tool_choice"])
 def test_a_field_that_is_needed_is_never_left_out(field: str) -> None:
     assert rejected_field({field: 1, "temperature": 1}, f"{field} is not valid") is None
+
+
+# models that are asked otherwise than the provider's own → temperature, effort
+OTHERS: dict[tuple[ProviderName, str], tuple[float | None, str | None]] = {
+    ("cerebras", "qwen-3.8-27b"): (0.7, None),
+    ("openai", "gpt-4o-mini"): (0.7, None),
+    ("openai", "gpt-5-mini"): (None, None),
+    ("openai", "o4-mini"): (None, None),
+    ("openai", "gpt-5.6-luna"): (None, "none"),
+    ("openai", "gpt-6-luna"): (None, "none"),
+    ("ollama", "gpt-oss:20b"): (0.7, "low"),
+    ("anthropic", "claude-3-haiku-20240307"): (0.7, None),
+    ("anthropic", "claude-opus-4-20250514"): (0.7, None),
+    ("anthropic", "claude-sonnet-4-6"): (0.7, None),
+    ("anthropic", "claude-opus-4-7"): (None, None),
+    ("anthropic", "claude-sonnet-5"): (None, None),
+    ("groq", "qwen/qwen3.6-27b"): (0.7, None),
+    ("openrouter", "anthropic/claude-opus-5-5"): (0.7, None),
+    ("custom", "gpt-oss"): (0.7, None),
+}
+
+
+@pytest.mark.parametrize(("provider", "name"), OTHERS)
+def test_request_to_another_model(provider: ProviderName, name: str) -> None:
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    body = {"model": name, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 1000, "temperature": 0.7}
+    sent = PROFILES[provider].shape(body | streamed)
+    assert [*refusals(provider, sent)] == []
+    assert (sent.get("temperature"), sent.get("reasoning_effort")) == OTHERS[provider, name]
 
 
 # status, body → code
