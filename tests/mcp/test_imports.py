@@ -61,9 +61,9 @@ def user_environment(session_database_url: str) -> dict[str, str]:
 def imported(user_environment: dict[str, str], user: str) -> Import:
     """Imports a text for the user."""
 
-    def run(text: str | bytes, *arguments: str, name: str = user, **settings: str) -> Imported:
+    def run(text: str, *arguments: str, name: str = user, **settings: str) -> Imported:
         with started(user_environment | settings, name, *arguments) as process:
-            output, errors = process.communicate(text if isinstance(text, bytes) else text.encode(), 60)
+            output, errors = process.communicate(text.encode(), 60)
         return Imported(output, errors, process.returncode)
 
     return run
@@ -153,9 +153,9 @@ COLUMNS = (
 )
 
 
-def project(*rows: dict[str, str], delimiter: str = ",") -> str:
+def project(*rows: dict[str, str]) -> str:
     file = io.StringIO()
-    writer = csv.DictWriter(file, COLUMNS, delimiter=delimiter)
+    writer = csv.DictWriter(file, COLUMNS)
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
@@ -233,14 +233,13 @@ NO_DATES = (
 )
 
 
-@pytest.mark.parametrize("delimiter", [",", ";"])
-async def test_todoist(imported: Import, tools: Tools, delimiter: str) -> None:
+async def test_todoist(imported: Import, tools: Tools) -> None:
     expected = [
         *TODOIST,
         *[(row(text, DATE=text), text, {"due": due}) for text, due in DATES.items()],
         *[(row(text, DATE=text), text, {"due": due, "repeat": repeat}) for text, (due, repeat) in REPEATS.items()],
     ]
-    report = imported(project(*(cells for cells, *_ in expected), delimiter=delimiter))
+    report = imported(project(*(cells for cells, *_ in expected)))
     assert (report.counts, report.problems) == ((len(expected), 0), {})
     assert await listed(tools) == [(title, fields) for _, title, fields in expected]
 
@@ -324,8 +323,8 @@ NO_TASKS: list[dict[str, Any]] = [
 ]
 
 
-def export(*tasks: object, **fields: object) -> str:
-    return json.dumps({"version": 1, "user": "alice", "todo": {"tasks": tasks}} | fields)
+def export(*tasks: object) -> str:
+    return json.dumps({"version": 1, "user": "alice", "todo": {"tasks": tasks}})
 
 
 async def test_an_export(imported: Import, tools: Tools) -> None:
@@ -349,19 +348,13 @@ def test_tasks_of_an_export_that_cannot_be_read(imported: Import, tools: Tools, 
     assert stored.titles(tools.user) == ["milk", "bread"]
 
 
-NO_FILES: list[tuple[str | bytes, list[str]]] = [
-    *[(nothing, []) for nothing in ("", "\n \n", "TYPE,CONTENT\n", '{"todo": {"tasks": []}}')],
-    *[("milk\0", []), ("Title\nmilk\n", ["--name=a.csv"]), ("Title\nmilk\n", ["--name=a.json"])],
-    *[(b"one\nthr\xe9e\n", []), (b"\xff\xfeo\x00n", []), ("ab".encode("utf-16-le"), []), (b"PK\x03\x04\x14\x00", [])],
-    *[(text, []) for text in ("{}", '{"todo": 5}', '{"tasks": null}', '{"a":' * 200_000, export(TASK, version=9))],
-    *[(text, []) for text in ("BEGIN:VCALENDAR\nSUMMARY:milk\n", "<p>milk</p>", "%PDF-1.7", "{\\rtf1 milk}")],
-    ("milk", ["--user=a\nb"]),
-]
-
-
-@pytest.mark.parametrize(("text", "arguments"), NO_FILES, ids=range(len(NO_FILES)))
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [("TYPE,CONTENT\n", []), ("Title\nmilk\n", ["--name=a.csv"]), ("milk", ["--user=a\nb"])],
+    ids=range(3),
+)
 def test_a_file_without_tasks_changes_nothing(
-    imported: Import, stored: Stored, user: str, text: str | bytes, arguments: list[str]
+    imported: Import, stored: Stored, user: str, text: str, arguments: list[str]
 ) -> None:
     report = imported(text, *arguments)
     assert not ADDED.search(report.text)
@@ -370,24 +363,9 @@ def test_a_file_without_tasks_changes_nothing(
     assert stored.row_counts(user) == {}
 
 
-@pytest.mark.parametrize(
-    ("data", "arguments", "title"),
-    [
-        ("größer".encode("utf-8-sig"), [], "größer"),
-        ("größer".encode("utf-16"), [], "größer"),
-        (b"\xfe\xff" + "größer".encode("utf-16-be"), [], "größer"),
-        (b'{"milk"}\n', ["--format=todo.txt"], '{"milk"}'),
-        (b"TYPE of thing, CONTENT", [], "TYPE of thing, CONTENT"),
-        (b'"TYPE";"CONTENT"\n"task";"milk"', [], "milk"),
-        (json.dumps({"tasks": [TASK], "changes": [], "people": []}).encode(), [], "milk"),
-    ],
-    ids=range(7),
-)
-def test_encodings_and_formats(
-    imported: Import, stored: Stored, user: str, data: bytes, arguments: list[str], title: str
-) -> None:
-    imported(data, *arguments)
-    assert stored.titles(user) == [title]
+def test_a_format_that_is_given(imported: Import, stored: Stored, user: str) -> None:
+    imported('{"milk"}\n', "--format=todo.txt")
+    assert stored.titles(user) == ['{"milk"}']
 
 
 async def test_a_file_is_added_once(imported: Import, tools: Tools, stored: Stored) -> None:
