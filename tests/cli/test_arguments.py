@@ -8,34 +8,60 @@ from typing import Any
 
 import pytest
 
+from cli.__main__ import parse
 from tests.conftest import ROOT
 from tests.support.commands import todo
 
 USER = ("--user", "alice")
 
-WRONG = [
-    (),
-    ("up", "--prot", "1"),
-    ("up", "--workers", "2"),
-    ("up", "--data-dir", "", "--port", "0"),
-    *((command, *USER, f"--days={days}") for command in ("usage", "token") for days in ("0", "1.5")),
-    ("logs", "frontend"),
-    ("mcp",),
-    ("mcp", "list", "web"),
-    ("mcp", "approve"),
-    ("mcp", "test", "web", "say"),
-    ("export", *USER, "--thread", "thr_1"),
-    ("export", *USER, "--format", "jsonl", "--files", "alice.tar"),
-    ("export", "--user", ""),
+WRONG: list[tuple[tuple[str, ...], str]] = [
+    ((), "usage: todo"),
+    (("up", "--prot", "1"), "--prot"),
+    (("up", "--workers", "2"), "--workers"),
+    (("up", "--data-dir", "", "--port", "0"), "--data-dir"),
+    *(((command, *USER, f"--days={days}"), "--days") for command in ("usage", "token") for days in ("0", "1.5")),
+    (("token", *USER, "--days=99999999999"), "--days"),
+    (("token", "--user", "a\nb"), "--user"),
+    (("logs", "frontend"), "frontend"),
+    (("mcp",), "ACTION"),
+    (("mcp", "list", "web"), "web"),
+    (("mcp", "approve"), "SERVER, TOOL"),
+    (("mcp", "test", "web", "say"), "say"),
+    (("export", "--user", ""), "--user"),
+    (("chat", "--temp", "3"), "3 is not a number from 0 to 2"),
+    (("chat", "--temp", "nan"), "nan is not a number from 0 to 2"),
+    (("chat", "--thread", "../x"), "is not a valid id or name of a conversation"),
+    (("chat", "--url", "ftp://x"), "the address of the page"),
+    (("chat", "--directory", "/nothing"), "/nothing is not a directory"),
 ]
 
 
-@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
-def test_wrong_arguments(arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("arguments", "named"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_wrong_arguments(arguments: tuple[str, ...], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments)
+    output, errors = capsys.readouterr()
+    assert (ended.value.code, output) == (2, "")
+    assert named in errors
+    if arguments:
+        [sentence] = errors.splitlines()
+        assert sentence.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("up", "--prot", "1"),
+        ("export", *USER, "--thread", "thr_1"),
+        ("export", *USER, "--format", "jsonl", "--files", "alice.tar"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_arguments_end_the_process(arguments: tuple[str, ...]) -> None:
     done = todo(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
-    assert not arguments or done.stderr.startswith("error: ")
+    assert done.stderr.startswith("error: ")
 
 
 def test_option_between_the_names_of_a_command(tmp_path: Path) -> None:
@@ -84,8 +110,10 @@ class TestWithoutData:
     def test_command(self, directory: Path, command: tuple[str, ...]) -> None:
         assert self.failed(directory, *command).startswith("error: ")
 
-    @pytest.mark.parametrize("option", ["--output", "--files"])
-    @pytest.mark.parametrize("name", ["there.json", "link.json", "."])
+    @pytest.mark.parametrize(
+        ("option", "name"),
+        [("--output", "there.json"), ("--output", "link.json"), ("--output", "."), ("--files", "there.json")],
+    )
     def test_file_that_is_there(self, directory: Path, tmp_path: Path, option: str, name: str) -> None:
         there = tmp_path / "there.json"
         there.write_text("last year's")

@@ -22,7 +22,6 @@ from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
-from tests.tokens import MCP_TOKEN_SECRET
 from tests.waiting import until
 from todo_client.chatkit import user_input
 
@@ -358,17 +357,7 @@ class TestToken:
         assert response.status_code == 200, response.text
         assert (await user.page.tasks("all"))["tasks"][0]["title"] == "milk"
 
-    @pytest.mark.parametrize(
-        ("arguments", "secret", "status"),
-        [
-            (("--days=0",), MCP_TOKEN_SECRET, 2),
-            (("--days=99999999999",), MCP_TOKEN_SECRET, 2),
-            (("--user", ""), MCP_TOKEN_SECRET, 2),
-            (("--user", "a\nb"), MCP_TOKEN_SECRET, 2),
-            ((), "", 1),
-        ],
-    )
-    def test_rejected(self, directory: str, arguments: tuple[str, ...], secret: str, status: int) -> None:
-        done = todo("token", "--user", "alice", "--data-dir", directory, *arguments, MCP_TOKEN_SECRET=secret)
-        assert (done.returncode, done.stdout) == (status, "")
+    def test_rejected_without_a_secret(self, directory: str) -> None:
+        done = todo("token", "--user", "alice", "--data-dir", directory, MCP_TOKEN_SECRET="")
+        assert (done.returncode, done.stdout) == (1, "")
         error_of(done.stderr)

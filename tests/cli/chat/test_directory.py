@@ -154,7 +154,6 @@ async def test_the_secret_is_sent_to_nobody_else(place: Path) -> None:
         ("--here", "--continue"),
         ("--here", "--thread", "x"),
         ("--here", "--url", "http://x"),
-        ("--directory", "/nothing"),
     ],
 )
 async def test_options_that_do_not_fit(arguments: tuple[str, ...]) -> None:
