@@ -16,23 +16,11 @@ async def put(person: Person, path: str, content: bytes | str) -> None:
     assert (await person.http.put(f"/files/cnv_1/{path}", content=raw)).is_success
 
 
-async def test_command_is_a_line_of_the_shell(alice: Person) -> None:
-    text, ran = await alice.call("run_command", command="echo 'a  b' | cat > f; cat < f; echo no >&2; false")
-    assert (ran["exit_code"], ran["stdout"], ran["stderr"]) == (1, "a  b\n", "no\n")
-    assert "a  b" in text
-    assert "no" in text
-
-
 async def test_python_runs_in_the_folder(alice: Person) -> None:
     await put(alice, "own.py", "number = 6 * 7")
     _, ran = await alice.call("run_python", code="import own\nprint(own.number)\n1 / 0")
     assert (ran["exit_code"], ran["stdout"]) == (1, "42\n")
     assert "line 3" in ran["stderr"]
-
-
-async def test_time_limit_keeps_what_was_said(alice: Person) -> None:
-    _, ran = await alice.call("run_command", command="echo before; sleep 100", timeout_s=1)
-    assert (ran["exit_code"], ran["stdout"], ran["timed_out"]) == (124, "before\n", True)
 
 
 async def test_both_ends_of_a_long_output_are_kept(alice: Person) -> None:
@@ -57,13 +45,6 @@ async def test_folder_that_a_command_has_closed(alice: Person) -> None:
 )
 async def test_what_cannot_be_run(alice: Person, command: str, timeout_s: int) -> None:
     assert await alice.refusal("run_command", command=command, timeout_s=timeout_s)
-
-
-async def test_one_command_of_a_folder_at_a_time(alice: Person) -> None:
-    """Others wait for it; those of other folders do not."""
-    script = "test ! -e busy && touch busy && sleep 0.3 && rm busy"
-    commands = [alice.call("run_command", folder=f"cnv_{number % 2}", command=script) for number in range(4)]
-    assert [ran["exit_code"] for _, ran in await asyncio.gather(*commands)] == [0] * 4
 
 
 class TestSearch:

@@ -356,11 +356,11 @@ class TestCommands:
             assert {one["path"] for one in ran["files"]} == {"lib/main.py", "lib/new"}
             assert (project / "lib/new").stat().st_uid == OWNER
 
-    @pytest.mark.parametrize("attack", ATTACKS_ON_GIT)
-    async def test_git_cannot_be_changed(self, here: Person, project: Path, attack: str) -> None:
+    async def test_git_cannot_be_changed(self, here: Person, project: Path) -> None:
         before = state_of(project / ".git")
-        await here.call("run_command", command=attack)
-        assert state_of(project / ".git") == before
+        for attack in ATTACKS_ON_GIT:
+            await here.call("run_command", command=attack)
+            assert state_of(project / ".git") == before, attack
 
     async def test_no_repository_can_be_made(self, here: Person, project: Path, can_write: bool) -> None:
         shutil.rmtree(project / ".git")

@@ -366,11 +366,6 @@ def ended(*arguments: str, **variables: str) -> tuple[int, str]:
             {"WORKSPACE_TOKEN_SECRET": "secret"},
             "WORKSPACE_TOKEN_SECRET must have at least 32 bytes: make one with openssl",
         ),
-        ({"WORKSPACE_DIR": ""}, "WORKSPACE_DIR is not set. See .env.example for what it means.\n"),
-        (
-            {"WORKSPACE_DIR": "here"},
-            "WORKSPACE_DIR must be the full path of a directory, such as /var/lib/workspace.\n",
-        ),
         (
             {"WORKSPACE_URL": "http://x/"},
             "WORKSPACE_URL must be the address at which the backend reaches the workspace",
