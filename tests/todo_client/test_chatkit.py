@@ -9,7 +9,6 @@ import pytest
 from tests.todo_client.server import END, EVENTS, answering, chunk, whole
 from todo_client.chatkit import ChatKit, Events, user_input
 from todo_client.connection import ApiError, ConnectionLost
-from todo_client.sse import EventParser
 
 HELLO = user_input("hello")
 TOLD: list[dict[str, Any]] = [{"type": "a", "text": "Zażółć \u2028 🥛"}, {"type": "b"}, {"type": "c", "n": [1, 2]}]
@@ -29,17 +28,7 @@ async def read(events: Events) -> list[dict[str, Any]]:
         return [event async for event in told]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_events_are_the_same_wherever_their_bytes_are_cut(form: str) -> None:
-    stream = FORMS[form]
-    for cut in range(len(stream) + 1):
-        parser = EventParser()
-        pieces = (stream[:cut], stream[cut:])
-        assert [json.loads(one.data) for piece in pieces for one in parser.feed(piece)] == TOLD
-        assert not parser.is_incomplete
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 1_000_000])
+@pytest.mark.parametrize("size", [1, 7, 1_000_000])
 @pytest.mark.parametrize("form", FORMS)
 async def test_events_arrive_in_chunks_of_any_size(form: str, size: int) -> None:
     stream = FORMS[form]
@@ -107,7 +96,7 @@ async def test_what_the_reader_does_wrong_is_its_own() -> None:
                 raise ValueError("mine")
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 429, 503])
+@pytest.mark.parametrize("status", [400, 503])
 async def test_a_refusal_is_the_servers_sentence(status: int) -> None:
     async with answering(whole(status, b'{"error": "It is caf\xc3\xa9 time."}')) as server, ChatKit(server.url) as chat:
         for operation in (
