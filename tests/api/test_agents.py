@@ -498,16 +498,6 @@ class TestApprovals:
         reason = "The coder was stopped. The person wrote something else instead. What it did before:\n- Wrote a.txt\n"
         assert (await outputs(model))[0].startswith(reason)
 
-    async def test_deleted_conversation(
-        self, services: Services, user: User, model: ScriptedModel, stored: Stored
-    ) -> None:
-        await model.script(calls(CODER), calls(runs_command("echo 1")))
-        async with at_backend(services, user, **ASKING) as there:
-            thread = (await there.chatkit.say("do it")).thread_id
-            await there.chatkit.ask("threads.delete", thread_id=thread)
-        assert stored.pending_approvals(user.name) == 0
-        assert not {"entries", "tool_calls", "conversations"} & stored.row_counts(user.name).keys()
-
     async def test_arguments_that_cannot_be_read(self, services: Services, user: User, model: ScriptedModel) -> None:
         """The model is told, and nobody is asked."""
         broken = {"name": "run_command", "arguments": "{"}

@@ -10,7 +10,6 @@ from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, says
 from tests.support.users import User
 from todo_client.chatkit import Events, user_input
-from todo_client.connection import ApiError
 
 LISTS = calls(call("list_tasks"))
 
@@ -48,20 +47,6 @@ async def test_conversation(chat: ChatKit, model: ScriptedModel) -> None:
     assert newest[-1] == again.items[-1]
 
 
-async def test_threads(chat: ChatKit, model: ScriptedModel) -> None:
-    await model.script(says("Done."), says("Done."))
-    one, two = [await whole(chat.create_thread(text), created=True) for text in ("add milk", "add bread")]
-    assert (await chat.update_thread(one.thread_id, "Milk"))["title"] == "Milk"
-    assert [thread["title"] for thread in (await chat.list_threads(order="asc")).data] == ["Milk", "add bread"]
-    await chat.feedback(two.thread_id, ids(two.items)[-1:], "positive")
-    await chat.delete_thread(one.thread_id)
-    assert ids((await chat.list_threads()).data) == [two.thread_id]
-    for operation in (chat.get_thread(one.thread_id), whole(chat.add_user_message(one.thread_id, "hello"))):
-        with pytest.raises(ApiError, match="Not found") as refused:
-            await operation
-        assert refused.value.status == 404
-
-
 async def test_actions(chat: ChatKit, model: ScriptedModel) -> None:
     await model.script(add_task("milk", also=["bread"]), says("Done."), LISTS, says("Two tasks."))
     await chat.say("add milk and bread")
@@ -74,12 +59,6 @@ async def test_actions(chat: ChatKit, model: ScriptedModel) -> None:
     again = await chat.sync_custom_action(shown.thread_id, item["id"], ticks[1])
     assert again
     assert again["copy_text"].splitlines() == ["- [x] milk", "- [x] bread"]
-
-
-async def test_too_large(chat: ChatKit) -> None:
-    with pytest.raises(ApiError) as refused:
-        await whole(chat.create_thread("x" * 2 * 1024 * 1024))
-    assert refused.value.status == 413
 
 
 async def test_each_event_is_one_line(chat: ChatKit, model: ScriptedModel) -> None:

@@ -28,16 +28,10 @@ def status(code: int, body: Any = FLAT, **headers: str) -> dict[str, Any]:
 # What the provider does, whether the user is offered to try again, and how many requests are made.
 FAILURES: dict[str, tuple[list[dict[str, Any]], bool, int]] = {
     "400 flat": ([status(400)], False, 1),
-    "400 enveloped": ([status(400, {"error": FLAT})], False, 1),
     "401": ([status(401)], False, 1),
-    "402": ([status(402)], False, 1),
-    "403": ([status(403)], False, 1),
-    "404": ([status(404)], False, 1),
-    "422": ([status(422)], False, 1),
     "429 for long": ([status(429, **{"retry-after": "3600"})], True, 1),
     "503 that does not pass": ([status(503, **SOON)] * 9, True, 3),
     "a page": ([{"status": 200, "body": "<html></html>", "headers": HTML}], False, 1),
-    "an error in HTML": ([status(400, "<html>oops</html>")], False, 1),
     "length without text": ([{"finish_reason": "length"}], True, 1),
     "nothing said": ([{"finish_reason": "stop"}], True, 1),
 }

@@ -16,7 +16,7 @@ from backend.model.providers import PROFILES
 from backend.settings import ProviderName
 from tests.chatkit_client import Answer
 from tests.conftest import find_free_port
-from tests.runs_client import id_of, names, text_of
+from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
 from tests.support.backends import local_backend
@@ -63,18 +63,6 @@ async def test_empty_text_beside_calls_is_no_message(user: User, model: Scripted
     assert answer.text == "Added."
 
 
-async def test_response_without_its_end(user: User, model: ScriptedModel) -> None:
-    """What was shown stays, with an error after which the user may try again."""
-    await model.script({"text": "half of it", "eof_after": 2}, says("Whole."))
-    answer = await user.chatkit.say("hello")
-    assert answer.text.startswith("half")
-    assert error_of(answer)["allow_retry"]
-    again = await user.chatkit.stream(
-        "threads.retry_after_item", thread_id=answer.thread_id, item_id=answer.user_item_id
-    )
-    assert again.text == "Whole."
-
-
 def error_of(answer: Answer) -> Json:
     assert answer.error is not None
     return answer.error
@@ -89,7 +77,6 @@ LOOSE = {
     "a role of its own": loose({"role": "bot", "content": "x"}),
     "numbers for texts": loose({"content": "x"}, id=1, model=2, object=3, created="now"),
     "null where a list belongs": loose({"content": "x", "tool_calls": None}, usage=None, service_tier=None),
-    "usage in another shape": loose({"content": "x"}, usage={"prompt_tokens": None}),
 }
 
 
@@ -98,38 +85,6 @@ async def test_chunks_that_break_the_schema(frame: str, user: User, model: Scrip
     await model.script(raw(frame, chunk({}, "eos")))
     answer = await user.chatkit.say("hello")
     assert (answer.error, answer.text) == (None, "x")
-
-
-@pytest.mark.parametrize(
-    ("finish", "notice"), [("stop", False), ("length", True), ("content_filter", None), ("end_turn", False)]
-)
-async def test_finish_reasons(finish: str, notice: bool | None, user: User, model: ScriptedModel) -> None:
-    """An answer that was cut at the output limit says so."""
-    await model.script({"text": "One, two, thr", "finish_reason": finish})
-    answer = await user.chatkit.say("count")
-    assert (answer.error, answer.text) == (None, "One, two, thr")
-    if notice is not None:
-        assert bool(answer.of("notice")) is notice
-
-
-async def test_refusal_is_the_answer(user: User, model: ScriptedModel) -> None:
-    await model.script(raw(chunk({"refusal": "I will not"}), chunk({"refusal": " do that."}, "stop")))
-    answer = await user.chatkit.say("do something bad")
-    assert (answer.error, answer.text) == (None, "I will not do that.")
-
-
-@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-async def test_reasoning(field: str, user: User, model: ScriptedModel) -> None:
-    """ChatKit shows it as a workflow, the run API as thinking; it is no part of the answer."""
-    step = {"text": "Four.", "reasoning": "Two and two.", "reasoning_field": field}
-    await model.script(step, step)
-    answer = await user.chatkit.say("add up")
-    assert answer.text == "Four."
-    [workflow] = [item["workflow"] for item in answer.items if item["type"] == "workflow"]
-    assert [task["content"] for task in workflow["tasks"]] == ["Two and two."]
-    events = await user.runs.say("chat", "add up")
-    assert [event.data["content"] for event in events if event.name == "thinking"] == ["Two and two."]
-    assert text_of(events) == "Four."
 
 
 LONE = "\ud83d"  # the half of a pair; json.dumps sends it as an escape
@@ -209,16 +164,13 @@ async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-@pytest.mark.parametrize("listens", [False, True])
-async def test_model_that_is_not_there(listens: bool, services: Services, user: User) -> None:
-    """Nothing listens at its address, or it leaves before it answers."""
+async def test_model_that_leaves_before_it_answers(services: Services, user: User) -> None:
     port = find_free_port()
-    server = await asyncio.start_server(leave, "127.0.0.1", port) if listens else None
+    server = await asyncio.start_server(leave, "127.0.0.1", port)
     given = {"LLM_BASE_URL": f"http://127.0.0.1:{port}/v1"}
     async with local_backend(services, **given) as backend, User(backend, user.name) as there:
         answer = await there.chatkit.say("hello")
-    if server:
-        server.close()
+    server.close()
     assert error_of(answer)["allow_retry"]
 
 
@@ -314,14 +266,12 @@ def frames(**delta: Any) -> Callable[[], Iterable[bytes]]:
 
 FLOODS: dict[str, Flood] = {
     "one line": Flood(lambda: one_line(10)),
-    "one frame of many lines": Flood(lambda: repeated(b"data: 1\n", 10)),
     "comments": Flood(lambda: repeated(b": waiting\n\n", 10)),
     "a field that nobody reads": Flood(frames(padding="x" * 10_000)),
     "text": Flood(frames(content="x" * 10)),
     "reasoning": Flood(frames(reasoning="x" * 10)),
     "arguments": Flood(frames(**call_delta(index=0, name="add_task", arguments="x" * 10))),
     "calls without arguments": Flood(frames(**call_delta(id="a", name="a"))),
-    "empty chunks": Flood(frames()),
     "gzip": Flood(lambda: packed(one_line(10)), encoding="gzip"),
     "the body of an error": Flood(lambda: one_line(10), JSON, 400),
     "not streamed": Flood(lambda: packed(one_line(10)), JSON, encoding="gzip"),
@@ -360,7 +310,6 @@ async def test_long_response_within_the_limit(services: Services, user: User) ->
 
 SILENT: dict[str, tuple[Json, str]] = {
     "no headers": ({"delay": 60}, "LLM_FIRST_TOKEN_SECONDS"),
-    "no frame": ({"raw": [": waiting\n\n"], "hang": True}, "LLM_FIRST_TOKEN_SECONDS"),
     "a role alone": ({"raw": [chunk({"role": "assistant"})], "hang": True}, "LLM_FIRST_TOKEN_SECONDS"),
     "comments without an end": ({"raw": [": waiting\n\n"] * 1_000, "token_delay": 0.05}, "LLM_FIRST_TOKEN_SECONDS"),
     "after some text": ({"raw": [chunk({"content": "Let me"})], "hang": True}, "LLM_SILENCE_SECONDS"),

@@ -8,7 +8,7 @@ import pytest
 from tests.runs_client import agent_events, id_of, names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support import run_api_specification as specification
-from tests.support.answers import HANGS, start_run
+from tests.support.answers import HANGS
 from tests.support.script import add_task, call, calls, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -219,9 +219,3 @@ async def test_approvals_of_a_run(user: User, model: ScriptedModel, stored: Stor
     body = {"approval_id": first, "approved": True}
     response = await user.runs.http.post(f"/chats/another/interactions/{another}/approve", json=body)
     assert response.status_code == 404
-
-
-async def test_unread_run_goes_on(user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script({"text": "one two three", "token_delay": 0.05})
-    await start_run(user, CHAT, "count")
-    await until(lambda: stored.run_statuses(user.name) == ["completed"])

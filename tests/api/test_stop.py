@@ -13,7 +13,6 @@ import pytest
 from tests.chatkit_client import text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, shown_texts, start_run, thread_of
-from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
 from tests.support.script import add_task, call, calls, says
 from tests.support.stored import Stored
@@ -106,18 +105,7 @@ async def test_stop_around_the_end_of_a_tool(user: User, model: ScriptedModel, s
         assert all(title in output for title, output in zip(added, results, strict=True))
 
 
-async def test_stop_reaches_another_process(
-    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
-) -> None:
-    await model.script(HANGS)
-    run = await start_run(user, CHAT, "count", until="answer_delta")
-    await new_user(user.name, backend=1).runs.cancel(CHAT, run)
-    await ended(user, stored)
-    assert stored.run_statuses(user.name) == ["cancelled"]
-    assert [request["outcome"] for request in await model.finished_requests()] == ["client_closed"]
-
-
-@pytest.mark.parametrize("share", [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85, 1])
+@pytest.mark.parametrize("share", [0, 0.1, 0.3, 0.55, 1])
 async def test_connection_that_breaks_at_any_byte(
     share: float, user: User, model: ScriptedModel, stored: Stored
 ) -> None:
