@@ -8,15 +8,10 @@ import pytest
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import NewTools
 
-REFUSED = [
-    *("Thu 2026-11-27", "2026-02-30", "2026-11-27 24:00", "+0d", "3000-01-01", "next week", "next", "x" * 301, "\0"),
-    *("someday", "fr", "27.11.2026", "11/27/2026", "3pm", "at 15:00", "15", "+3", "3d", "+1y", "all day", "2026-W48-5"),
-    *("today 15:00Z", "2026-11-27T15:00+24:00", "20261127", "1969-12-31", "0000-01-01", "25:00"),
-]
 
-
-@pytest.mark.parametrize("due", REFUSED)
+@pytest.mark.parametrize("due", ["Thu 2026-11-27", "next", "x" * 301, "\0"])
 async def test_a_date_that_cannot_be_read(tools: Tools, due: str) -> None:
+    """All others are in tests/unit/test_dates.py, as are those that can be read."""
     await tools.add("milk", due="2998-12-31")
     before = await tools.state()
     await tools.error("update_task", task_id=1, title="bread", due=due)
@@ -28,35 +23,15 @@ async def test_a_date_that_cannot_be_read(tools: Tools, due: str) -> None:
     ("before", "due", "shown"),
     [
         (None, "Fri 2026-11-27", "Fri 2026-11-27"),
-        (None, "friday 2026-11-27", "Fri 2026-11-27"),
-        (None, "2026-11-27", "Fri 2026-11-27"),
-        (None, "2026-11-27T15:00:00", "Fri 2026-11-27 15:00"),
-        (None, "2026-11-27 9:05", "Fri 2026-11-27 09:05"),
-        (None, "2026-11-27 00:00", "Fri 2026-11-27 00:00"),
-        (None, "2026-11-27 all day", "Fri 2026-11-27"),
         (None, "2026-11-27T15:00:00Z", "Fri 2026-11-27 16:00"),
-        (None, "2026-11-27T23:30:00-02:00", "Sat 2026-11-28 02:30"),
-        (None, "2027-03-28T01:00Z", "Sun 2027-03-28 03:00"),
-        (None, "today", "Sun 2026-11-22"),
-        (None, "tomorrow", "Mon 2026-11-23"),
         (None, "tomorrow 15:00", "Mon 2026-11-23 15:00"),
-        (None, "Sunday", "Sun 2026-11-29"),
-        (None, "mon", "Mon 2026-11-23"),
-        (None, "15:00", "Sun 2026-11-22 15:00"),
         (None, "09:00", "Mon 2026-11-23 09:00"),
-        (None, "+1w", "Sun 2026-11-29"),
         (None, "2026-11-22T23:30Z", "Mon 2026-11-23 00:30"),
         (None, "none", None),
         (None, "", None),
         (None, None, None),
         ("2026-11-27 15:00", "2026-11-30", "Mon 2026-11-30 15:00"),
-        ("2026-11-27 15:00", "tomorrow", "Mon 2026-11-23 15:00"),
         ("2026-11-27 15:00", "2026-11-30 all day", "Mon 2026-11-30"),
-        ("2026-11-27 15:00", "14:30", "Fri 2026-11-27 14:30"),
-        ("2026-11-27 15:00", "+3d", "Mon 2026-11-30 15:00"),
-        ("2026-11-27 15:00", "-1d", "Thu 2026-11-26 15:00"),
-        ("2026-11-27", "+2w", "Fri 2026-12-11"),
-        ("2027-01-31", "+1m", "Sun 2027-02-28"),
         ("2026-11-10 08:00", "+1w", "Sun 2026-11-29 08:00"),
         ("2026-11-27 15:00", "none", None),
         ("2026-11-27 15:00", "", "Fri 2026-11-27 15:00"),

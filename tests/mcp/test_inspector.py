@@ -78,6 +78,7 @@ def test_it_lists_and_calls_all_five(inspector: Inspector, stored: Stored, user:
     assert "no task 1" in inspector(*missing, *token, code=TOOL_FAILED)
 
 
+@pytest.mark.parametrize("inspector", ["modern"], indirect=True)
 def test_it_signs_in(inspector: Inspector, guarded: ServiceProcess, stored: Stored, user: str) -> None:
     token = ("--header", f"Authorization: Bearer {theirs(sub=user)}")
     lists_all(inspector, *token, base=guarded.url)
