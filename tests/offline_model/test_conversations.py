@@ -163,12 +163,17 @@ async def test_more_done_tasks_than_a_call_takes(conversation: Conversation) -> 
     assert len(await conversation.tools.ids(status="completed")) == 123
 
 
-@pytest.mark.parametrize("undo", ["undo", "undo that", "Take that back!", "undo the last change", "please revert it"])
 @pytest.mark.parametrize(
-    "change",
-    ["add eggs and soap", "the milk is done", "rename milk to tea", "delete milk and mum", "the gym is not done yet"],
+    ("change", "undo"),
+    [
+        ("add eggs and soap", "undo"),
+        ("the milk is done", "undo that"),
+        ("rename milk to tea", "Take that back!"),
+        ("delete milk and mum", "undo the last change"),
+        ("the gym is not done yet", "please revert it"),
+    ],
 )
-async def test_undo(conversation: Conversation, undo: str, change: str) -> None:
+async def test_undo(conversation: Conversation, change: str, undo: str) -> None:
     await conversation.tools.add("buy milk", also=["call mum", "gym"])
     await conversation.tools.complete(3)
     before = await conversation.tools.comparable()

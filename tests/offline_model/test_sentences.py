@@ -1,5 +1,6 @@
 """What sentences mean: the tool calls that answer them. It is Monday, 2026-11-23, 10:40."""
 
+import re
 from typing import Any
 
 import pytest
@@ -512,10 +513,7 @@ async def test_dates_and_repeats(
         ("buy flowers", [add("buy flowers")]),
         ("Call Dr. Smith!", [add("Call Dr. Smith")]),
         ("pick up the kids and cook dinner", [add("pick up the kids", "cook dinner")]),
-        ("add milk, eggs and bread to shopping", [add("milk", "eggs", "bread", labels=["shopping"])]),
-        ("put milk on the shopping list", [add("milk", labels=["shopping"])]),
         ("add bring the laptop to work", [add("bring the laptop to work")]),
-        ("add meet Ann at 5 p.m.", [add("meet Ann", due="Mon 2026-11-23 17:00")]),
         ("add \U0001f389 and R&D", [add("\U0001f389", "R&D")]),
         ("write a poem", []),
         ("buy flowers?", []),
@@ -551,16 +549,12 @@ async def test_what_is_added_and_what_is_not(conversation: Conversation, sentenc
     [
         ("add dinner with Tom and Ann on Friday", ["dinner with Tom and Ann"]),
         ("add peanut butter and jelly sandwich ingredients", ["peanut butter and jelly sandwich ingredients"]),
-        ("add milk and bread", ["milk", "bread"]),
-        ("add milk, bread and eggs", ["milk", "bread", "eggs"]),
         ("add milk, call mum, and pay rent", ["milk", "call mum", "pay rent"]),
         ("put call mum back on my list", ["call mum"]),
         ("add 1. milk 2. eggs", ["milk", "eggs"]),
-        ("- apples\n- pears", ["apples", "pears"]),
         ("buy milk, eggs, and bread please", ["buy milk", "buy eggs", "buy bread"]),
         ("\n".join(f"add job {number}" for number in range(10)), [f"job {number}" for number in range(10)]),
         ("add task 0 and task 1", ["task 0", "task 1"]),
-        ("remind me every Monday to water the plants", ["water the plants"]),
         ("remind me at 5pm to call mum", ["call mum"]),
         ("remind me that I need to call mum", ["call mum"]),
         ("I should call dad", ["call dad"]),
@@ -576,11 +570,14 @@ async def test_titles(conversation: Conversation, sentence: str, titles: list[st
 
 # In a chat the first is about the deadline of a task, and the second is two tasks.
 OTHER_IN_CHAT = ("deadline friday 5pm: finish the essay", "laundry on Sunday, then ironing")
-SAID = [row for row in PHRASES if row[0] not in OTHER_IN_CHAT]
+# Only a chat divides a sentence into several tasks; all other phrases are in tests/english/test_tasks.py.
+SAID = [row for row in PHRASES if re.search(r"[,:]\s|\band\b", row[0]) and row[0] not in OTHER_IN_CHAT]
 
 
 @pytest.mark.parametrize(("text", "wanted"), SAID, ids=[text for text, _ in SAID])
-async def test_phrases_of_the_grammar(new_conversation: NewConversation, text: str, wanted: dict[str, Any]) -> None:
+async def test_phrases_of_the_grammar_are_not_divided(
+    new_conversation: NewConversation, text: str, wanted: dict[str, Any]
+) -> None:
     """What the page understands of them, too."""
     conversation = new_conversation()
     await conversation.say(f"add {text}")
