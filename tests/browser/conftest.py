@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import pytest_asyncio
@@ -25,7 +25,7 @@ SETTLED = """() => new Promise(requestAnimationFrame)
     .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished))
     .then(Promise.allSettled.bind(Promise))
     .then(() => null)"""
-CHECKED = {
+CHECKED: dict[Literal["dark", "light"], dict[str, Any]] = {
     "dark": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},  # all that a theme can change
     "light": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]},
 }

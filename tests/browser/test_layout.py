@@ -108,26 +108,7 @@ async def test_badge_and_menu_by_keyboard(open_page: OpenPage) -> None:
     await expect(page.get_by_role("dialog", name="Calendar")).to_be_visible()
 
 
-async def test_page_can_be_installed(open_page: OpenPage) -> None:
-    page = await open_page()
-    session = await page.context.new_cdp_session(page)
-    found = await session.send("Page.getAppManifest")
-    assert found["errors"] == []
-    assert found["url"].endswith("/web/manifest.json")
-    manifest = await (await page.request.get("/web/manifest.json")).json()
-    assert (manifest["start_url"], manifest["display"]) == ("/", "standalone")
-    sizes = []
-    for icon in manifest["icons"]:
-        response = await page.request.get(icon["src"])
-        assert response.headers["content-type"] == icon["type"]
-        if icon["type"] == "image/png":
-            width, height = struct.unpack(">II", (await response.body())[16:24])
-            assert icon["sizes"] == f"{width}x{height}"
-            sizes.append(width)
-    assert sorted(sizes) == [192, 512, 512]
-
-
-async def test_page_is_small_and_contacts_no_other_server(open_page: OpenPage) -> None:
+async def test_page_is_small_contacts_no_other_server_and_can_be_installed(open_page: OpenPage) -> None:
     urls: list[str] = []
 
     async def prepare(page: Page) -> None:
@@ -143,3 +124,19 @@ async def test_page_is_small_and_contacts_no_other_server(open_page: OpenPage) -
         "what draws messages is loaded with the first"
     )
     assert {url.split("/")[2].split(":")[0] for url in urls} == {"127.0.0.1"}
+
+    session = await page.context.new_cdp_session(page)
+    found = await session.send("Page.getAppManifest")
+    assert found["errors"] == []
+    assert found["url"].endswith("/web/manifest.json")
+    manifest = await (await page.request.get("/web/manifest.json")).json()
+    assert (manifest["start_url"], manifest["display"]) == ("/", "standalone")
+    sizes = []
+    for icon in manifest["icons"]:
+        response = await page.request.get(icon["src"])
+        assert response.headers["content-type"] == icon["type"]
+        if icon["type"] == "image/png":
+            width, height = struct.unpack(">II", (await response.body())[16:24])
+            assert icon["sizes"] == f"{width}x{height}"
+            sizes.append(width)
+    assert sorted(sizes) == [192, 512, 512]

@@ -121,7 +121,9 @@ async def test_running_conversations_are_marked(open_page: OpenPage, model: Scri
         await expect(mark).to_have_count(0)
 
 
-async def test_two_tabs_show_the_same(open_page: OpenPage) -> None:
+async def test_second_tab_shows_the_same_and_waits_for_the_answer_in_the_first(
+    open_page: OpenPage, model: ScriptedModel
+) -> None:
     first = await open_page()
     await screen.say(first, "add milk")
     second = await new_tab(first)
@@ -130,13 +132,6 @@ async def test_two_tabs_show_the_same(open_page: OpenPage) -> None:
     await expect(screen.task_list(second)).to_be_visible()
     await screen.task_list(second).get_by_role("checkbox", name="milk").check()
     await expect(screen.task_list(first).get_by_role("checkbox", name="milk")).to_be_checked()
-
-
-async def test_second_tab_waits_for_the_answer_in_the_first(open_page: OpenPage, model: ScriptedModel) -> None:
-    first = await open_page()
-    await screen.say(first, "add milk")
-    second = await new_tab(first)
-    await expect(screen.questions(second)).to_have_count(1)
     await model.script(held("slow ", "end"))
     await screen.send(first, "slowly")
     await expect(screen.answers(first).last).to_contain_text("slow")
