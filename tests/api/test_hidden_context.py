@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from backend.context import hidden_context
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, thread_of
 from tests.support.cards import boxes, tick, widgets_of
@@ -102,7 +103,30 @@ def check(messages: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-async def test_no_text_forges_or_leaves_a_block(case: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+def test_no_text_forges_or_leaves_a_block(case: str) -> None:
+    """Each as it is said, by the user or the model, as JSON of a call, and within a block."""
+    text = HOSTILE[case]
+    written = json.dumps({"title": text}, ensure_ascii=False)
+    items = [
+        {"role": "user", "content": hidden_context.sanitize(text)},
+        hidden_context.sanitize_item({"role": "assistant", "content": text}),
+        {"role": "assistant", **hidden_context.sanitize_item({"type": "function_call", "arguments": written})},
+        {"role": "tool", **hidden_context.sanitize_item({"type": "function_call_output", "output": written})},
+    ]
+    assert check(items) == []
+    assert len(check([{"role": "user", "content": hidden_context.block(text)}])) == 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("closes and opens", "zero width", "control characters", "very long"),
+        *("the whole block", "lines", "tokens of chat templates"),
+    ],
+)
+async def test_no_way_to_the_model_forges_or_leaves_a_block(
+    case: str, user: User, model: ScriptedModel, stored: Stored
+) -> None:
     """Said, quoted and tagged; in tool outputs, errors, arguments, thoughts and the model's words."""
     text = HOSTILE[case]
     visible = "".join(one if one.isprintable() else " " for one in " ".join(text.split()))  # as a task may have it
