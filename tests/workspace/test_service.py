@@ -20,6 +20,7 @@ from tests.conftest import ROOT
 from tests.processes import ServiceProcess
 from tests.tokens import OTHER_SECRET, minted
 from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service, token
+from workspace.maintenance import check
 
 pytestmark = pytest.mark.long
 
@@ -346,15 +347,13 @@ async def test_it_tells_what_confines_its_commands(alice: Person) -> None:
     assert "WORKSPACE" not in ran["stdout"]
 
 
-def ended(*arguments: str, **variables: str) -> tuple[int, str]:
-    needed = {
-        "WORKSPACE_DIR": "/nowhere",
-        "WORKSPACE_TOKEN_SECRET": SECRET,
-        "WORKSPACE_PORT": "0",
-        "PATH": os.environ["PATH"],
-    }
+NEEDED = {"WORKSPACE_DIR": "/nowhere", "WORKSPACE_TOKEN_SECRET": SECRET, "WORKSPACE_PORT": "0"}
+
+
+def ended(*arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "workspace", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=needed | variables, capture_output=True, text=True, timeout=60)
+    environment = NEEDED | {"PATH": os.environ["PATH"]}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stderr
 
 
@@ -377,9 +376,14 @@ def ended(*arguments: str, **variables: str) -> tuple[int, str]:
         ),
     ],
 )
-def test_settings_that_cannot_work(variables: dict[str, str], sentence: str) -> None:
-    status, said = ended("check", **variables)
-    assert (status, said[: len(sentence)]) == (os.EX_CONFIG, sentence)
+def test_settings_that_cannot_work(
+    variables: dict[str, str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (NEEDED | variables).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as stopped:
+        check.run()
+    assert (stopped.value.code, capsys.readouterr().err[: len(sentence)]) == (os.EX_CONFIG, sentence)
 
 
 def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
