@@ -1,4 +1,4 @@
-"""Fourteen conversations with each provider: tools, reasoning, odd ids, limits, stops, refusals and faults."""
+"""Thirteen conversations with each provider: tools, reasoning, odd ids, limits, stops, refusals and faults."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -122,15 +122,6 @@ async def unknown_tool(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text) == (None, "All right.")
 
 
-async def output_limit_in_a_call(talk: Talk, stored: Stored) -> None:
-    cut = {"name": "add_task", "arguments": '{"title": "a long', "id": "1"}
-    answer = await talk.say("add it", {"tool_calls": [cut], "finish_reason": "length"}, {"text": "Too long."})
-    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Too long.", [])
-    answer = await talk.say("count", {"text": "One, two, thr", "finish_reason": "length"})
-    assert answer.text == "One, two, thr"
-    assert "output limit" in answer.of("notice")[0]["message"]
-
-
 async def long_conversation_with_memory(talk: Talk, stored: Stored) -> None:
     await talk.user.page.http.put("/memory", json={"text": "* I work nights\n"}, headers={"If-Match": "*"})
     story = {"text": "once upon a time " * 120}
@@ -195,7 +186,6 @@ CONVERSATIONS: tuple[Callable[[Talk, Stored], Awaitable[None]], ...] = (
     odd_ids,
     broken_arguments,
     unknown_tool,
-    output_limit_in_a_call,
     long_conversation_with_memory,
     stop_in_the_middle,
     refusal,
