@@ -46,20 +46,20 @@ async def test_foreign_hosts_pages_and_methods(http: httpx2.AsyncClient, path: s
     assert (await http.post(path, json={})).status_code == 405
 
 
-@pytest.mark.parametrize(
-    ("path", "named"),
-    [
-        *[(f"/changes?after={odd}", "after") for odd in ("", "-1", "x", "1.5", "٣", "9" * 30, "1e3")],
-        *[(f"/done?days={odd}", "days") for odd in ("0", "-1", "367", "x", "")],
-        *[(f"/tasks{odd}", "ids") for odd in ("", "?ids=", "?ids=1,", "?ids=x", "?ids=-1", "?ids=1 2")],
-        *[(f"/tasks?ids={odd}", "ids") for odd in ("1," * 1000 + "1", "9" * 19, "٣")],
-        *[(f"/done?time_zone={odd}", "time_zone") for odd in ("Nowhere/At_All", "../../etc/passwd")],
-    ],
-)
-async def test_parameters_that_cannot_be_read(http: httpx2.AsyncClient, path: str, named: str) -> None:
-    answer = await http.get(path)
-    assert answer.status_code == 400
-    assert answer.json()["error"].startswith(named)
+REFUSED = [
+    *[(f"/changes?after={odd}", "after") for odd in ("", "-1", "x", "1.5", "٣", "9" * 30, "1e3")],
+    *[(f"/done?days={odd}", "days") for odd in ("0", "-1", "367", "x", "")],
+    *[(f"/tasks{odd}", "ids") for odd in ("", "?ids=", "?ids=1,", "?ids=x", "?ids=-1", "?ids=1 2")],
+    *[(f"/tasks?ids={odd}", "ids") for odd in ("1," * 1000 + "1", "9" * 19, "٣")],
+    *[(f"/done?time_zone={odd}", "time_zone") for odd in ("Nowhere/At_All", "../../etc/passwd")],
+]
+
+
+async def test_parameters_that_cannot_be_read(http: httpx2.AsyncClient) -> None:
+    for path, named in REFUSED:
+        answer = await http.get(path)
+        assert answer.status_code == 400, path
+        assert answer.json()["error"].startswith(named), path
 
 
 async def test_every_kind_of_change_is_listed_once(tools: Tools) -> None:

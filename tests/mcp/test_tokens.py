@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import httpx2
-import pytest
 
 from tests.mcp.conftest import NewTools
 from tests.mcp.servers import ARGUMENTS, AUDIENCE, EC, METADATA, RSA, own, theirs
@@ -64,7 +63,6 @@ REJECTED: dict[str, Callable[[], str]] = {
     "audience is an object": lambda: own(aud={AUDIENCE: True}),
     "no iss": lambda: own(without="iss"),
     "wrong issuer": lambda: own(iss="https://evil.example"),
-    "issuer is a list": lambda: own(iss=[OWN_ISSUER]),
     "their issuer, our secret": lambda: own(iss=ISSUER),
     "our issuer, their key": lambda: theirs(iss=OWN_ISSUER),
     "not yet valid": lambda: own(nbf=NOW + 86_400),
@@ -73,8 +71,6 @@ REJECTED: dict[str, Callable[[], str]] = {
     "alg none": lambda: by_hand({"alg": "none"}, CLAIMS),
     "alg None": lambda: by_hand({"alg": "None", "typ": "JWT"}, CLAIMS, "c2ln"),
     "alg none, theirs": lambda: by_hand({"alg": "none", "kid": "rsa"}, CLAIMS | {"iss": ISSUER}),
-    "no alg": lambda: by_hand({}, CLAIMS),
-    "alg is a list": lambda: by_hand({"alg": ["HS256"]}, CLAIMS, "c2ln"),
     "another secret": lambda: own(key=OTHER_SECRET),
     "no signature": lambda: own().rpartition(".")[0] + ".",
     "a longer hash": lambda: own(algorithm="HS512", key=MCP_TOKEN_SECRET + "0" * 16),
@@ -86,14 +82,9 @@ REJECTED: dict[str, Callable[[], str]] = {
     "a key nobody published": lambda: UNPUBLISHED.mint(aud=AUDIENCE),
     "a key nobody published, with a known kid": lambda: UNPUBLISHED.mint(aud=AUDIENCE, kid="rsa"),
     "kid is an object": lambda: by_hand({"alg": "RS256", "kid": {}}, CLAIMS | {"iss": ISSUER}, "c2ln"),
-    "unknown critical header": lambda: by_hand({"alg": "HS256", "crit": ["x"], "x": 1}, CLAIMS, "c2ln"),
-    "one word": lambda: "garbage",
-    "three words": lambda: "a.b.c",
     "payload is a list": lambda: by_hand({"alg": "HS256"}, [CLAIMS], "c2ln"),
     "header is a number": lambda: by_hand(1, CLAIMS, "c2ln"),
-    "header without end": lambda: f"{nested(9000)}.e30.c2ln",
     "payload without end": lambda: f"{by_hand({'alg': 'HS256'}, 0).split('.')[0]}.{nested(9000)}.c2ln",
-    "long": lambda: "e" * 16_000,
 }
 
 
@@ -115,11 +106,12 @@ def everything(token: str | None) -> Iterator[httpx2.Request]:
             yield call(tool, arguments, version=version, token=token)
 
 
-@pytest.mark.parametrize("token", REJECTED.values(), ids=REJECTED)
-async def test_a_wrong_token(guarded_http: httpx2.AsyncClient, token: Callable[[], str]) -> None:
-    response = await send(guarded_http, call("list_tasks", {}, token=token()))
-    assert (response.status_code, response.json()["error"]) == (401, "invalid_token")
-    assert response.headers["www-authenticate"] == CHALLENGE
+async def test_a_wrong_token(guarded_http: httpx2.AsyncClient) -> None:
+    """What is no token at all is in tests/api/test_authentication.py, for both services."""
+    for name, token in REJECTED.items():
+        response = await send(guarded_http, call("list_tasks", {}, token=token()))
+        assert (response.status_code, response.json()["error"]) == (401, "invalid_token"), name
+        assert response.headers["www-authenticate"] == CHALLENGE, name
 
 
 async def test_nothing_is_open_without_a_valid_token(guarded_http: httpx2.AsyncClient, new_tools: NewTools) -> None:
@@ -137,13 +129,11 @@ async def test_nothing_is_open_without_a_valid_token(guarded_http: httpx2.AsyncC
     assert await tools.state() == before
 
 
-@pytest.mark.parametrize(
-    "value", ["Basic YTpi", "bearer", "Bearer", "Token {}", "{}", "Bearer Bearer {}", "Bearer {} x"]
-)
-async def test_a_token_elsewhere_is_none(guarded_http: httpx2.AsyncClient, value: str) -> None:
-    for path in ("/mcp", "/mcp/", f"/mcp?access_token={own()}"):
-        response = await guarded_http.post(path, headers={"authorization": value.format(own())}, content=b"{}")
-        assert (response.status_code, response.json()["error"]) == (401, "invalid_token")
+async def test_a_token_elsewhere_is_none(guarded_http: httpx2.AsyncClient) -> None:
+    for value in ("Basic YTpi", "bearer", "Bearer", "Token {}", "{}", "Bearer Bearer {}", "Bearer {} x"):
+        for path in ("/mcp", "/mcp/", f"/mcp?access_token={own()}"):
+            response = await guarded_http.post(path, headers={"authorization": value.format(own())}, content=b"{}")
+            assert (response.status_code, response.json()["error"]) == (401, "invalid_token"), (value, path)
 
 
 async def test_the_log_says_why(guarded: ServiceProcess, guarded_http: httpx2.AsyncClient) -> None:
