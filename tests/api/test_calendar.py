@@ -181,7 +181,7 @@ class TestEvents:
         assert following["uid"] == first["uid"]
         assert following["dtstart"].dt == first["dtstart"].dt + timedelta(weeks=1)
 
-    @pytest.mark.parametrize("zone", ["Europe/Berlin", "Pacific/Kiritimati", "America/St_Johns", "UTC"])
+    @pytest.mark.parametrize("zone", ["America/St_Johns", "UTC"])
     async def test_zone_of_the_server_where_the_users_is_not_known(
         self, zone: str, services: Services, user: User
     ) -> None:

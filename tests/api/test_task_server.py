@@ -95,18 +95,23 @@ async def outputs(model: ScriptedModel) -> list[str]:
     return [message["content"] for message in (await requests_to(model))[-1]["messages"] if message["role"] == "tool"]
 
 
-@pytest.mark.parametrize("case", CHANGES)
+@pytest.mark.long(seconds=10)
 async def test_call_whose_answer_is_lost_is_made_once(
-    case: str, services: Services, user: User, model: ScriptedModel, stored: Stored
+    services: Services, user: User, model: ScriptedModel, stored: Stored, subtests: pytest.Subtests
 ) -> None:
     proxy = Proxy(services)
-    await model.script(add_task("milk"), says("Added."))
     async with behind(proxy, services, user) as there:
-        proxy.changes = [CHANGES[case]] * 2
-        answer = await there.chatkit.say("add milk")
-    assert (answer.error, answer.text) == (None, "Added.")
-    assert stored.titles(user.name) == ["milk"]
-    assert [json.loads(output)["title"] for output in await outputs(model)] == ["milk"]
+        for case, change in CHANGES.items():
+            with subtests.test(case):
+                async with User(there.stack) as other:
+                    thread = (await other.page.begin("A talk"))["id"]  # with a title, so that none is requested
+                    await model.reset()
+                    await model.script(add_task("milk"), says("Added."))
+                    proxy.changes = [change] * 2
+                    answer = await other.chatkit.say("add milk", thread)
+                assert (answer.error, answer.text) == (None, "Added.")
+                assert stored.titles(other.name) == ["milk"]
+                assert [json.loads(output)["title"] for output in await outputs(model)] == ["milk"]
     assert proxy.accepted_encodings == {"identity"}
 
 
