@@ -156,7 +156,7 @@ class TestRestore:
         with Cluster.start(data_dir) as cluster, psycopg.connect(cluster.admin_url) as connection:
             return [title for (title,) in connection.execute("SELECT title FROM tasks ORDER BY id")]
 
-    def test_refused(self, data_dir: Path, file: Path, tmp_path: Path) -> None:
+    def test_refused_and_then_replaced(self, data_dir: Path, file: Path, tmp_path: Path) -> None:
         self.add_task(data_dir, "bread")
         content = file.read_bytes()
         damaged = bytearray(content)
@@ -180,16 +180,6 @@ class TestRestore:
             assert (done.returncode, "Another program uses the tables" in done.stderr) == (1, True)
         assert self.titles(data_dir) == ["milk", "bread"]
 
-    @staticmethod
-    def changed(file: Path, tmp_path: Path, old: bytes, new: bytes) -> bytes:
-        with zipfile.ZipFile(file) as read, zipfile.ZipFile(tmp_path / "changed", "w") as written:
-            for name in read.namelist():
-                content = read.read(name)
-                written.writestr(name, content.replace(old, new) if name == DESCRIPTION else content)
-        return (tmp_path / "changed").read_bytes()
-
-    def test_replaced(self, data_dir: Path, file: Path) -> None:
-        self.add_task(data_dir, "bread")
         folders = data_dir / "workspaces"
         (folders / ("0" * 32) / "cnv_1" / "new.txt").touch()
         done = todo("restore", str(file), "--replace", "--data-dir", str(data_dir))
@@ -200,6 +190,14 @@ class TestRestore:
         assert ((folder / "link").read_text(), (folder / "out").readlink()) == ("one", Path("/etc"))
         assert {path.stat().st_uid for path in (folder, folder / "a.txt")} == {folders.stat().st_uid}
         assert stat.S_IMODE((folder / "a.txt").stat().st_mode) == 0o600
+
+    @staticmethod
+    def changed(file: Path, tmp_path: Path, old: bytes, new: bytes) -> bytes:
+        with zipfile.ZipFile(file) as read, zipfile.ZipFile(tmp_path / "changed", "w") as written:
+            for name in read.namelist():
+                content = read.read(name)
+                written.writestr(name, content.replace(old, new) if name == DESCRIPTION else content)
+        return (tmp_path / "changed").read_bytes()
 
     def test_compose(self, data_dir: Path, file: Path, tmp_path: Path) -> None:
         self.add_task(data_dir, "bread")

@@ -37,12 +37,6 @@ def test_own_database(migrate, empty_database_url, shared_dir):
     assert list(shared_dir.iterdir()) == []
 
 
-def test_data_directory(migrate, shared_dir):
-    assert migrate() == 0
-    with postgres.Cluster.start(shared_dir) as cluster:
-        assert is_migrated(cluster.admin_url)
-
-
 def test_running_database(migrate, shared_dir, start):
     owner = start("-c", OWNER, str(shared_dir))
     assert owner.stdout.readline() == "started\n"
