@@ -81,7 +81,7 @@ async def decide(case: Case, user: User, model: ScriptedModel, waiting: Waiting)
         case "reject":
             await api.decide(user, waiting, approved=False, reason="Not now.")
         case "stop":
-            await api.stop(user, waiting)
+            await user.runs.cancel(waiting.chat, waiting.run)
         case _:
             await model.script({"when": "leave it", **says("As you like.")})
             await api.say(user, waiting.chat, "leave it")

@@ -32,9 +32,6 @@ class Api(Protocol):
     @abstractmethod
     async def decide(self, user: User, waiting: Waiting, *, approved: bool, reason: str | None) -> None: ...
 
-    @abstractmethod
-    async def stop(self, user: User, waiting: Waiting) -> None: ...
-
 
 class RunApi:
     async def say(self, user: User, chat: str | None, text: str) -> str:
@@ -48,9 +45,6 @@ class RunApi:
     async def decide(self, user: User, waiting: Waiting, *, approved: bool, reason: str | None) -> None:
         place = (waiting.chat, waiting.run, waiting.approval)
         await user.runs.approve(*place, approved=approved, reason=reason)
-
-    async def stop(self, user: User, waiting: Waiting) -> None:
-        await user.runs.cancel(waiting.chat, waiting.run)
 
 
 class ChatKitApi:
@@ -66,10 +60,6 @@ class ChatKitApi:
         params = {"thread_id": waiting.chat, "item_id": card["id"], "action": clicked}
         await user.chatkit.stream("threads.custom_action", **params)
 
-    async def stop(self, user: User, waiting: Waiting) -> None:
-        """The protocol has no stop of its own for a run that waits: the page uses the run API."""
-        await user.runs.cancel(waiting.chat, waiting.run)
-
 
 class AiSdkApi:
     async def say(self, user: User, chat: str | None, text: str) -> str:
@@ -81,9 +71,6 @@ class AiSdkApi:
         approval = {"id": waiting.approval, "approved": approved, **({"reason": reason} if reason else {})}
         part = {"type": "dynamic-tool", "state": "approval-responded", "approval": approval}
         await self._send(user, waiting.chat, {"role": "assistant", "id": waiting.run, "parts": [part]})
-
-    async def stop(self, user: User, waiting: Waiting) -> None:
-        await user.runs.cancel(waiting.chat, waiting.run)
 
     async def _send(self, user: User, chat: str, message: Json) -> list[Json]:
         """The chunks of the answer."""

@@ -22,7 +22,6 @@ _FAILED = re.compile(
     r"Exit code [1-9]|The |This |There |old_text|Nothing was|Commands |Tool "
 )  # how outputs begin of calls that did nothing
 _TOKEN = re.compile(r"\w+")
-_IN_CODE = re.compile(r"'(\w+)\.py\.log'")
 
 
 class Script:
@@ -82,13 +81,6 @@ def _coder(messages: Sequence[ChatMessage]) -> Completion:
         return _said(f"I came to no end of {token}: {failed[0]}")
     steps = _steps(token, seconds, asks=asks is not None)
     return _calling(*steps[made]) if made < len(steps) else _said(done(token))
-
-
-def token_in(code: str) -> str:
-    """Of a call that the coder asks for."""
-    found = _IN_CODE.search(code)
-    assert found, code
-    return found[1]
 
 
 def _steps(token: str, seconds: str, *, asks: bool) -> Sequence[Sequence[CompletionCall]]:
