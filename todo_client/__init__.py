@@ -3,17 +3,17 @@
 from todo_client.agent import Agent
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.events import AgentEvent, EventType, Result, RunFailed, Usage
-from todo_client.session import Entry, Session
+from todo_client.session import Session, SessionEntry
 
 __all__ = [
     "Agent",
     "AgentEvent",
     "ApiError",
     "ConnectionLost",
-    "Entry",
     "EventType",
     "Result",
     "RunFailed",
     "Session",
+    "SessionEntry",
     "Usage",
 ]

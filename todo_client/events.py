@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
-from todo_client.runs import Event
+from todo_client.runs import RunEvent
 
 Reason = Literal["completed", "aborted", "error"]
 REASONS: dict[str, Reason] = {"COMPLETED": "completed", "CANCELLED": "aborted", "FAILED": "error"}
@@ -79,7 +79,7 @@ class RunFailed(Exception):
         self.code, self.result = code, result
 
 
-def render_agent_events(event: Event, interaction_id: str) -> Iterator[AgentEvent]:
+def render_agent_events(event: RunEvent, interaction_id: str) -> Iterator[AgentEvent]:
     """Yields what an event of the run API is to an agent's listeners, without the start and the end of the agent."""
     for kind, data in _render(event.name, event.data):
         yield AgentEvent(kind, data, interaction_id, event.data.get("agent"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from todo_client.connection import ApiError, ConnectionLost
-from todo_client.runs import Event, Events, Runs
+from todo_client.runs import Events, RunEvent, Runs
 
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries
@@ -72,7 +72,7 @@ class Reading:
 
     async def events(
         self, runs: Runs, *, reconnect_seconds: float, on_lost: Callable[[bool], None] = _ignore
-    ) -> AsyncGenerator[Event]:
+    ) -> AsyncGenerator[RunEvent]:
         """Yields each event once, to the end. Raises the error if the server is away for so long."""
         backoff, repeated = Backoff(reconnect_seconds, on_lost), _RepeatedEvents()
         while True:
@@ -114,13 +114,13 @@ class _RepeatedEvents:
         self._read: Counter[str] = Counter()  # characters of the open texts, by the name of their deltas
         self._repeated: Counter[str] = Counter()
         self._is_in_turn = self._expects_turn = self._resumes = False
-        self._held: Event | None = None
+        self._held: RunEvent | None = None
 
     def reconnect(self) -> None:
         self._repeated, self._read = self._read + self._repeated, Counter()
         self._resumes, self._held = True, None
 
-    def remove_from(self, event: Event) -> Iterator[Event]:
+    def remove_from(self, event: RunEvent) -> Iterator[RunEvent]:
         if event.name == "turn_start" and self._resumes:  # the next event shows whether it is a new one
             self._held = event
             return
@@ -144,7 +144,7 @@ class _RepeatedEvents:
                 delta = f"{event.name}_delta"
                 known = self._read.pop(delta, 0) + self._repeated.pop(delta, 0)
                 if rest := event.data["content"][known:]:
-                    yield Event(None, delta, {"content": rest})
+                    yield RunEvent(None, delta, {"content": rest})
                 yield event
             case name:
                 self._expects_turn = self._expects_turn or name in ("interaction_started", "tool_result")

@@ -14,7 +14,7 @@ Message = str | list[Json]
 """A text, or its parts if it names tasks."""
 
 
-class Event(NamedTuple):
+class RunEvent(NamedTuple):
     """A reader can go on after `number`; None if the server sent none."""
 
     number: int | None
@@ -22,7 +22,7 @@ class Event(NamedTuple):
     data: Json
 
 
-Events = AbstractAsyncContextManager[AsyncIterator[Event]]
+Events = AbstractAsyncContextManager[AsyncIterator[RunEvent]]
 """The events of an interaction. Leaving the block stops the reading, and nothing else."""
 
 
@@ -144,15 +144,15 @@ class Runs(Client):
         *,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> AsyncIterator[AsyncIterator[Event]]:
+    ) -> AsyncIterator[AsyncIterator[RunEvent]]:
         async with self.open_response(method, path, body, key=key, headers=headers) as response:
             yield _events(response)
 
 
-async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
+async def _events(response: httpx2.Response) -> AsyncIterator[RunEvent]:
     with connected():
         async for event in read_events(response):
-            yield Event(int(event.id) if event.id else None, event.name, json.loads(event.data))
+            yield RunEvent(int(event.id) if event.id else None, event.name, json.loads(event.data))
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[str]:

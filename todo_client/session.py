@@ -13,7 +13,7 @@ _NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
-class Entry:
+class SessionEntry:
     """A line of the chat's log. `data` has all its fields, see "Log" in docs/agents.md.
 
     Alternatives have the same `parent_id`. `interaction_id` is None for what belongs to the chat as a whole.
@@ -50,7 +50,7 @@ class Session:
         """Returns an agent that continues the shown branch. `options` are those of `Agent`."""
         return Agent(self.url, self.token, self.chat, **options)
 
-    async def entries(self) -> list[Entry]:
+    async def entries(self) -> list[SessionEntry]:
         """Returns the entries of all branches, in the order in which they happened."""
         async with Runs(self.url, token=self.token) as runs:
             try:
@@ -61,16 +61,16 @@ class Session:
                     raise
                 return []
 
-    async def branch(self, entry: Entry | str | None) -> None:
+    async def branch(self, entry: SessionEntry | str | None) -> None:
         """Shows the branch that ends with the interaction of an entry, or of an id; None shows the empty beginning.
 
         The next prompt continues from there, and nothing is deleted. Raises `ApiError` while the assistant answers.
         """
-        interaction_id = entry.interaction_id if isinstance(entry, Entry) else entry
+        interaction_id = entry.interaction_id if isinstance(entry, SessionEntry) else entry
         async with Runs(self.url, token=self.token) as runs:
             await runs.branch(self.chat, interaction_id, key=str(uuid.uuid4()))
 
 
-def _parse_entry(line: str) -> Entry:
+def _parse_entry(line: str) -> SessionEntry:
     data = json.loads(line)
-    return Entry(data["id"], data["parent_id"], data["event"], data["run_id"], data)
+    return SessionEntry(data["id"], data["parent_id"], data["event"], data["run_id"], data)

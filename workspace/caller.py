@@ -23,7 +23,7 @@ from workspace.confinement.base import Directory
 from workspace.errors import NoFolder
 from workspace.files import listing
 from workspace.files.folder import Folder, Store
-from workspace.results import Result, find_result, store_result
+from workspace.results import CallResult, find_result, store_result
 
 _CONTEXT: Context = CurrentContext()
 _locks: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
@@ -39,7 +39,7 @@ class Workspace:
 
 
 @dataclass(frozen=True)
-class Caller:
+class CallContext:
     user: str
     folder: str
     idempotency_key: str | None
@@ -47,14 +47,14 @@ class Caller:
     directory: str | None = None
     """A directory of the user that replaces the folder."""
 
-    async def inspect(self, work: Callable[[Folder], Result]) -> ToolResult:
+    async def inspect(self, work: Callable[[Folder], CallResult]) -> ToolResult:
         return _create_tool_result(await asyncio.to_thread(self._in_folder, work))
 
-    async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], Result]) -> ToolResult:
+    async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], CallResult]) -> ToolResult:
         """Runs `work` after other changes of the user; a repeated call gets the result of the first one."""
         call = {"tool": tool, **arguments}
 
-        def change_once(folder: Folder) -> Result:
+        def change_once(folder: Folder) -> CallResult:
             if earlier := self._find_result(folder.results, call):
                 return earlier
             result = work(folder)
@@ -79,7 +79,7 @@ class Caller:
             before = await asyncio.to_thread(self._list_states)
             result = await self._run(path, tool, arguments)
             changes = listing.list_changes(before, await asyncio.to_thread(self._list_states))
-            result = Result(result.text, {**result.details, "files": changes})
+            result = CallResult(result.text, {**result.details, "files": changes})
             await asyncio.to_thread(self._store_result, results, call, result)
             return _create_tool_result(result)
 
@@ -87,7 +87,7 @@ class Caller:
         with self._open() as folder:
             return listing.list_states(folder)
 
-    async def _run(self, path: Path, tool: str, arguments: dict[str, Any]) -> Result:
+    async def _run(self, path: Path, tool: str, arguments: dict[str, Any]) -> CallResult:
         run = partial(getattr(self.workspace.commands, tool), self.user, path, **arguments)
         try:
             if self.directory is None:
@@ -101,17 +101,17 @@ class Caller:
             task.uncancel()
             return render_result(stopped.result)
 
-    def _in_folder(self, work: Callable[[Folder], Result]) -> Result:
+    def _in_folder(self, work: Callable[[Folder], CallResult]) -> CallResult:
         with self._open() as folder:
             return work(folder)
 
     def _open(self) -> AbstractContextManager[Folder]:
         return self.workspace.store.open_folder(self.user, self.folder, self.directory)
 
-    def _find_result(self, results: Path, call: dict[str, Any]) -> Result | None:
+    def _find_result(self, results: Path, call: dict[str, Any]) -> CallResult | None:
         return find_result(results, self.idempotency_key, call) if self.idempotency_key else None
 
-    def _store_result(self, results: Path, call: dict[str, Any], result: Result) -> None:
+    def _store_result(self, results: Path, call: dict[str, Any], result: CallResult) -> None:
         if self.idempotency_key:
             store_result(results, self.idempotency_key, call, result)
 
@@ -129,7 +129,7 @@ async def hold_lock(*of: object) -> AsyncIterator[None]:
         yield
 
 
-async def _create_caller(context: Context = _CONTEXT) -> Caller:
+async def _create_caller(context: Context = _CONTEXT) -> CallContext:
     user = get_user_id()
     assert user, "a call without a token does not come this far"
     if (call := calls.current.get()) is not None:
@@ -140,11 +140,11 @@ async def _create_caller(context: Context = _CONTEXT) -> Caller:
     if folder is None:
         raise NoFolder
     key = read_meta_text(meta, "todo/idempotency_key", max_length=200)
-    return Caller(user, folder, key, context.lifespan_context["workspace"], get_request_directory())
+    return CallContext(user, folder, key, context.lifespan_context["workspace"], get_request_directory())
 
 
-CALLER: Caller = Depends(_create_caller)
+CALLER: CallContext = Depends(_create_caller)
 
 
-def _create_tool_result(result: Result) -> ToolResult:
+def _create_tool_result(result: CallResult) -> ToolResult:
     return ToolResult(content=result.text, structured_content=dict(result.details))

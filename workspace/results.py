@@ -15,14 +15,14 @@ _MOST = 200  # of a folder
 _MOST_BYTES = 20_000_000  # of a folder
 
 
-class Result(NamedTuple):
+class CallResult(NamedTuple):
     text: str
     """For the model."""
     details: Mapping[str, Any]
     """For the user."""
 
 
-def find_result(directory: Path, key: str, call: dict[str, Any]) -> Result | None:
+def find_result(directory: Path, key: str, call: dict[str, Any]) -> CallResult | None:
     """Returns the stored result of a call; raises `KeyReused` if its key belongs to another call."""
     try:
         stored = json.loads(_get_path(directory, key).read_text())
@@ -30,10 +30,10 @@ def find_result(directory: Path, key: str, call: dict[str, Any]) -> Result | Non
         return None
     if stored["asked"] != _hash_call(call):
         raise KeyReused
-    return Result(stored["text"], stored["details"])
+    return CallResult(stored["text"], stored["details"])
 
 
-def store_result(directory: Path, key: str, call: dict[str, Any], result: Result) -> None:
+def store_result(directory: Path, key: str, call: dict[str, Any], result: CallResult) -> None:
     """Is safe in several threads at once."""
     fresh = directory / f"{secrets.token_hex(16)}.new"
     fresh.write_text(json.dumps({"asked": _hash_call(call), "text": result.text, "details": result.details}))

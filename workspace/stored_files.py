@@ -45,7 +45,7 @@ def open_whole_store() -> Store | None:
 
 
 def add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str, *, links: bool = False) -> None:
-    """Adds a directory, a file or, with `links`, a link; skips an entry that is removed or replaced meanwhile."""
+    """Adds a directory, a file or, with `links`, a link; skips an entry that is removed or replaced at that moment."""
     try:
         _add_entry(archive, entry, path, links=links)
     except OSError as error:

@@ -7,7 +7,7 @@ from fastmcp.tools import Tool, ToolResult
 from mcp_types import ToolAnnotations
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from workspace.caller import CALLER, Caller
+from workspace.caller import CALLER, CallContext
 from workspace.commands.tools import DEFAULT_S
 from workspace.files import listing, reading, writing
 
@@ -68,44 +68,46 @@ Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seco
 Message = Annotated[_Text, Field(description="A short summary of the changes.")]
 
 
-async def list_files(path: Path = ".", depth: Depth = 1, caller: Caller = CALLER) -> ToolResult:
+async def list_files(path: Path = ".", depth: Depth = 1, caller: CallContext = CALLER) -> ToolResult:
     """List the files in your folder, or in a directory of it. Names of directories end with a slash."""
     return await caller.inspect(partial(listing.list_directory, path=path, depth=depth))
 
 
-async def read_file(path: Path, offset: Offset = 1, limit: Limit = 2000, caller: Caller = CALLER) -> ToolResult:
+async def read_file(path: Path, offset: Offset = 1, limit: Limit = 2000, caller: CallContext = CALLER) -> ToolResult:
     """Read a text file, or some of its lines. Each line is shown after its number and a colon, which the file lacks."""
     return await caller.inspect(partial(reading.read_lines, path=path, offset=offset, limit=limit))
 
 
-async def search_files(pattern: Pattern, path: Path = ".", glob: Glob = None, caller: Caller = CALLER) -> ToolResult:
+async def search_files(
+    pattern: Pattern, path: Path = ".", glob: Glob = None, caller: CallContext = CALLER
+) -> ToolResult:
     """Find the lines of files that match a pattern."""
     return await caller.search(pattern=pattern, path=path, glob=glob)
 
 
-async def write_file(path: Path, content: Content, append: Append = False, caller: Caller = CALLER) -> ToolResult:
+async def write_file(path: Path, content: Content, append: Append = False, caller: CallContext = CALLER) -> ToolResult:
     """Write a whole file, replacing it if it exists. With append, add the content to the end of the file instead."""
     arguments = {"path": path, "content": content, "append": append}
     return await caller.change("write_file", arguments, partial(writing.write, **arguments))
 
 
-async def edit_file(path: Path, old_text: OldText, new_text: NewText, caller: Caller = CALLER) -> ToolResult:
+async def edit_file(path: Path, old_text: OldText, new_text: NewText, caller: CallContext = CALLER) -> ToolResult:
     """Replace old_text, which must occur exactly once in the file, with new_text."""
     arguments = {"path": path, "old_text": old_text, "new_text": new_text}
     return await caller.change("edit_file", arguments, partial(writing.edit, **arguments))
 
 
-async def run_command(command: Command, timeout_s: Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:
+async def run_command(command: Command, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
     """Run a command in your folder. It cannot access other files or the network. Any exit code is a valid result."""
     return await caller.run("run_command", command=command, timeout_s=timeout_s)
 
 
-async def run_python(code: Code, timeout_s: Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:
+async def run_python(code: Code, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
     """Run a Python program in your folder, with the same limits as run_command. The result is what it prints."""
     return await caller.run("run_python", code=code, timeout_s=timeout_s)
 
 
-async def commit(message: Message, caller: Caller = CALLER) -> ToolResult:
+async def commit(message: Message, caller: CallContext = CALLER) -> ToolResult:
     """Commit all files of the folder to its git repository. The repository is created if there is none."""
     return await caller.run("commit", message=message)
 

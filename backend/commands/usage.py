@@ -44,7 +44,7 @@ async def _print(database: Database, *, number_of_days: int, user: str | None, a
     sys.stdout.write(text + "\n")
 
 
-def _add_up(found: Sequence[usage.Usage]) -> list[_Row]:
+def _add_up(found: Sequence[usage.UserUsage]) -> list[_Row]:
     """Adds up the usage of the assistant and its sub-agents by day, user and model: each run is stored with its own."""
     rows: dict[tuple[str, str, str | None], _Row] = {}
     for one in found:

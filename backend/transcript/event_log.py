@@ -35,7 +35,7 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
 
 
 @dataclass(slots=True)
-class _Turn:
+class _LoggedTurn:
     """What belongs to the line of a model turn; `line_id` once it has been rendered."""
 
     texts: list[str] = field(default_factory=list[str])
@@ -57,7 +57,7 @@ class LogRenderer:
                 self._numbers[run.id] = self._numbers.get(run.previous_run_id or "", 0) + 1
         self._newest: dict[str, str] = {}  # of each run the line that its next one goes on from
         self._messages: set[str] = set()  # ids of the user's that have a line
-        self._turns: defaultdict[tuple[str, int], _Turn] = defaultdict(_Turn)  # by run and number
+        self._turns: defaultdict[tuple[str, int], _LoggedTurn] = defaultdict(_LoggedTurn)  # by run and number
 
     def render_start(self, events: Sequence[Event]) -> Line:
         own, said = self._conversation, [event.record for event in events if isinstance(event.record, Entry)]
@@ -95,7 +95,7 @@ class LogRenderer:
             case _:
                 pass
 
-    def _turn_of(self, record: Entry | ToolCall | ModelTurn) -> _Turn:
+    def _turn_of(self, record: Entry | ToolCall | ModelTurn) -> _LoggedTurn:
         return self._turns[record.run_id, record.model_turn]
 
     def _render_event(self, event: Event, run: Run) -> Iterator[Line]:

@@ -18,7 +18,7 @@ GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3 NULLS LAST, 4 NULLS FIRST"""
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class UserUsage:
     """What runs of the assistant, or of a sub-agent, used; `turns` counts the messages that they worked for."""
 
     day: str
@@ -31,7 +31,7 @@ class Usage:
     output_tokens: int
 
 
-async def load(database: Database, *, since: datetime, user_id: str | None) -> list[Usage]:
+async def load(database: Database, *, since: datetime, user_id: str | None) -> list[UserUsage]:
     async with database.owner_transaction() as tx:
-        found = await tx.execute(_LOAD, Usage, since=since, user=user_id)
+        found = await tx.execute(_LOAD, UserUsage, since=since, user=user_id)
     return await found.fetchall()

@@ -11,7 +11,7 @@ from cli.chat.connection import Connection
 from cli.chat.screen import Screen, describe_nothing
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
-from todo_client.runs import Event
+from todo_client.runs import RunEvent
 
 _AGENT_EVENTS = ("answer", "thinking", "tool_call", "tool_result")
 _TEXT_EVENTS = ("answer", "answer_delta", "thinking_delta")
@@ -19,14 +19,20 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MOST_TASKS = 50  # as in the text of other clients without cards
 
 
-class Approvals(Protocol):
+class ApprovalPrompts(Protocol):
     async def add(self, reading: Reading, call: dict[str, Any]) -> None: ...
     async def remove(self, approval_id: str) -> None: ...
 
 
 class Answer:
     def __init__(
-        self, screen: Screen, connection: Connection, reading: Reading, approvals: Approvals, *, debug: bool = False
+        self,
+        screen: Screen,
+        connection: Connection,
+        reading: Reading,
+        approvals: ApprovalPrompts,
+        *,
+        debug: bool = False,
     ) -> None:
         self.reading = reading
         self.status = ""
@@ -68,7 +74,7 @@ class Answer:
         seconds = time.monotonic() - self._began
         return f"{_SPINNER[int(seconds * 10) % len(_SPINNER)]} {seconds:.0f} s · Ctrl-C stops · {self._activity}"
 
-    async def _handle(self, event: Event) -> None:
+    async def _handle(self, event: RunEvent) -> None:
         if self._debug or event.name not in _TEXT_EVENTS:
             await self._screen.flush_text()
         if self._debug:

@@ -16,7 +16,7 @@ from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.page import Page
 from todo_client.reading import Reading
-from todo_client.runs import Event, Runs
+from todo_client.runs import RunEvent, Runs
 
 _INTERACTION = "todo.interaction"
 _NOT_THERE = 404
@@ -116,7 +116,7 @@ class Connection:
 
         return await _in_place_of(left, begin)
 
-    def events(self, reading: Reading) -> AsyncGenerator[Event]:
+    def events(self, reading: Reading) -> AsyncGenerator[RunEvent]:
         """Yields the rest of an answer's events; raises the error when the server is away for too long."""
         return reading.events(self.runs, reconnect_seconds=self.patience, on_lost=self.lost)
 

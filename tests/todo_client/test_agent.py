@@ -16,7 +16,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
-from todo_client import Agent, AgentEvent, ApiError, ConnectionLost, Entry, EventType, RunFailed, Session, Usage
+from todo_client import Agent, AgentEvent, ApiError, ConnectionLost, EventType, RunFailed, Session, SessionEntry, Usage
 
 pytestmark = pytest.mark.long
 
@@ -342,7 +342,7 @@ async def test_sub_agents_are_named(agent: Agent, model: ScriptedModel) -> None:
     ]
 
 
-def path_of(entries: list[Entry], interaction_id: str) -> list[str]:
+def path_of(entries: list[SessionEntry], interaction_id: str) -> list[str]:
     """What the user said up to an interaction."""
     by_id = {entry.id: entry for entry in entries}
     one = by_id.get(next(entry.id for entry in entries if entry.interaction_id == interaction_id))

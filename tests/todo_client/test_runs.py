@@ -7,13 +7,13 @@ import pytest
 
 from tests.todo_client.server import END, EVENTS, answering, chunk, whole
 from todo_client.connection import ApiError, ConnectionLost
-from todo_client.runs import Event, Runs
+from todo_client.runs import RunEvent, Runs
 from todo_client.sse import EventParser
 
-TOLD = [Event(1, "a", {"text": "Zażółć \u2028 🥛"}), Event(None, "b", {}), Event(12, "c", {"n": [1, 2]})]
+TOLD = [RunEvent(1, "a", {"text": "Zażółć \u2028 🥛"}), RunEvent(None, "b", {}), RunEvent(12, "c", {"n": [1, 2]})]
 
 
-def frame(event: Event, *, end: bytes = b"\n", data: bytes = b"data: ") -> bytes:
+def frame(event: RunEvent, *, end: bytes = b"\n", data: bytes = b"data: ") -> bytes:
     number = [b"id: %d" % event.number] if event.number else []
     name = b"event: " + event.name.encode()
     return end.join([*number, name, data + json.dumps(event.data, ensure_ascii=False).encode(), b"", b""])
@@ -34,7 +34,7 @@ def test_events_are_the_same_wherever_their_bytes_are_cut(form: str) -> None:
     for cut in range(len(stream) + 1):
         parser = EventParser()
         found = [event for piece in (stream[:cut], stream[cut:]) for event in parser.feed(piece)]
-        assert [Event(int(one.id) if one.id else None, one.name, json.loads(one.data)) for one in found] == TOLD
+        assert [RunEvent(int(one.id) if one.id else None, one.name, json.loads(one.data)) for one in found] == TOLD
         assert not parser.is_incomplete
 
 

@@ -19,7 +19,7 @@ from workspace.confinement.base import PATH, Confinement, Directory
 from workspace.files import walking
 from workspace.files.directories import find_obstacle, keep_git_directory
 from workspace.files.quota import Quota, measure
-from workspace.results import Result
+from workspace.results import CallResult
 
 SHORTEST_S, DEFAULT_S, LONGEST_S = 1, 120, 600
 MOST_HITS, LONGEST_LINE = 200, 400
@@ -65,7 +65,7 @@ class Commands:
         timeout_s: int = DEFAULT_S,
         *,
         directory: Directory | None = None,
-    ) -> Result:
+    ) -> CallResult:
         """Uses no login shell, which would run files of its home."""
         shell = "bash" if shutil.which("bash", path=PATH) else "sh"
         argv = [shell, "-c", _check_argument("command", command)]
@@ -75,7 +75,7 @@ class Commands:
 
     async def run_python(
         self, user: str, folder: Path, code: str, timeout_s: int = DEFAULT_S, *, directory: Directory | None = None
-    ) -> Result:
+    ) -> CallResult:
         source = _check_text("code", code).encode()
         more = {"timeout_s": _check_seconds(timeout_s), "stdin": source, "directory": directory}
         return render_result(await self._run(user, folder, ["python3", "-s", "-"], **more))
@@ -89,7 +89,7 @@ class Commands:
         glob: str | None = None,
         *,
         directory: Directory | None = None,
-    ) -> Result:
+    ) -> CallResult:
         """`glob` matches a name, or a path if it has a slash."""
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise errors.SearchPathInvalid
@@ -110,9 +110,9 @@ class Commands:
         more = ran.truncated or ran.timed_out or len(hits) > MOST_HITS
         lines = [f"{hit['path']}:{hit['line']}: {hit['text']}" for hit in hits[:MOST_HITS]]
         lines += ["[there are more matches: use a narrower pattern or path]"] if more else []
-        return Result("\n".join(lines) or "No line matches.", {"hits": hits[:MOST_HITS], "truncated": more})
+        return CallResult("\n".join(lines) or "No line matches.", {"hits": hits[:MOST_HITS], "truncated": more})
 
-    async def commit(self, user: str, folder: Path, message: str, *, directory: Directory | None = None) -> Result:
+    async def commit(self, user: str, folder: Path, message: str, *, directory: Directory | None = None) -> CallResult:
         if directory is not None:
             raise errors.GitReadOnly(path="The repository")
         if not message.strip():
@@ -122,7 +122,7 @@ class Commands:
         output = (ran.stdout + ran.stderr).strip()
         if ran.exit_code == 0:
             commit = ran.stdout.split()[-1]
-            return Result(f"Committed as {commit}.", {"commit": commit})
+            return CallResult(f"Committed as {commit}.", {"commit": commit})
         if "nothing to commit" in output:
             output = _NOTHING_TO_COMMIT
         raise errors.CommitFailed(
@@ -200,12 +200,12 @@ class Commands:
         return f"commands can only read this directory, as {why}; write_file and edit_file can change files"
 
 
-def render_result(ran: CommandResult) -> Result:
+def render_result(ran: CommandResult) -> CallResult:
     ending = f"Exit code {ran.exit_code} after {ran.seconds:.1f} s."
     stderr = shorten(ran.stderr, 20_000, 800) if ran.stderr else ""
     stdout = shorten(ran.stdout, 50_000 - len(stderr.encode()), 2_000 - stderr.count("\n"))
     parts = [ending, f"stdout:\n{stdout}" if stdout else "", f"stderr:\n{stderr}" if stderr else ""]
-    return Result("\n".join(part for part in parts if part), asdict(ran))
+    return CallResult("\n".join(part for part in parts if part), asdict(ran))
 
 
 def _create_find_glob(glob: str) -> str:

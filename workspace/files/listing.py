@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from common.tool_server.errors import to_printable
 from workspace.files import opening, walking
 from workspace.files.folder import Folder
-from workspace.results import Result
+from workspace.results import CallResult
 
 MOST_NAMES = 500
 _MOST_FILES = 1_000  # of the list for a user
@@ -31,7 +31,7 @@ class FileState(NamedTuple):
         return f"{self.path}/" if self.kind == "directory" else self.path
 
 
-def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result:
+def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> CallResult:
     above = opening.split_path(path)
     with opening.open_directory(folder.descriptor, above) as directory:
         found = _entries(directory, above, depth, repair=not folder.is_outside)
@@ -40,7 +40,7 @@ def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> Result
     lines = [to_printable(entry.name, max_length=1_100) for entry in entries] or ["It is empty."]
     if more:
         lines.append(f"(Only the first {MOST_NAMES} are shown. List a single directory to see more.)")
-    return Result("\n".join(lines), {"entries": [_render_json(entry) for entry in entries], "more": more})
+    return CallResult("\n".join(lines), {"entries": [_render_json(entry) for entry in entries], "more": more})
 
 
 def list_files(folder: Folder) -> dict[str, Any]:

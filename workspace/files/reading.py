@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from workspace.errors import FileNotText, OffsetTooLarge
 from workspace.files import opening
 from workspace.files.folder import Folder
-from workspace.results import Result
+from workspace.results import CallResult
 
 MOST_LINES = 2_000
 MOST_BYTES = 50_000
@@ -17,7 +17,7 @@ _PIECE = 65_536  # bytes that are read at once
 _FRAME = 1_500  # bytes of the lines before and after, with the longest path
 
 
-def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_LINES) -> Result:
+def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_LINES) -> CallResult:
     with opening.open_file(folder.descriptor, path) as opened:
         binary = FileNotText(path=path, size=opened.size, type=guess_type(path))
         if not is_text(os.pread(opened.descriptor, _PROBE, 0), is_whole=False):
@@ -32,7 +32,7 @@ def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_
     more = [f"(Lines {last + 1:,} to {total:,} follow. Continue with offset={last + 1}.)"] if last < total else []
     shown = "\n".join([f"File: {path} ({total:,} {'line' if total == 1 else 'lines'})", *lines, *more])
     page = {"offset": offset, "lines": len(lines)}
-    return Result(shown, {"path": path, "total_lines": total, "bytes": opened.size, **page})
+    return CallResult(shown, {"path": path, "total_lines": total, "bytes": opened.size, **page})
 
 
 def _read_page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:

@@ -22,7 +22,7 @@ from workspace.files import opening, reading
 from workspace.files.directories import is_git_path
 from workspace.files.folder import Folder
 from workspace.files.quota import Amount
-from workspace.results import Result
+from workspace.results import CallResult
 
 MOST_BYTES = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -33,7 +33,7 @@ _CONTEXT_LINES = 3  # lines before and after a change
 _CUT = "(further changes are not shown)"
 
 
-def write(folder: Folder, path: str, content: str, *, append: bool = False) -> Result:
+def write(folder: Folder, path: str, content: str, *, append: bool = False) -> CallResult:
     data = encode_content(content, "content")
     if append and (before := _read_appendable(folder, path)) is not None:
         return _append(folder, path, before, content)
@@ -41,16 +41,16 @@ def write(folder: Folder, path: str, content: str, *, append: bool = False) -> R
     created = write_bytes(folder, path, data)
     done = "Created" if created else "Replaced"
     details = {"path": path, "created": created, "bytes": len(data), "diff": _render_diff(before, content, path)}
-    return Result(f"{done} {path}: {len(data):,} bytes.", details)
+    return CallResult(f"{done} {path}: {len(data):,} bytes.", details)
 
 
-def _append(folder: Folder, path: str, before: str, content: str) -> Result:
+def _append(folder: Folder, path: str, before: str, content: str) -> CallResult:
     after = before + content
     data = encode_content(after, path)
     write_bytes(folder, path, data)
     details = {"path": path, "appended": True, "bytes": len(data), "diff": _render_diff(before, after, path)}
     added, lines = len(content.encode()), after.count("\n")
-    return Result(f"Added {added:,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now.", details)
+    return CallResult(f"Added {added:,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now.", details)
 
 
 def _read_appendable(folder: Folder, path: str) -> str | None:
@@ -60,7 +60,7 @@ def _read_appendable(folder: Folder, path: str) -> str | None:
         return None
 
 
-def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
+def edit(folder: Folder, path: str, old_text: str, new_text: str) -> CallResult:
     if not old_text or old_text == new_text:
         raise NothingToEdit
     before = read_text(folder, path)
@@ -74,7 +74,7 @@ def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Result:
     data = encode_content(after, path)
     write_bytes(folder, path, data)
     details = {"path": path, "bytes": len(data), "diff": _render_diff(before, after, path)}
-    return Result(f"Edited {path}: {len(data):,} bytes now.", details)
+    return CallResult(f"Edited {path}: {len(data):,} bytes now.", details)
 
 
 def encode_content(content: str, what: str) -> bytes:

@@ -37,7 +37,7 @@ class InDirectory(BackendError):
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class ConversationFolder:
     """The files of a conversation, whose folder is named by its id."""
 
     files: FolderFiles
@@ -60,23 +60,23 @@ class Folder:
         return StreamingResponse(_stream(file.aiter_bytes(), until_sent), media_type=_BYTES, headers=headers)
 
 
-async def open_folder(services: AppServices, user: Owner, chat_id: str) -> Folder:
+async def open_folder(services: AppServices, user: Owner, chat_id: str) -> ConversationFolder:
     chat = await services.interactions.reader.find(user.user_id, chat_id)
     if services.folder_files is None:
         raise NoWorkspace
-    return Folder(services.folder_files, user.user_id, chat)
+    return ConversationFolder(services.folder_files, user.user_id, chat)
 
 
-OpenFolder = Annotated[Folder, Depends(open_folder)]
+OpenFolder = Annotated[ConversationFolder, Depends(open_folder)]
 
 
-async def open_folder_to_change(folder: OpenFolder) -> Folder:
+async def open_folder_to_change(folder: OpenFolder) -> ConversationFolder:
     if folder.chat.directory is not None:
         raise InDirectory
     return folder
 
 
-ChangedFolder = Annotated[Folder, Depends(open_folder_to_change)]
+ChangedFolder = Annotated[ConversationFolder, Depends(open_folder_to_change)]
 
 
 async def _stream(chunks: AsyncIterator[bytes], until_sent: AsyncExitStack) -> AsyncIterator[bytes]:

@@ -74,7 +74,7 @@ class _Connection:
             logger.warning("mcp.%s %s", server.name, failure)
             if not self.client.done():
                 self.client.set_exception(Unreachable(failure))
-                self.client.exception()  # asyncio logs one that nobody waits for otherwise
+                self.client.exception()  # else asyncio logs an error that is never read
         finally:
             self.ending.set()
             self.client.cancel()

@@ -12,7 +12,7 @@ from common.tool_server.errors import CallError
 from workspace.files import listing, quota, reading, walking, writing
 from workspace.files.folder import Folder, Store, StoreUnusable
 from workspace.files.quota import Amount, Quota
-from workspace.results import Result, find_result, store_result
+from workspace.results import CallResult, find_result, store_result
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "../bob", "a\0", "a b", "ä", "x" * 101, ".\n"])
@@ -187,16 +187,16 @@ def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:
 def test_a_call_that_is_sent_again_is_told_what_it_was_told(folder: Folder) -> None:
     asked = {"tool": "write_file", "path": "a"}
     assert find_result(folder.results, "key", asked) is None
-    store_result(folder.results, "key", asked, Result("Done.", {"created": True}))
+    store_result(folder.results, "key", asked, CallResult("Done.", {"created": True}))
     assert find_result(folder.results, "key", asked) == ("Done.", {"created": True})
     with pytest.raises(CallError, match=r"^This idempotency key was used by an earlier call with other arguments"):
         find_result(folder.results, "key", {**asked, "path": "b"})
     for number in range(250):
-        store_result(folder.results, f"key-{number}", asked, Result("Done.", {}))
+        store_result(folder.results, f"key-{number}", asked, CallResult("Done.", {}))
     assert len(list(folder.results.iterdir())) == 200
     assert find_result(folder.results, "key", asked) is None
     assert find_result(folder.results, "key-249", asked)
-    store_result(folder.results, "large", asked, Result("x" * 20_000_000, {}))
+    store_result(folder.results, "large", asked, CallResult("x" * 20_000_000, {}))
     assert len(list(folder.results.iterdir())) == 1
 
 
@@ -216,7 +216,7 @@ def test_results_that_are_stored_at_once_are_all_stored(folder: Folder) -> None:
     call = {"tool": "write_file", "path": "a"}
 
     def store(number: int) -> None:
-        store_result(folder.results, f"key-{number}", call, Result("Done.", {}))
+        store_result(folder.results, f"key-{number}", call, CallResult("Done.", {}))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(store, range(700)))
