@@ -12,7 +12,7 @@ from evals.request_limit import RequestLimit
 from evals.rows import Connection
 from evals.stage import Stage
 from todo_client.connection import ApiError, ConnectionLost
-from todo_client.runs import Event, Runs
+from todo_client.runs import RunEvent, Runs
 
 CHAT = "eval"  # a chat with a name: nobody asks the model for another
 # How the backend's sentences about temporary failures begin, which say nothing about the model's quality.
@@ -79,7 +79,7 @@ class CaseUser:
         self.turns.append(TrialAnswer(answer, response.calls, log.deeds, log.writes, fault))
         return usage.get("requests") or 0
 
-    async def _handle(self, event: Event, response: _Response) -> None:
+    async def _handle(self, event: RunEvent, response: _Response) -> None:
         data = event.data
         match event.name:
             case "interaction_started":

@@ -3,7 +3,6 @@
 from typing import Any
 
 from todo_client import runs
-from todo_client.runs import Event
 
 SHAPES: dict[str, set[str]] = {
     "interaction_started": {"interaction_id", "chat_id"},
@@ -38,45 +37,45 @@ class Runs(runs.Runs):
     def __init__(self, base_url: str, *, token: str | None = None) -> None:
         super().__init__(base_url, token=token, timeout=30)
 
-    async def say(self, chat_id: str, text: str, **more: Any) -> list[Event]:
+    async def say(self, chat_id: str, text: str, **more: Any) -> list[RunEvent]:
         """All events of an interaction, to its end."""
         async with self.interact(chat_id, text, **more) as events:
             return [check(event) async for event in events]
 
-    async def edit_to_its_end(self, chat_id: str, interaction_id: str, text: str) -> list[Event]:
+    async def edit_to_its_end(self, chat_id: str, interaction_id: str, text: str) -> list[RunEvent]:
         async with self.edit(chat_id, interaction_id, text) as events:
             return [check(event) async for event in events]
 
-    async def read(self, chat_id: str, interaction_id: str, *, after: int = 0) -> list[Event]:
+    async def read(self, chat_id: str, interaction_id: str, *, after: int = 0) -> list[RunEvent]:
         async with self.events(chat_id, interaction_id, after=after) as events:
             return [check(event) async for event in events]
 
 
-def check(event: Event) -> Event:
+def check(event: RunEvent) -> RunEvent:
     assert set(event.data) - OPTIONAL.get(event.name, set()) == SHAPES[event.name]
     return event
 
 
-def names(events: list[Event]) -> list[str]:
+def names(events: list[RunEvent]) -> list[str]:
     return [event.name for event in events]
 
 
-def id_of(events: list[Event]) -> str:
+def id_of(events: list[RunEvent]) -> str:
     """Of the interaction."""
     return events[0].data["interaction_id"]
 
 
-def text_of(events: list[Event]) -> str:
+def text_of(events: list[RunEvent]) -> str:
     """What was said, as it grew."""
     return "".join(event.data["content"] for event in events if event.name == "answer_delta")
 
 
-def agent_events(events: list[Event]) -> list[dict[str, Any]]:
+def agent_events(events: list[RunEvent]) -> list[dict[str, Any]]:
     """As an interaction has them later: its calls, results, thoughts and answers, without those of its agents."""
     return [event.data for event in events if "type" in event.data and "agent" not in event.data]
 
 
-def plain(events: list[Event]) -> list[dict[str, Any]]:
+def plain(events: list[RunEvent]) -> list[dict[str, Any]]:
     """Those that can be told again: without what grew, and without the model's turns."""
     passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end")
     return [{"event": event.name, "data": event.data} for event in events if event.name not in passed_over]

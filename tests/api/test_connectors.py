@@ -21,7 +21,6 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
-from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 
@@ -50,12 +49,12 @@ def outputs_of(request: Json) -> list[str]:
 
 async def decide_when_asked(
     user: User,
-    events: AsyncIterator[Event],
+    events: AsyncIterator[RunEvent],
     *,
     approved: bool,
     always: bool = False,
     before: Callable[[], object] = lambda: None,
-) -> Event:
+) -> RunEvent:
     """Reads until a call waits, and decides it after something else; returns what the user was asked."""
     started = ""
     async for event in events:

@@ -13,7 +13,6 @@ from tests.support.fixtures import NewUser
 from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
 from tests.support.users import User
-from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 
@@ -96,10 +95,10 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 
-async def play(scenario: Scenario, user: User, model: ScriptedModel, acting: Runs | None = None) -> list[Event]:
+async def play(scenario: Scenario, user: User, model: ScriptedModel, acting: Runs | None = None) -> list[RunEvent]:
     """The events as the reader that started the interaction has them."""
     await model.script(*scenario.steps)
-    events: list[Event] = []
+    events: list[RunEvent] = []
     acted = scenario.act is None
     async with user.runs.interact(CHAT, "go on") as stream:
         async for event in stream:
@@ -110,7 +109,7 @@ async def play(scenario: Scenario, user: User, model: ScriptedModel, acting: Run
     return events
 
 
-def durable(events: list[Event]) -> list[tuple[int | None, str, object]]:
+def durable(events: list[RunEvent]) -> list[tuple[int | None, str, object]]:
     """Without pieces of text and the model's turns, which are no part of what is stored."""
     passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end", "progress")
     return [(event.number, event.name, event.data) for event in events if event.name not in passed_over]
@@ -146,16 +145,16 @@ async def test_a_reader_in_another_process_follows_live(
 ) -> None:
     """It reads while the run goes on, and whatever its user does is done through that process."""
     scenario, other = SCENARIOS[name], new_user(user.name, backend=1)
-    reading: list[asyncio.Task[list[Event]]] = []
+    reading: list[asyncio.Task[list[RunEvent]]] = []
     started = asyncio.Event()
 
-    async def follow(run: str) -> list[Event]:
+    async def follow(run: str) -> list[RunEvent]:
         async with other.runs.events(CHAT, run) as stream:
             started.set()
             return [event async for event in stream]
 
     await model.script(*scenario.steps)
-    live: list[Event] = []
+    live: list[RunEvent] = []
     acted = scenario.act is None
     async with user.runs.interact(CHAT, "go on") as stream:
         async for event in stream:
@@ -192,13 +191,13 @@ async def test_a_reader_in_another_process_learns_that_the_process_was_killed(
     scenario, other = KILLED[name], new_user(user.name, backend=1)
     await model.script(*scenario.steps)
     async with user.runs.interact(CHAT, "go on") as stream:
-        events: list[Event] = []
+        events: list[RunEvent] = []
         async for event in stream:
             events.append(event)
             if event.name == scenario.on:
                 break
         run = id_of(events)
-        followed: list[Event] = []
+        followed: list[RunEvent] = []
         async with other.runs.events(CHAT, run) as stream_of_other:
             async for event in stream_of_other:
                 followed.append(event)

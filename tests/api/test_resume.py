@@ -16,7 +16,6 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 from todo_client.chatkit import request, user_input
-from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 
@@ -25,7 +24,7 @@ CHAT = "groceries"
 
 async def test_reader_goes_on_from_any_event(user: User, model: ScriptedModel) -> None:
     await model.script(SLOW)
-    seen: list[Event] = []
+    seen: list[RunEvent] = []
     async with user.runs.interact(CHAT, "count") as events:
         async for event in events:
             seen.append(event)
@@ -132,7 +131,7 @@ async def test_reader_of_a_run_that_waits_has_all_so_far_at_once(
     await until(lambda: stored.run_statuses(user.name) == ["waiting"])
     other = new_user(user.name, backend=1)
     reading = [asyncio.create_task(one.runs.read(CHAT, run)) for one in (user, other)]
-    seen: list[Event] = []
+    seen: list[RunEvent] = []
     async with asyncio.timeout(10), other.runs.events(CHAT, run) as events:
         async for event in events:
             seen.append(event)

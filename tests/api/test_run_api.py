@@ -13,7 +13,6 @@ from tests.support.script import add_task, call, calls, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
-from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 
@@ -21,7 +20,7 @@ CHAT = "groceries"
 ADD_MILK = {**add_task("milk"), "reasoning": "Milk, then."}
 
 
-def read(events: Sequence[Event]) -> list[str]:
+def read(events: Sequence[RunEvent]) -> list[str]:
     """The names of those that the specification has, each with data that its model takes."""
     known = [event for event in events if event.name in specification.STREAMED]
     for event in known:
@@ -35,8 +34,8 @@ async def read_chat(user: User) -> specification.Chat:
     return specification.Chat.model_validate_json((await user.runs.request("GET", f"/chats/{CHAT}")).content)
 
 
-async def read_until(events: AsyncIterator[Event], name: str) -> list[Event]:
-    seen: list[Event] = []
+async def read_until(events: AsyncIterator[RunEvent], name: str) -> list[RunEvent]:
+    seen: list[RunEvent] = []
     async for event in events:
         seen.append(event)
         if event.name == name:
@@ -113,7 +112,7 @@ async def test_clients_of_the_specification_read_all(user: User, model: Scripted
     titles = [f"task {number}" for number in range(11)]
     await model.script(add_task(titles[0], also=titles[1:]), delete_tasks(*range(1, 12)), delete_tasks(*range(2, 13)))
     await model.script(says("Deleted."))
-    seen: list[Event] = []
+    seen: list[RunEvent] = []
     async with user.runs.interact(CHAT, "delete them") as events:
         for approved in (False, True):
             seen += await read_until(events, "approval_required")
@@ -178,7 +177,7 @@ async def test_approvals_of_a_run(user: User, model: ScriptedModel, stored: Stor
     await user.runs.say(CHAT, "add three")
     await model.script(calls(*(delete_tasks(number)["tool_calls"][0] for number in (1, 2, 3))), says("Done."))
     async with user.runs.interact(CHAT, "delete them") as events:
-        seen: list[Event] = []
+        seen: list[RunEvent] = []
         for _ in range(3):
             seen += await read_until(events, "approval_required")
         run, asked = id_of(seen), [event.data for event in seen if event.name == "approval_required"]

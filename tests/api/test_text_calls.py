@@ -15,7 +15,6 @@ from tests.support.model_requests import requests_to
 from tests.support.script import says
 from tests.support.stored import Stored
 from tests.support.users import User
-from todo_client.runs import Event
 
 pytestmark = pytest.mark.long
 
@@ -110,7 +109,7 @@ def sizes(text: str) -> Iterator[int]:
         yield 1
 
 
-def called(events: list[Event]) -> list[Call]:
+def called(events: list[RunEvent]) -> list[Call]:
     """What the assistant called."""
     inputs = [(event.data["tool_name"], event.data["tool_input"]) for event in events if event.name == "tool_call"]
     return [Call(name, json.dumps(json.loads(arguments))) for name, arguments in inputs]

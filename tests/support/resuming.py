@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from tests.runs_client import Runs, check, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, delete_tasks
-from todo_client.runs import Event
 from todo_client.sse import EventParser
 
 TASKS = [f"task {number}" for number in range(1, 23)]
@@ -25,7 +24,7 @@ async def script_long_run(model: ScriptedModel) -> None:
     )
 
 
-def last_number(events: Sequence[Event]) -> int:
+def last_number(events: Sequence[RunEvent]) -> int:
     return max((event.number or 0 for event in events), default=0)
 
 
@@ -35,10 +34,10 @@ class CutReader:
 
     chance: random.Random
     processes: Sequence[Runs]
-    events: list[Event] = field(default_factory=list[Event])
+    events: list[RunEvent] = field(default_factory=list[RunEvent])
     cuts: int = 0
 
-    async def read(self, chat: str, run: str) -> list[Event]:
+    async def read(self, chat: str, run: str) -> list[RunEvent]:
         while not self.events or self.events[-1].name != "interaction_complete":
             await self._read_until_cut(
                 f"/chats/{chat}/interactions/{run}/events", int(2 ** self.chance.uniform(4, 14.5))
@@ -53,7 +52,8 @@ class CutReader:
             assert response.status_code == 200
             async for piece in response.aiter_raw():
                 read = [
-                    check(Event(int(one.id or 0), one.name, json.loads(one.data))) for one in parser.feed(piece[:most])
+                    check(RunEvent(int(one.id or 0), one.name, json.loads(one.data)))
+                    for one in parser.feed(piece[:most])
                 ]
                 assert text_of(read) in ANSWERS, "no piece is missing within a connection"
                 self.events += read

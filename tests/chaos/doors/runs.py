@@ -11,10 +11,10 @@ from tests.chaos.doors.chatkit import DECIDED
 from tests.chaos.record import Record
 from tests.runs_client import check
 from todo_client.connection import ApiError, ConnectionLost
-from todo_client.runs import Event, Runs
+from todo_client.runs import RunEvent, Runs
 
 Json = dict[str, Any]
-Opening = AbstractAsyncContextManager[AsyncIterator[Event]]
+Opening = AbstractAsyncContextManager[AsyncIterator[RunEvent]]
 _STOPS = ("interaction_complete", "approval_required")
 
 
@@ -23,11 +23,11 @@ class Reading:
     """What was read of an interaction, over however many connections."""
 
     run_id: str = ""
-    events: list[Event] = field(default_factory=list[Event])
+    events: list[RunEvent] = field(default_factory=list[RunEvent])
     last: int = 0
     grown: str = ""  # of an answer, over this connection
 
-    def take(self, event: Event) -> None:
+    def take(self, event: RunEvent) -> None:
         """An answer is what it grew to, whoever sent which piece; who comes late may read it at once."""
         check(event)
         if event.name == "interaction_started":
