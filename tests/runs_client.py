@@ -3,6 +3,7 @@
 from typing import Any
 
 from todo_client import runs
+from todo_client.runs import RunEvent
 
 SHAPES: dict[str, set[str]] = {
     "interaction_started": {"interaction_id", "chat_id"},

@@ -21,6 +21,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.runs import RunEvent
 
 pytestmark = pytest.mark.long
 

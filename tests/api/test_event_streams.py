@@ -13,6 +13,7 @@ from tests.support.fixtures import NewUser
 from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
 from tests.support.users import User
+from todo_client.runs import RunEvent
 
 pytestmark = pytest.mark.long
 

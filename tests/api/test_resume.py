@@ -16,6 +16,7 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 from todo_client.chatkit import request, user_input
+from todo_client.runs import RunEvent
 
 pytestmark = pytest.mark.long
 

@@ -13,6 +13,7 @@ from tests.support.script import add_task, call, calls, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.runs import RunEvent
 
 pytestmark = pytest.mark.long
 

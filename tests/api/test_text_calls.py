@@ -15,6 +15,7 @@ from tests.support.model_requests import requests_to
 from tests.support.script import says
 from tests.support.stored import Stored
 from tests.support.users import User
+from todo_client.runs import RunEvent
 
 pytestmark = pytest.mark.long
 

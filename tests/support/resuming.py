@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tests.runs_client import Runs, check, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, delete_tasks
+from todo_client.runs import RunEvent
 from todo_client.sse import EventParser
 
 TASKS = [f"task {number}" for number in range(1, 23)]
