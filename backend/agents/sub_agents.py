@@ -22,6 +22,8 @@ _UNREADABLE = "The call was not made: its arguments need task, a text, and task_
 
 
 class Assignment(BaseModel):
+    """What an agent is asked to do."""  # models read it
+
     model_config = ConfigDict(title="Delegated")
 
     task: str

@@ -197,7 +197,7 @@ async def test_processes_that_fork_all_the_time_end(
         with suppress(OSError):
             os.killpg(os.getpgid(int(process.name)), signal.SIGKILL)
     assert not left
-    assert seconds < 1  # one by one they are killed much later, or never
+    assert seconds < 5  # one by one they are killed much later, or never
 
 
 @pytest.mark.parametrize("kind", usable())
