@@ -125,6 +125,7 @@ class _RepeatedEvents:
             self._held = event
             return
         if self._held is not None and not self._is_in_turn and self._can_begin_turn(event.name):
+            self._is_in_turn, self._expects_turn = True, False
             yield self._held
         self._resumes, self._held = False, None
         match event.name:
