@@ -483,7 +483,7 @@ class TestCommands:
             "run_command", command="while :; do head -c 5000000 /dev/zero >> b; done", timeout_s=30
         )
         assert ran["exit_code"] == 153, ran
-        assert (project / "b").stat().st_size < 120_000_000
+        assert (project / "b").stat().st_size < 200_000_000  # without a limit: gigabytes
 
     async def test_modes_stay(self, here: Person, project: Path) -> None:
         for _ in range(2):
