@@ -32,8 +32,8 @@ CHECKS = {
     "lint-imports": ["lint-imports"],
 }
 # A file stays with one process, because its tests share fixtures; tests/conftest.py puts the longest files first. Tests
-# often wait, for processes, pages and times, so there are two more than processors.
-_PROCESSES = min((os.cpu_count() or 1) + 2, 6)
+# often wait, for processes, pages and times, so there is one more than processors.
+_PROCESSES = min((os.cpu_count() or 1) + 1, 4)
 # A process that hangs is ended, and the run with it: pytest-xdist 3.8 may wait for its replacement without end.
 _PARALLEL = f"--numprocesses {_PROCESSES} --dist loadfile --no-loadscope-reorder --max-worker-restart 0".split()
 # Of the last, some measure times: one after the other.
