@@ -30,7 +30,7 @@ async def firefox() -> AsyncIterator["Firefox"]:
         options = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"]
         process = await asyncio.create_subprocess_exec(program(), *options, stderr=asyncio.subprocess.PIPE)
         try:
-            async with asyncio.timeout(2 * _SECONDS), connect(f"{await _address(process)}/session") as socket:
+            async with asyncio.timeout(4 * _SECONDS), connect(f"{await _address(process)}/session") as socket:
                 browser = Firefox(socket)
                 await browser.begin()
                 yield browser
