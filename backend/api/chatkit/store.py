@@ -173,10 +173,8 @@ class TimelineStore(Store[RequestContext]):
         name = parse_replaced_conversation(request)
         return {} if name is None else {"left": (await conversations.find(self._database, context.user_id, name)).id}
 
-    # Nothing rendered is stored, and there are no attachments
-
     async def _reject(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError("Nothing rendered is stored, and there are no attachments.")
 
     save_item = delete_thread_item = save_attachment = load_attachment = delete_attachment = _reject
 
