@@ -14,7 +14,9 @@ from todo_client.reading import Reading
 from todo_client.runs import RunEvent
 
 _AGENT_EVENTS = ("answer", "thinking", "tool_call", "tool_result")
-_TEXT_EVENTS = ("answer", "answer_delta", "thinking_delta")
+# Events that print nothing below the text that is being written. To a reader who comes late, the last answer of a run
+# is sent after the end of its model turn.
+_TEXT_EVENTS = ("answer", "answer_delta", "thinking", "thinking_delta", "turn_end")
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MOST_TASKS = 50  # as in the text of other clients without cards
 

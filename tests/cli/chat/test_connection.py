@@ -1,5 +1,6 @@
 """The server gone in the middle of an answer, and back: whoever reads it has all of it then, and nothing twice."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -33,11 +34,19 @@ async def relay(stack: Stack) -> AsyncIterator[Relay]:
 
 def check_once(text: str) -> None:
     assert re.findall(r"word\d+", text) == WORDS
+    assert all(paragraph in text for paragraph in TEXT.split("\n\n"))
     assert text.count("I add it.") == 1
 
 
+async def wait_for_end(user: User) -> None:
+    async with asyncio.timeout(30):
+        while (await user.runs.get_chats())["chats"][0]["answering"]:
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("while_away", ["it is written", "it ends"])
 async def test_answer_goes_on_in_another_process(
-    relay: Relay, stack: Stack, user: User, model: ScriptedModel, tmp_path: Path
+    relay: Relay, stack: Stack, user: User, model: ScriptedModel, tmp_path: Path, while_away: str
 ) -> None:
     await model.script(ADDING, SLOW)
     place = ("--url", relay.url, "--data-dir", str(tmp_path))
@@ -47,6 +56,8 @@ async def test_answer_goes_on_in_another_process(
         await terminal.wait_for("word15")
         relay.cut()
         await terminal.wait_for("Connection lost")
+        if while_away == "it ends":
+            await wait_for_end(user)
         await relay.mend(stack.backends[1].url)
         text = await terminal.wait_for("Connected again", "total")
     check_once(text)
