@@ -56,7 +56,7 @@ def _apply_dates(task: Task, patch: TaskPatch, now: Now) -> Task:
         else:
             due = new_due
     if patch.repeat is not None:
-        rule = _parse_rule(patch.repeat, due)
+        rule = _parse_rule(patch.repeat, due, now)
     if rule is not None and due is None:
         raise RepeatNeedsDue
     series = (task.series or task.id) if rule else task.series
@@ -64,12 +64,12 @@ def _apply_dates(task: Task, patch: TaskPatch, now: Now) -> Task:
     return task.model_copy(update={"due_on": day, "due_time": time, "repeat": rule, "series": series})
 
 
-def _parse_rule(text: str, due: Due | None) -> str | None:
+def _parse_rule(text: str, due: Due | None, now: Now) -> str | None:
     if text.strip().lower() == "none":
         return None
     if due is None:
         raise RepeatNeedsDue
-    return str(repeats.read_rule(text, due.day))
+    return str(repeats.read_rule(text, due.day, due.time, now.zone))
 
 
 def _skip_occurrence(task: Task, now: Now) -> tuple[Due, str]:

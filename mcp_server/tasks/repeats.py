@@ -9,7 +9,8 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from common.tool_server.errors import to_printable
 from mcp_server.errors import RepeatInvalid
@@ -28,13 +29,16 @@ _PARTS = {
     "BYMONTHDAY": re.compile(rf"{_MONTH_DAY}(?:,{_MONTH_DAY})*", re.ASCII),
     "COUNT": re.compile(r"[1-9]\d{0,2}", re.ASCII),
     "UNTIL": re.compile(r"\d{8}|\d{4}-\d\d-\d\d", re.ASCII),
+    "WKST": re.compile("|".join(_WEEKDAYS)),
     "FROM": re.compile(r"DONE"),
 }
+_TIMED_UNTIL = re.compile(r"UNTIL *= *(\d{8}T\d{6}Z?)", re.ASCII)
 _ALLOWED_WITH = {"BYDAY": ("DAILY", "WEEKLY", "MONTHLY"), "BYMONTHDAY": ("MONTHLY", "YEARLY"), "BYMONTH": ("YEARLY",)}
 _DAYS, _MONTHS = {"DAILY": 1, "WEEKLY": 7}, {"MONTHLY": 1, "YEARLY": 12}
 # A date that is in none of so many months of a rule never comes: the rarest, a fifth Monday of February every seventh
 # year, misses 119 in a row. All cases were counted, because the calendar repeats after 400 years.
 _MAX_MONTHS = 121
+_UTC = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,28 @@ class Rule:
         return ";".join(f"{name}={value}" for name, value in parts.items() if value)
 
 
-def read_rule(text: str, due_day: date) -> Rule:
-    """Parses a rule and completes it from the due date of its task; raises `RepeatInvalid`."""
+def read_rule(text: str, due_day: date, due_time: time | None = None, zone: ZoneInfo = _UTC) -> Rule:
+    """Parses a rule and completes it from the due date of its task; raises `RepeatInvalid`.
+
+    The time that calendars add to UNTIL is converted to the last date in the zone.
+    """
+    text = _TIMED_UNTIL.sub(lambda until: _convert_until(until, due_time, zone), text.upper())
     rule = _complete_rule(parse_rule(text), due_day)
     if len(str(rule)) > _MAX_STORED_LENGTH:
         raise RepeatInvalid(problem="is too long")
     return rule
+
+
+def _convert_until(until: re.Match[str], due_time: time | None, zone: ZoneInfo) -> str:
+    try:
+        end = datetime.fromisoformat(until[1])
+        end = end.astimezone(zone) if end.tzinfo else end
+        last = end.date() - timedelta(days=due_time is not None and end.time() < due_time)
+    except ValueError:
+        return until[0]  # rejected with the rule
+    except OverflowError:  # the end of the calendar, in a zone east of Greenwich
+        return f"UNTIL={until[1][:8]}"
+    return f"UNTIL={last.isoformat()}"
 
 
 def _complete_rule(rule: Rule, due_day: date) -> Rule:
@@ -121,7 +141,7 @@ def _split_parts(text: str) -> dict[str, str]:
     if len(text) > _MAX_LENGTH:
         raise RepeatInvalid(problem="is too long")
     parts: dict[str, str] = {}
-    for part in text.upper().strip().removeprefix("RRULE:").split(";"):
+    for part in text.upper().strip().removeprefix("RRULE:").removesuffix(";").split(";"):
         name, _, value = (side.strip() for side in part.partition("="))
         if name not in _PARTS:
             raise RepeatInvalid(problem=f'has the unknown part "{to_printable(name)}"')
@@ -144,6 +164,8 @@ def _find_conflict(parts: dict[str, str]) -> str | None:
     for first, second in (("BYDAY", "BYMONTHDAY"), ("COUNT", "UNTIL"), *((name, "FROM") for name in by)):
         if first in parts and second in parts:
             return f"has {first} and {second}, but only one of them is allowed"
+    if parts.get("WKST", "MO") != "MO" and freq == "WEEKLY" and parts.get("INTERVAL", "1") != "1":
+        return f"has WKST={parts['WKST']}, but weeks begin on Mondays here"
     if freq != "MONTHLY" and re.search(r"\d", parts.get("BYDAY", "")):
         return "has a number before a weekday, which only FREQ=MONTHLY allows"
     if freq == "DAILY" and "BYDAY" in parts and parts.get("INTERVAL", "1") != "1":

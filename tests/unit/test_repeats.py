@@ -5,7 +5,8 @@ dateutil loops for ever on some rules: it is given only what `repeats` has read 
 
 import re
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from dateutil.rrule import rrulestr
@@ -24,19 +25,20 @@ WRONG_VALUES = {
     "BYMONTHDAY": ["0", "32", "-2", "1,,2", "+1", "\u0661"],
     "BYMONTH": ["0", "13", "1,2"],
     "COUNT": ["0", "-1", "1000", "9" * 40],
-    "UNTIL": ["TOMORROW", "20271231T120000Z", "2027-1-1", "202712"],
+    "UNTIL": ["TOMORROW", "20271231T250000Z", "20271231T12", "2027-1-1", "202712"],
+    "WKST": ["1", "MON", ""],
     "FROM": ["DUE", ""],
 }
 REFUSED = [
-    *("", "none", "every Monday", "INTERVAL=2", "RRULE:COUNT=2", "FREQ", "FREQ=HOURLY", "FREQ=DAILY;"),
+    *("", "none", "every Monday", "INTERVAL=2", "RRULE:COUNT=2", "FREQ", "FREQ=HOURLY", "FREQ=DAILY;;"),
     *("FREQ=DAILY FREQ=DAILY", "FREQ=DAILY;FREQ=WEEKLY", "FREQ=DAILY;\0\x1b=1", "FREQ=DAILY;" * 30),
-    *[f"FREQ=MONTHLY;{part}" for part in ("BYSETPOS=5", "BYMINUTE=61", "WKST=SU", "DTSTART=20261127")],
+    *[f"FREQ=MONTHLY;{part}" for part in ("BYSETPOS=5", "BYMINUTE=61", "DTSTART=20261127")],
     *[f"FREQ=MONTHLY;{name}={value}" for name, values in WRONG_VALUES.items() for value in values],
     *("FREQ=DAILY;UNTIL=20270229", "FREQ=DAILY;UNTIL=2027-00-01", "FREQ=DAILY;UNTIL=20261126"),
     *("FREQ=DAILY;COUNT=3;UNTIL=20271231", "FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13", "FREQ=WEEKLY;BYDAY=MO;FROM=DONE"),
     *("FREQ=YEARLY;BYMONTH=2;FROM=DONE", "FREQ=WEEKLY;BYDAY=1MO", "FREQ=DAILY;BYDAY=-1MO"),
     *("FREQ=DAILY;INTERVAL=2;BYDAY=MO", "FREQ=DAILY;BYMONTHDAY=1", "FREQ=WEEKLY;BYMONTHDAY=1"),
-    *("FREQ=MONTHLY;BYMONTH=1", "FREQ=YEARLY;BYDAY=MO"),
+    *("FREQ=MONTHLY;BYMONTH=1", "FREQ=YEARLY;BYDAY=MO", "FREQ=WEEKLY;INTERVAL=2;WKST=SU"),
 ]
 
 STORED = [
@@ -56,6 +58,7 @@ STORED = [
     ("FREQ=YEARLY;BYMONTH=03", "2026-11-27", "FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=27"),
     ("FREQ=DAILY;COUNT=10", "2026-11-27", "FREQ=DAILY;COUNT=10"),
     ("FREQ=DAILY;UNTIL=2026-11-27", "2026-11-27", "FREQ=DAILY;UNTIL=20261127"),
+    ("FREQ=WEEKLY;WKST=SU;BYDAY=FR;", "2026-11-27", "FREQ=WEEKLY;BYDAY=FR"),
     ("FREQ=MONTHLY;INTERVAL=3;FROM=DONE", "2026-11-27", "FREQ=MONTHLY;INTERVAL=3;FROM=DONE"),
     ("FREQ=WEEKLY;FROM=DONE;UNTIL=20271231", "2026-11-27", "FREQ=WEEKLY;UNTIL=20271231;FROM=DONE"),
 ]
@@ -129,6 +132,24 @@ def test_what_is_left_out_comes_from_the_due_date(text: str, due: str, stored: s
     rule = repeats.read_rule(text, date.fromisoformat(due))
     assert str(rule) == stored
     assert repeats.parse_rule(stored) == rule
+
+
+@pytest.mark.parametrize(
+    ("until", "due_time", "last"),
+    [
+        ("20261218T235959", None, "20261218"),
+        ("20261218T225959Z", None, "20261218"),
+        ("20261218T235959Z", None, "20261219"),
+        ("99991231T235959Z", None, "99991231"),
+        ("20261218T130000Z", time(14), "20261218"),
+        ("20261218T125959Z", time(14), "20261217"),
+    ],
+)
+def test_until_with_a_time_ends_on_the_last_date_in_the_users_zone(
+    until: str, due_time: time | None, last: str
+) -> None:
+    rule = repeats.read_rule(f"FREQ=DAILY;UNTIL={until}", FRIDAY, due_time, ZoneInfo("Europe/Berlin"))
+    assert str(rule) == f"FREQ=DAILY;UNTIL={last}"
 
 
 @pytest.mark.parametrize(("text", "due", "today", "expected"), NEXT)
