@@ -77,7 +77,8 @@ class ChatKit(chatkit.ChatKit):
     """One client of one backend."""
 
     def __init__(self, base_url: str, *, headers: dict[str, str] | None = None, detached: bool = False) -> None:
-        super().__init__(base_url, headers=headers, timeout=30, detached=detached)
+        super().__init__(base_url, headers=headers, timeout=30)
+        self._metadata = {"detached": True} if detached else {}
 
     async def post(self, kind: str, /, **params: Any) -> httpx2.Response:
         return await self.http.post("/chatkit", json=request(kind, **params))
@@ -100,7 +101,7 @@ class ChatKit(chatkit.ChatKit):
     async def open(
         self, kind: str, /, metadata: dict[str, Any] | None = None, **params: Any
     ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
-        async with super().open(kind, metadata, **params) as events:
+        async with super().open(kind, {**self._metadata, **(metadata or {})}, **params) as events:
             yield (check_event(event) async for event in events)
 
     def create_thread(self, text: str) -> chatkit.Events:

@@ -199,8 +199,8 @@ class Agent:
                         outcome = event.data
                     case _:
                         pass
-                for rendered in render_agent_events(event, prompt.interaction_id):
-                    await self._call_listeners(rendered)
+                for kind, data in render_agent_events(event.name, event.data):
+                    await self._emit(kind, data, prompt, event.data.get("agent"))
         get_usage = partial(prompt.runs.get_interaction, self.chat, prompt.interaction_id, brief=True)
         counted = (await repeat(get_usage, self._reconnect_seconds))["usage"] or {}
         usage = Usage(**{name: counted.get(name, 0) for name in vars(Usage())})
@@ -220,10 +220,8 @@ class Agent:
                     return None
             await asyncio.gather(*map(asyncio.wrap_future, open_requests), return_exceptions=True)
 
-    async def _emit(self, kind: EventType, data: Json, prompt: "_Prompt") -> None:
-        await self._call_listeners(AgentEvent(kind, data, prompt.interaction_id))
-
-    async def _call_listeners(self, event: AgentEvent) -> None:
+    async def _emit(self, kind: EventType, data: Json, prompt: "_Prompt", agent: str | None = None) -> None:
+        event = AgentEvent(kind, data, prompt.interaction_id, agent)
         for listener in tuple(self._listeners):
             if inspect.isawaitable(done := listener(event)):
                 await done

@@ -3,21 +3,14 @@
 Threads, items and events are the JSON objects of `chatkit.types`; an `error` event is an event like the others.
 """
 
-import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-import httpx2
+from todo_client.connection import Client, Json
 
-from todo_client.connection import Client, connected, read_events
-
-Json = dict[str, Any]
 Events = AbstractAsyncContextManager[AsyncIterator[Json]]
-"""The events of one answer.
-
-Leaving the block closes the connection, which stops the answer, unless the client is detached.
-"""
+"""The events of one answer. Leaving the block stops the answer, unless `metadata` says that it is `detached`."""
 
 
 def user_input(text: str, **more: Any) -> Json:
@@ -31,44 +24,17 @@ def request(kind: str, /, metadata: Json | None = None, **params: Any) -> Json:
 
 
 class ChatKit(Client):
-    """Each method raises `ApiError` or `ConnectionLost`. Answers of a `detached` client go on without readers."""
-
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        token: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = 120,
-        detached: bool = False,
-        over: Client | None = None,
-    ) -> None:
-        super().__init__(base_url, token=token, headers=headers, timeout=timeout, over=over)
-        self._detached = detached
+    """Each method raises `ApiError` or `ConnectionLost`."""
 
     def custom_action(self, thread_id: str, item_id: str, action: Json) -> Events:
         return self.open("threads.custom_action", thread_id=thread_id, item_id=item_id, action=action)
 
     async def ask(self, kind: str, /, **params: Any) -> Any:
-        async with self._send(kind, params, "application/json") as response:
-            with connected():
-                return json.loads(await response.aread())
+        return await self.request_json("POST", "/chatkit", request(kind, **params))
 
     @asynccontextmanager
     async def open(
         self, kind: str, /, metadata: Json | None = None, **params: Any
     ) -> AsyncIterator[AsyncIterator[Json]]:
-        async with self._send(kind, params, "text/event-stream", metadata) as response:
-            yield _events(response)
-
-    def _send(
-        self, kind: str, params: Json, media_type: str, metadata: Json | None = None
-    ) -> AbstractAsyncContextManager[httpx2.Response]:
-        sent = {**(metadata or {}), **({"detached": True} if self._detached else {})}
-        return self.open_response("POST", "/chatkit", request(kind, sent, **params), media_type=media_type)
-
-
-async def _events(response: httpx2.Response) -> AsyncIterator[Json]:
-    with connected():
-        async for event in read_events(response):
-            yield json.loads(event.data)
+        async with self.open_events("POST", "/chatkit", request(kind, metadata, **params)) as events:
+            yield (event.data async for event in events)

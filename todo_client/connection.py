@@ -1,12 +1,15 @@
 """Requests of one user to one backend, and what can go wrong with them."""
 
+import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import httpx2
 
-from todo_client.sse import EventParser, ServerSentEvent
+from todo_client.sse import EventParser
+
+Json = dict[str, Any]
 
 
 class ApiError(Exception):
@@ -22,6 +25,14 @@ class ConnectionLost(Exception):
 
     def __init__(self) -> None:
         super().__init__("The connection to the server is lost.")
+
+
+class RunEvent(NamedTuple):
+    """A reader can go on after `number`; None if the server sent none."""
+
+    number: int | None
+    name: str
+    data: Json
 
 
 class Client:
@@ -42,18 +53,17 @@ class Client:
         over: "Client | None" = None,
     ) -> None:
         self.base_url = base_url
+        if over is not None:
+            self.http = over.http
+            return
         encrypted = httpx2.URL(base_url).scheme == "https"  # else, loading certificates and proxies only costs time
-        self.http = (
-            over.http
-            if over
-            else httpx2.AsyncClient(
-                base_url=base_url,
-                headers={**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})},
-                auth=auth,
-                timeout=httpx2.Timeout(timeout, connect=5),
-                trust_env=encrypted,
-                verify=encrypted,
-            )
+        self.http = httpx2.AsyncClient(
+            base_url=base_url,
+            headers={**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})},
+            auth=auth,
+            timeout=httpx2.Timeout(timeout, connect=5),
+            trust_env=encrypted,
+            verify=encrypted,
         )
 
     async def __aenter__(self) -> Self:
@@ -62,47 +72,25 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self.http.aclose()
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        key: str | None = None,
-        content: bytes | None = None,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> httpx2.Response:
-        """Returns the response of a request that was accepted."""
-        sent = _add_key(headers, key)
-        with connected():
-            response = await self.http.request(method, path, json=body, content=content, params=params, headers=sent)
-        if not response.is_success:
-            raise ApiError(response.status_code, sentence(response))
-        return response
-
-    async def request_json(self, method: str, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> Any:
-        """Returns the JSON of a response; `options` are those of `request`."""
-        response = await self.request(method, path, body, **options)
-        with connected():
-            return response.json()
-
     @asynccontextmanager
     async def open_response(
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Json | None = None,
         *,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
         media_type: str = "",
+        **options: Any,
     ) -> AsyncIterator[httpx2.Response]:
-        request = self.http.build_request(method, path, json=body, headers=_add_key(headers, key))
+        """Opens the response of a request that was accepted; `options` are those of `AsyncClient.build_request`."""
+        sent = {**(headers or {}), **({"Idempotency-Key": key} if key else {})}
+        request = self.http.build_request(method, path, json=body, headers=sent, **options)
         with connected():
             response = await self.http.send(request, stream=True)
         try:
-            if response.status_code != 200 or not response.headers.get("content-type", "").startswith(media_type):
+            if not response.is_success or not response.headers.get("content-type", "").startswith(media_type):
                 with connected():
                     await response.aread()
                 raise ApiError(response.status_code, sentence(response))
@@ -110,18 +98,34 @@ class Client:
         finally:
             await response.aclose()
 
+    async def request(self, method: str, path: str, body: Json | None = None, **options: Any) -> httpx2.Response:
+        """Returns a complete response; `options` are those of `open_response`."""
+        async with self.open_response(method, path, body, **options) as response:
+            with connected():
+                await response.aread()
+        return response
 
-def _add_key(headers: Mapping[str, str] | None, key: str | None) -> dict[str, str]:
-    return {**(headers or {}), **({"Idempotency-Key": key} if key else {})}
+    async def request_json(self, method: str, path: str, body: Json | None = None, **options: Any) -> Any:
+        response = await self.request(method, path, body, media_type="application/json", **options)
+        with connected():
+            return response.json()
+
+    @asynccontextmanager
+    async def open_events(
+        self, method: str, path: str, body: Json | None = None, **options: Any
+    ) -> AsyncIterator[AsyncIterator[RunEvent]]:
+        """Opens an event stream; `options` are those of `open_response`."""
+        async with self.open_response(method, path, body, media_type="text/event-stream", **options) as response:
+            yield _read_events(response)
 
 
-async def read_events(response: httpx2.Response) -> AsyncIterator[ServerSentEvent]:
-    """Yields the events of a streamed response. Raises `ConnectionLost` if it breaks off, also within an event."""
+async def _read_events(response: httpx2.Response) -> AsyncIterator[RunEvent]:
+    """Raises `ConnectionLost` if the stream breaks off, also within an event."""
     parser = EventParser()
     with connected():
         async for piece in response.aiter_bytes():
             for event in parser.feed(piece):
-                yield event
+                yield RunEvent(int(event.id) if event.id else None, event.name, json.loads(event.data))
     if parser.is_incomplete:
         raise ConnectionLost
 

@@ -1,12 +1,9 @@
 """What an agent reports while it answers, and its result."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
-
-from todo_client.runs import RunEvent
 
 Reason = Literal["completed", "aborted", "error"]
 REASONS: dict[str, Reason] = {"COMPLETED": "completed", "CANCELLED": "aborted", "FAILED": "error"}
@@ -79,13 +76,8 @@ class RunFailed(Exception):
         self.code, self.result = code, result
 
 
-def render_agent_events(event: RunEvent, interaction_id: str) -> Iterator[AgentEvent]:
-    """Yields what an event of the run API is to an agent's listeners, without the start and the end of the agent."""
-    for kind, data in _render(event.name, event.data):
-        yield AgentEvent(kind, data, interaction_id, event.data.get("agent"))
-
-
-def _render(name: str, data: dict[str, Any]) -> list[tuple[EventType, dict[str, Any]]]:
+def render_agent_events(name: str, data: dict[str, Any]) -> list[tuple[EventType, dict[str, Any]]]:
+    """Renders an event of the run API for an agent's listeners, without the start and the end of the agent."""
     match name:
         case "turn_start" | "turn_end":
             return [(EventType(name.upper()), {})]

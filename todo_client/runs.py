@@ -1,27 +1,13 @@
 """The requests of the run API: chats, interactions and their events. `docs/api.md` has the shapes."""
 
-import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Literal, NamedTuple
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Literal
 
-import httpx2
+from todo_client.connection import Client, Json, RunEvent
 
-from todo_client.connection import Client, connected, read_events
-
-Json = dict[str, Any]
 Message = str | list[Json]
 """A text, or its parts if it names tasks."""
-
-
-class RunEvent(NamedTuple):
-    """A reader can go on after `number`; None if the server sent none."""
-
-    number: int | None
-    name: str
-    data: Json
-
-
 Events = AbstractAsyncContextManager[AsyncIterator[RunEvent]]
 """The events of an interaction. Leaving the block stops the reading, and nothing else."""
 
@@ -33,11 +19,11 @@ class Runs(Client):
     """
 
     def interact(
-        self, chat_id: str, user_message: Message, *, key: str | None = None, more: Mapping[str, Any] | None = None
+        self, chat_id: str, user_message: Message, *, key: str | None = None, more: Json | None = None
     ) -> Events:
         """Sends a message; a `chat_id` that is a new name creates the chat."""
         body = {"user_message": user_message, **(more or {})}
-        return self._stream("POST", f"/chats/{chat_id}/interactions", body, key=key)
+        return self.open_events("POST", f"/chats/{chat_id}/interactions", body, key=key)
 
     def edit(
         self,
@@ -46,15 +32,15 @@ class Runs(Client):
         new_user_message: Message,
         *,
         key: str | None = None,
-        more: Mapping[str, Any] | None = None,
+        more: Json | None = None,
     ) -> Events:
         body = {"new_user_message": new_user_message, **(more or {})}
-        return self._stream("POST", f"{_path(chat_id, interaction_id)}/edit", body, key=key)
+        return self.open_events("POST", f"{_path(chat_id, interaction_id)}/edit", body, key=key)
 
     def events(self, chat_id: str, interaction_id: str, *, after: int = 0) -> Events:
         """Follows an interaction from the event after a number."""
         headers = {"Last-Event-ID": str(after)} if after else {}
-        return self._stream("GET", f"{_path(chat_id, interaction_id)}/events", headers=headers)
+        return self.open_events("GET", f"{_path(chat_id, interaction_id)}/events", headers=headers)
 
     async def get_chats(self, *, limit: int = 20, after: str | None = None, titled: str = "") -> Json:
         """Returns a page of chats, the newest first; `titled` finds chats by letters of their title."""
@@ -63,12 +49,12 @@ class Runs(Client):
 
     async def find_last_used_chat(self) -> Json | None:
         """Returns the chat with the newest interaction. Their ids are in the order of time."""
-        chats, after = list[Json](), None
-        while True:
-            page = await self.get_chats(limit=100, after=after)
+        page = await self.get_chats(limit=100)
+        chats = page["chats"]
+        while page["after"] is not None:
+            page = await self.get_chats(limit=100, after=page["after"])
             chats += page["chats"]
-            if (after := page["after"]) is None:
-                return max(chats, key=lambda chat: chat["leaf"] or "", default=None)
+        return max(chats, key=lambda chat: chat["leaf"] or "", default=None)
 
     async def get_chat(self, chat_id: str, *, limit: int = 20, before: str | None = None) -> Json:
         """Returns a chat with its newest interactions, or the newest before one."""
@@ -84,10 +70,9 @@ class Runs(Client):
         params = {"limit": limit, "after": after}
         return await self.request_json("GET", f"{_path(chat_id, interaction_id)}/steps", params=params)
 
-    @asynccontextmanager
-    async def log(self, chat_id: str) -> AsyncIterator[AsyncIterator[str]]:
-        async with self.open_response("GET", f"/chats/{chat_id}/log") as response:
-            yield _lines(response)
+    async def get_log(self, chat_id: str) -> list[str]:
+        """Returns the lines of a chat's log."""
+        return (await self.request("GET", f"/chats/{chat_id}/log")).text.splitlines()
 
     async def approve(
         self,
@@ -101,9 +86,7 @@ class Runs(Client):
         key: str | None = None,
     ) -> Json:
         """Approves or rejects a call that waits; `always` also approves further calls of its kind in this chat."""
-        body: Json = {"approval_id": approval_id, "approved": approved}
-        body |= {} if reason is None else {"reason": reason}
-        body |= {"always": True} if always else {}
+        body = {"approval_id": approval_id, "approved": approved, "reason": reason, "always": always}
         return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/approve", body, key=key)
 
     async def send(
@@ -134,31 +117,6 @@ class Runs(Client):
     async def compact(self, chat_id: str, *, key: str | None = None) -> Json:
         """Has all but the newest messages summarised for the model."""
         return await self.request_json("POST", f"/chats/{chat_id}/compact", key=key)
-
-    @asynccontextmanager
-    async def _stream(
-        self,
-        method: Literal["GET", "POST"],
-        path: str,
-        body: Json | None = None,
-        *,
-        key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> AsyncIterator[AsyncIterator[RunEvent]]:
-        async with self.open_response(method, path, body, key=key, headers=headers) as response:
-            yield _events(response)
-
-
-async def _events(response: httpx2.Response) -> AsyncIterator[RunEvent]:
-    with connected():
-        async for event in read_events(response):
-            yield RunEvent(int(event.id) if event.id else None, event.name, json.loads(event.data))
-
-
-async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
-    with connected():
-        async for line in response.aiter_lines():
-            yield line
 
 
 def _path(chat_id: str, interaction_id: str) -> str:

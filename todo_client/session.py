@@ -54,12 +54,13 @@ class Session:
         """Returns the entries of all branches, in the order in which they happened."""
         async with Runs(self.url, token=self.token) as runs:
             try:
-                async with runs.log(self.chat) as lines:
-                    return [_parse_entry(line) async for line in lines]
+                lines = await runs.get_log(self.chat)
             except ApiError as error:
                 if error.status != _NOT_FOUND:
                     raise
                 return []
+        entries = map(json.loads, lines)
+        return [SessionEntry(one["id"], one["parent_id"], one["event"], one["run_id"], one) for one in entries]
 
     async def branch(self, entry: SessionEntry | str | None) -> None:
         """Shows the branch that ends with the interaction of an entry, or of an id; None shows the empty beginning.
@@ -69,8 +70,3 @@ class Session:
         interaction_id = entry.interaction_id if isinstance(entry, SessionEntry) else entry
         async with Runs(self.url, token=self.token) as runs:
             await runs.branch(self.chat, interaction_id, key=str(uuid.uuid4()))
-
-
-def _parse_entry(line: str) -> SessionEntry:
-    data = json.loads(line)
-    return SessionEntry(data["id"], data["parent_id"], data["event"], data["run_id"], data)

@@ -72,7 +72,7 @@ class Connection:
         headers = {"X-Time-Zone": self.zone} if self.zone else {}
         self.page = Page(self.url, token=self.token, headers=headers, auth=self.auth)
         self.runs = Runs(self.url, over=self.page)
-        self.chatkit = ChatKit(self.url, detached=True, over=self.page)
+        self.chatkit = ChatKit(self.url, over=self.page)
 
     async def close(self) -> None:
         await self.page.http.aclose()
@@ -175,7 +175,7 @@ class Connection:
     async def _begun(self, kind: str, chat_id: str | None, metadata: dict[str, Any], **params: Any) -> Reading:
         """Starts an answer by a request of ChatKit, and leaves its stream; the answer continues."""
         run_id: str | None = None
-        sent = {"model": self.model, "temperature": self.temperature, **metadata}
+        sent = {"detached": True, "model": self.model, "temperature": self.temperature, **metadata}
         metadata = {name: value for name, value in sent.items() if value is not None}
         async with self.chatkit.open(kind, metadata=metadata, **params) as events:
             async for event in events:

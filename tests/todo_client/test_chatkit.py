@@ -121,7 +121,7 @@ NO_SENTENCE = "The server answered with status {}. Is this the assistant's addre
         (500, b"\xff", "application/json"),
         (307, b"", "text/plain"),
         (200, b"<h1>Sign in</h1>", "text/html"),
-        (204, b"", "application/json"),
+        (204, b"", ""),
     ],
 )
 async def test_an_answer_that_is_not_chatkits_is_named_by_its_status(status: int, body: bytes, kind: str) -> None:

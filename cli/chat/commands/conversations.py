@@ -52,9 +52,8 @@ async def show_log(chat: "TerminalChat", _: str) -> None:
     if chat.chat_id is None:
         await chat.screen.fail("This conversation is empty.")
         return
-    async with chat.connection.runs.log(chat.chat_id) as lines:
-        async for line in lines:
-            await chat.screen.show_line(line)
+    for line in await chat.connection.runs.get_log(chat.chat_id):
+        await chat.screen.show_line(line)
 
 
 async def compact(chat: "TerminalChat", _: str) -> None:
