@@ -78,8 +78,7 @@ async def test_conversation_that_replaces_a_cleared_one(user: User) -> None:
         assert (await http.post("/conversations", json={"title": "notes.txt", **wrong})).status_code == status
     other = (await user.page.begin("more.txt", left=thread))["id"]
     assert [one["id"] for one in (await user.chatkit.list_threads()).data] == [other, thread]
-    async with user.runs.log(thread) as lines:
-        last = [json.loads(line) async for line in lines][-1]
+    last = json.loads((await user.runs.get_log(thread))[-1])
     assert (last["event"], last["output"]) == ("session_clear", other)
 
 

@@ -93,8 +93,8 @@ class TestExportAndForget:
 
         logged = await todo_at(stack, "export", "--user", name, "--format", "jsonl")
         assert logged.returncode == 0, logged.stderr
-        async with written.runs.log(thread) as lines:
-            assert [json.loads(line) for line in logged.stdout.splitlines()] == [json.loads(one) async for one in lines]
+        lines = await written.runs.get_log(thread)
+        assert [json.loads(line) for line in logged.stdout.splitlines()] == [json.loads(line) for line in lines]
         missing = await todo_at(stack, "export", "--user", name, "--format", "jsonl", "--thread", "thr_none")
         assert missing.returncode == 1
 
