@@ -6,7 +6,7 @@ a shared session lock (`process.py`), and a migration holds the lock in `migrati
 
 # Held to start a run and to count a user's requests, also in the SQL function `count_request`.
 REQUESTS = "pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
-# Near a limit changes are made one at a time, or simultaneous calls could exceed it together.
+# With limits, a user's tasks are changed one call at a time, or simultaneous calls could exceed a limit together.
 QUOTA = "pg_advisory_xact_lock(hashtextextended(%(user)s, 1))"
 # A deleted task has no row to lock, and the user's row is locked after the tasks when a repeat is completed.
 UNDO = "pg_advisory_xact_lock(hashtextextended(%(user)s, 2))"

@@ -16,7 +16,7 @@ from common.database import Database, Transaction, advisory_locks
 from common.tool_server.errors import ArgumentsInvalid, CallError
 from mcp_server import arguments
 from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine
-from mcp_server.tasks import quota, statements, undo, zones
+from mcp_server.tasks import statements, undo, zones
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import TaskPatch, apply_patch
 from mcp_server.tasks.task import Task
@@ -155,7 +155,7 @@ def _identify(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
 
 
 async def _count_allowed(tx: Transaction, caller: Caller, count: int) -> int:
-    free = await quota.count_free(tx, caller.quota, user_id=caller.user_id)
+    free = await caller.quota.count_free(tx, caller.user_id)
     return count if free is None else min(count, free)
 
 

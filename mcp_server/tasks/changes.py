@@ -61,10 +61,11 @@ CAN_BE_UNDONE = """c.before IS DISTINCT FROM c.after AND c.undoes IS NULL AND NO
     SELECT FROM task_changes later
     WHERE later.user_id = %(user)s AND later.task_id = c.task_id AND later.undoes = c.id)"""
 
-CALL_COLUMNS = "(user_id, operation, arguments, actor, idempotency_key, batch, created_at)"
-CALL_VALUES = "%(user)s, %(operation)s, %(arguments)s::jsonb, %(actor)s, %(key)s, %(batch)s, %(now)s"
-ON_KEY_CONFLICT = "ON CONFLICT (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING"
-_CLAIM = f"INSERT INTO task_calls {CALL_COLUMNS} VALUES ({CALL_VALUES}) {ON_KEY_CONFLICT} RETURNING id, {quota.HINTS}"
+_CLAIM = f"""
+INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, batch, created_at)
+VALUES (%(user)s, %(operation)s, %(arguments)s::jsonb, %(actor)s, %(key)s, %(batch)s, %(now)s)
+ON CONFLICT (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+RETURNING id, {quota.COLUMNS}"""
 _RECORDED = """
 SELECT k.operation, k.arguments, c.before, c.after
 FROM task_calls k JOIN task_changes c ON c.call_id = k.id AND c.user_id = %(user)s
@@ -76,21 +77,6 @@ UPDATE task_calls SET batch = %(batch)s
 WHERE user_id = %(user)s AND idempotency_key = %(key)s AND batch IS DISTINCT FROM %(batch)s"""
 
 
-def get_call_values(caller: Caller, operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    now = caller.clock()
-    return {
-        "user": caller.user_id,
-        "operation": operation,
-        "arguments": Jsonb(arguments),
-        "actor": caller.actor,
-        "key": caller.idempotency_key,
-        "batch": caller.batch,
-        "now": now,
-        "day_ago": now - quota.DAY,
-        "busy": quota.BUSY_DAY_CHANGES,
-    }
-
-
 async def make_call(
     tx: Transaction,
     caller: Caller,
@@ -98,7 +84,6 @@ async def make_call(
     operation: Operation,
     arguments: dict[str, Any],
     work: Callable[[int], Awaitable[Sequence[LoggedChange]]],
-    adds: int = 0,
     changes: int = 1,
 ) -> Sequence[LoggedChange]:
     """Calls `work` with the id of a new call and returns the changes, which `work` logs.
@@ -106,16 +91,26 @@ async def make_call(
     The call's row is stored first: a second call with the same key waits for the first transaction, then returns the
     logged changes. `work` must raise if it finds no task, so that the row is rolled back.
     """
-    values = get_call_values(caller, operation, arguments)
-    call = await (await tx.execute(_CLAIM, **values)).fetchone()
+    now = caller.clock()
+    limits = caller.quota
+    await limits.lock(tx, caller.user_id)
+    claim = await tx.execute(
+        _CLAIM,
+        user=caller.user_id,
+        operation=operation,
+        arguments=Jsonb(arguments),
+        actor=caller.actor,
+        key=caller.idempotency_key,
+        batch=caller.batch,
+        now=now,
+        **limits.get_values(now, changes),
+    )
+    call = await claim.fetchone()
     if call is None:
         return await _replay_call(tx, caller, operation=operation, arguments=arguments)
-    hints = quota.Hints(call["tasks_ever"], call["is_busy_day"])
-    now = values["now"]
-    await quota.check_limits(tx, caller.quota, hints, user_id=caller.user_id, now=now, adds=adds, changes=changes)
+    limits.check_changes(call)
     log = await work(call["id"])
-    if not adds and any(change.before is None for change in log):  # the next task of a repeat, or a restored one
-        await quota.check_task_count(tx, caller.quota, hints, user_id=caller.user_id)
+    limits.check_tasks(call, sum(bool(change.after) - bool(change.before) for change in log))
     return log
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.database import Transaction
-from common.tool_server.errors import CallError
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
-from mcp_server.tasks import changes, quota, statements, zones
+from mcp_server.tasks import changes, statements, zones
 from mcp_server.tasks.changes import Caller, LoggedChange
 from mcp_server.tasks.fields import TaskPatch, apply_patch, create_next_task
 from mcp_server.tasks.results import Result, render_added, render_changed, render_deleted
@@ -28,29 +27,8 @@ async def add_tasks(
         new = apply_patch(Task.new(title, now.instant), patch, now)
         return await statements.insert_tasks(tx, caller, call, titles, new)
 
-    log = await _add_in_one_statement(tx, caller, titles, patch, arguments) or await changes.make_call(
-        tx, caller, operation="add", arguments=arguments, work=work, adds=len(titles), changes=len(titles)
-    )
+    log = await changes.make_call(tx, caller, operation="add", arguments=arguments, work=work, changes=len(titles))
     return render_added(log)
-
-
-async def _add_in_one_statement(
-    tx: Transaction, caller: Caller, titles: Sequence[str], patch: TaskPatch, arguments: dict[str, Any]
-) -> list[LoggedChange]:
-    """Adds the tasks in one round trip; returns nothing if the call may be repeated, exceed a limit or be invalid."""
-    if (distance := quota.get_distance_values(caller.quota)) is None:
-        return []
-    dated = patch.due is not None
-    now = await zones.load_now(tx, caller) if dated else Now(caller.clock(), caller.usual_zone)
-    try:
-        new = apply_patch(Task.new(titles[0], now.instant), patch, now)
-    except CallError:
-        return []
-    values = changes.get_call_values(caller, "add", arguments) | distance
-    log = await statements.insert_tasks_with_call(tx, caller, values, titles, new)
-    if log:
-        await zones.store_zone(tx, caller, now)
-    return log
 
 
 async def complete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:

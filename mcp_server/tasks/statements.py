@@ -1,7 +1,6 @@
 """The SQL statements that change tasks and write the log."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import psycopg
 from psycopg.types.json import Jsonb
@@ -9,8 +8,7 @@ from psycopg.types.json import Jsonb
 from common.database import Transaction
 from common.database.advisory_locks import TASK_LOG
 from mcp_server.errors import OneIsOpen
-from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, ON_KEY_CONFLICT, Caller, LoggedChange, parse_change
-from mcp_server.tasks.quota import IS_FAR_FROM_LIMITS
+from mcp_server.tasks.changes import Caller, LoggedChange, parse_change
 from mcp_server.tasks.task import ONE_OPEN, TASK_COLUMNS, Task
 
 # The columns of rows that are JSON objects, in the order of TASK_COLUMNS.
@@ -22,15 +20,14 @@ _SNAPSHOT = """jsonb_build_object('id', id, 'title', title, 'description', descr
     'due_time', due_time, 'priority', priority, 'labels', labels, 'repeat', repeat, 'series', series)"""
 
 # The user's row stays locked until the end of the transaction, so that no id is used twice, or lost by a failed call.
-_COUNT_UP = """
-INSERT INTO people (user_id, last_task_id) {given}
+_RESERVE_IDS = """
+INSERT INTO people (user_id, last_task_id) VALUES (%(user)s, %(many)s::bigint)
 ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id + %(many)s::bigint
 RETURNING last_task_id"""
-_RESERVE_IDS = _COUNT_UP.format(given="VALUES (%(user)s, %(many)s::bigint)")
 
 # Tasks with these titles, numbered in this order, which share all other fields.
-_INSERT_TASKS = f"""
-made AS (
+_ADD = f"""
+WITH number AS ({_RESERVE_IDS}), made AS (
     INSERT INTO tasks (user_id, id, title, description, due_on, due_time, priority, labels, repeat, series,
         created_at, updated_at)
     SELECT %(user)s, n.id, n.title, %(description)s, %(due_on)s, %(due_time)s, %(priority)s, %(labels)s,
@@ -42,18 +39,10 @@ made AS (
     RETURNING id AS task_id, {_SNAPSHOT} AS after
 )
 INSERT INTO task_changes (user_id, call_id, task_id, after, created_at)
-SELECT %(user)s, {{call}}, task_id, after, %(logged_at)s
+SELECT %(user)s, %(call)s, task_id, after, %(logged_at)s
 FROM (SELECT made.*, {TASK_LOG} FROM made) locked
 ORDER BY task_id
 RETURNING before, after"""
-_ADD = f"WITH number AS ({_RESERVE_IDS}), {_INSERT_TASKS.format(call='%(call)s')}"
-# It inserts nothing if the key was used or a limit may be near.
-_ADD_WITH_CALL = f"""
-WITH claim AS (
-    INSERT INTO task_calls {CALL_COLUMNS} SELECT {CALL_VALUES} WHERE {IS_FAR_FROM_LIMITS} {ON_KEY_CONFLICT} RETURNING id
-),
-number AS ({_COUNT_UP.format(given="SELECT %(user)s, %(many)s::bigint FROM claim")}),
-{_INSERT_TASKS.format(call="(SELECT id FROM claim)")}"""
 
 _EDIT = f"""
 WITH written AS (
@@ -102,35 +91,22 @@ async def insert_tasks(
     tx: Transaction, caller: Caller, call: int, titles: Sequence[str], template: Task
 ) -> list[LoggedChange]:
     """Adds tasks with these titles and the other fields of `template`, which is not stored."""
-    rows = await tx.execute(_ADD, **_get_values(caller, titles, template), call=call)
+    rows = await tx.execute(
+        _ADD,
+        user=caller.user_id,
+        call=call,
+        titles=[*titles],
+        many=len(titles),
+        description=template.description,
+        due_on=template.due_on,
+        due_time=template.due_time,
+        priority=template.priority,
+        labels=[*template.labels],
+        repeat=template.repeat,
+        moment=template.created_at,
+        logged_at=caller.clock(),
+    )
     return [parse_change(row) for row in await rows.fetchall()]
-
-
-async def insert_tasks_with_call(
-    tx: Transaction, caller: Caller, values: Mapping[str, Any], titles: Sequence[str], template: Task
-) -> list[LoggedChange]:
-    """Stores a call and adds its tasks in one statement; `values` are those of the call and `IS_FAR_FROM_LIMITS`.
-
-    Returns nothing if the key was used or a limit may be near.
-    """
-    rows = await tx.execute(_ADD_WITH_CALL, **{**_get_values(caller, titles, template), **values})
-    return [parse_change(row) for row in await rows.fetchall()]
-
-
-def _get_values(caller: Caller, titles: Sequence[str], template: Task) -> dict[str, Any]:
-    return {
-        "user": caller.user_id,
-        "titles": [*titles],
-        "many": len(titles),
-        "description": template.description,
-        "due_on": template.due_on,
-        "due_time": template.due_time,
-        "priority": template.priority,
-        "labels": [*template.labels],
-        "repeat": template.repeat,
-        "moment": template.created_at,
-        "logged_at": caller.clock(),
-    }
 
 
 async def insert_imported(tx: Transaction, caller: Caller, tasks: Mapping[str, Task]) -> None:

@@ -18,8 +18,6 @@ ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
 class Now:
     instant: datetime
     zone: ZoneInfo
-    is_stored: bool = True
-    """Whether this zone is already stored as the user's."""
 
     @property
     def local(self) -> datetime:
@@ -27,20 +25,12 @@ class Now:
 
 
 async def get_now(tx: Transaction, caller: Caller) -> Now:
-    """Uses and stores the zone in the call's metadata; without one, the stored zone."""
-    now = await load_now(tx, caller)
-    await store_zone(tx, caller, now)
-    return now
+    """Uses and stores the zone in the call's metadata; without one, the stored zone.
 
-
-async def load_now(tx: Transaction, caller: Caller) -> Now:
+    It may lock the user's row, so it must come after the limits are checked.
+    """
     row = await (await tx.execute(_LOAD, user=caller.user_id)).fetchone()
     stored: str | None = row["time_zone"] if row else None
-    zone = caller.zone or (stored and find_zone(stored)) or caller.usual_zone
-    return Now(caller.clock(), zone, is_stored=caller.zone is None or caller.zone.key == stored)
-
-
-async def store_zone(tx: Transaction, caller: Caller, now: Now) -> None:
-    """Locks the user's row, so it must come after the limits are checked."""
-    if not now.is_stored:
-        await tx.execute(_STORE, user=caller.user_id, zone=now.zone.key)
+    if caller.zone is not None and caller.zone.key != stored:
+        await tx.execute(_STORE, user=caller.user_id, zone=caller.zone.key)
+    return Now(caller.clock(), caller.zone or (stored and find_zone(stored)) or caller.usual_zone)
