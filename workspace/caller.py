@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakValueDictionary
 
 from fastmcp import Context
@@ -17,8 +16,9 @@ from fastmcp.tools import ToolResult
 from common.tokens import DIRECTORY
 from common.tool_server import calls
 from common.tool_server.calls import get_user_id, read_meta_text
+from workspace.commands.runner import CommandRunner
 from workspace.commands.running import CommandStopped
-from workspace.commands.tools import Commands, render_result
+from workspace.commands.tools import Command, render_output
 from workspace.confinement.base import Directory
 from workspace.errors import NoFolder
 from workspace.files import listing
@@ -32,14 +32,13 @@ _locks: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 @dataclass
 class Workspace:
     store: Store
-    commands: Commands
-    confinement: str | None = None
-    """The sandbox's name; None if there is none, so that no command can run."""
-    cleanup: asyncio.Task[None] | None = None
+    commands: CommandRunner
 
 
 @dataclass(frozen=True)
 class CallContext:
+    """Runs tools; the name of a tool's function is stored with its result."""
+
     user: str
     folder: str
     idempotency_key: str | None
@@ -47,73 +46,67 @@ class CallContext:
     directory: str | None = None
     """A directory of the user that replaces the folder."""
 
-    async def inspect(self, work: Callable[[Folder], CallResult]) -> ToolResult:
-        return _create_tool_result(await asyncio.to_thread(self._in_folder, work))
+    async def read(self, work: Callable[..., CallResult], **arguments: Any) -> ToolResult:
+        def read() -> CallResult:
+            with self._open() as folder:
+                return work(folder, **arguments)
 
-    async def change(self, tool: str, arguments: dict[str, Any], work: Callable[[Folder], CallResult]) -> ToolResult:
+        return _create_tool_result(await asyncio.to_thread(read))
+
+    async def write(self, work: Callable[..., CallResult], **arguments: Any) -> ToolResult:
         """Runs `work` after other changes of the user; a repeated call gets the result of the first one."""
-        call = {"tool": tool, **arguments}
+        call = {"tool": work.__name__, **arguments}
 
-        def change_once(folder: Folder) -> CallResult:
-            if earlier := self._find_result(folder.results, call):
-                return earlier
-            result = work(folder)
-            self._store_result(folder.results, call, result)
-            return result
+        def write() -> CallResult:
+            with self._open() as folder:
+                if earlier := find_result(folder.results, self.idempotency_key, call):
+                    return earlier
+                result = work(folder, **arguments)
+                store_result(folder.results, self.idempotency_key, call, result)
+                return result
 
         async with hold_lock(self.user):
             calls.mark_committing()  # a thread cannot be cancelled
-            return _create_tool_result(await asyncio.to_thread(self._in_folder, change_once))
+            return _create_tool_result(await asyncio.to_thread(write))
 
-    async def search(self, **arguments: Any) -> ToolResult:
-        path, _ = await asyncio.to_thread(self.workspace.store.create_paths, self.user, self.folder)
-        return _create_tool_result(await self._run(path, "search_files", arguments))
-
-    async def run(self, tool: Literal["run_command", "run_python", "commit"], **arguments: Any) -> ToolResult:
+    async def run(self, create: Callable[..., Command], **arguments: Any) -> ToolResult:
         """Runs a command; a repeated call waits for the first one and gets its result."""
-        call = {"tool": tool, **arguments}
+        command, call = create(**arguments), {"tool": create.__name__, **arguments}
         path, results = await asyncio.to_thread(self.workspace.store.create_paths, self.user, self.folder)
+        if command.only_reads:
+            return _create_tool_result(await self._run(path, command))
         async with hold_lock(self.user, self.folder, self.idempotency_key or object()):
-            if earlier := await asyncio.to_thread(self._find_result, results, call):
+            if earlier := await asyncio.to_thread(find_result, results, self.idempotency_key, call):
                 return _create_tool_result(earlier)
             before = await asyncio.to_thread(self._list_states)
-            result = await self._run(path, tool, arguments)
+            result = await self._run(path, command)
             changes = listing.list_changes(before, await asyncio.to_thread(self._list_states))
             result = CallResult(result.text, {**result.details, "files": changes})
-            await asyncio.to_thread(self._store_result, results, call, result)
+            await asyncio.to_thread(store_result, results, self.idempotency_key, call, result)
             return _create_tool_result(result)
 
     def _list_states(self) -> dict[str, listing.FileState] | None:
         with self._open() as folder:
             return listing.list_states(folder)
 
-    async def _run(self, path: Path, tool: str, arguments: dict[str, Any]) -> CallResult:
-        run = partial(getattr(self.workspace.commands, tool), self.user, path, **arguments)
+    async def _run(self, path: Path, command: Command) -> CallResult:
         try:
             if self.directory is None:
-                return await run()
-            with self.workspace.store.directories.open(self.directory) as descriptor:
-                return await run(directory=Directory(self.directory, descriptor))
+                ran = await self.workspace.commands.run(self.user, path, command)
+            else:
+                with self.workspace.store.directories.open(self.directory) as descriptor:
+                    directory = Directory(self.directory, descriptor)
+                    ran = await self.workspace.commands.run(self.user, path, command, directory)
         except CommandStopped as stopped:
             # A client that cancels a command gets its output so far.
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
-            return render_result(stopped.result)
-
-    def _in_folder(self, work: Callable[[Folder], CallResult]) -> CallResult:
-        with self._open() as folder:
-            return work(folder)
+            return render_output(stopped.result)
+        return command.render(ran)
 
     def _open(self) -> AbstractContextManager[Folder]:
         return self.workspace.store.open_folder(self.user, self.folder, self.directory)
-
-    def _find_result(self, results: Path, call: dict[str, Any]) -> CallResult | None:
-        return find_result(results, self.idempotency_key, call) if self.idempotency_key else None
-
-    def _store_result(self, results: Path, call: dict[str, Any], result: CallResult) -> None:
-        if self.idempotency_key:
-            store_result(results, self.idempotency_key, call, result)
 
 
 def get_request_directory() -> str | None:

@@ -131,12 +131,6 @@ class DiskFull(CallError):
     kind = "unavailable"
 
 
-class KeyReused(CallError):
-    """This idempotency key was used by an earlier call with other arguments. Send each new call with a new key."""
-
-    kind = "conflict"
-
-
 class NoFolder(CallError):
     """_meta must contain todo/folder, the name of the folder of the conversation."""
 
@@ -144,14 +138,6 @@ class NoFolder(CallError):
 class NoConfinement(CallError):
     """Commands cannot run, because this machine has no sandbox for them. Files can be read and written. To allow
     commands, the operator installs bubblewrap (apt-get install bubblewrap) and restarts the service."""
-
-
-class ArgumentInvalid(CallError):
-    """{name} must be {rule}."""
-
-
-class SearchPathInvalid(CallError):
-    """path must be inside the folder: use a path relative to the folder, without ".."."""
 
 
 class SearchFailed(CallError):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workspace.errors import KeyReused
+from common.tool_server.errors import IdempotencyKeyReused
 
 _MOST = 200  # of a folder
 _MOST_BYTES = 20_000_000  # of a folder
@@ -22,19 +22,23 @@ class CallResult(NamedTuple):
     """For the user."""
 
 
-def find_result(directory: Path, key: str, call: dict[str, Any]) -> CallResult | None:
-    """Returns the stored result of a call; raises `KeyReused` if its key belongs to another call."""
+def find_result(directory: Path, key: str | None, call: dict[str, Any]) -> CallResult | None:
+    """Returns the stored result of a call; raises `IdempotencyKeyReused` if its key belongs to another call."""
+    if key is None:
+        return None
     try:
         stored = json.loads(_get_path(directory, key).read_text())
     except FileNotFoundError:
         return None
     if stored["asked"] != _hash_call(call):
-        raise KeyReused
+        raise IdempotencyKeyReused
     return CallResult(stored["text"], stored["details"])
 
 
-def store_result(directory: Path, key: str, call: dict[str, Any], result: CallResult) -> None:
+def store_result(directory: Path, key: str | None, call: dict[str, Any], result: CallResult) -> None:
     """Is safe in several threads at once."""
+    if key is None:
+        return
     fresh = directory / f"{secrets.token_hex(16)}.new"
     fresh.write_text(json.dumps({"asked": _hash_call(call), "text": result.text, "details": result.details}))
     fresh.replace(_get_path(directory, key))

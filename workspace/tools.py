@@ -1,6 +1,5 @@
 """The tools and arguments that a model reads, in the order of the list."""
 
-from functools import partial
 from typing import Annotated, Any
 
 from fastmcp.tools import Tool, ToolResult
@@ -8,14 +7,17 @@ from mcp_types import ToolAnnotations
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from workspace.caller import CALLER, CallContext
+from workspace.commands import tools as commands
 from workspace.commands.tools import DEFAULT_S
+from workspace.errors import GitReadOnly
 from workspace.files import listing, reading, writing
 
-_PATH = "text, a path in the folder such as notes/plan.md"
+_ARGUMENT_BYTES = 100_000  # a little less than the kernel takes
+_ARGUMENT = f"text of at most {_ARGUMENT_BYTES:,} bytes without NUL characters"
 
 # These complete the sentence "<name> must be …".
 RULES = {
-    "path": _PATH,
+    "path": "text, a path in the folder such as notes/plan.md",
     "depth": "a whole number from 1 to 3",
     "offset": "the number of a line, a whole number of at least 1",
     "limit": "a whole number of lines from 1 to 2000",
@@ -23,12 +25,12 @@ RULES = {
     "append": "true or false",
     "old_text": "text",
     "new_text": "text",
-    "pattern": "text, an extended regular expression",
-    "glob": "text, such as *.md, or left out",
-    "command": "text",
-    "code": "text",
+    "pattern": f"{_ARGUMENT}, an extended regular expression",
+    "glob": f"{_ARGUMENT}, such as *.md, or left out",
+    "command": f"{_ARGUMENT}: write longer text to a file first",
+    "code": "text without NUL characters",
     "timeout_s": "a whole number of seconds from 1 to 600",
-    "message": "text",
+    "message": f"{_ARGUMENT} that is not blank",
 }
 
 
@@ -43,7 +45,26 @@ def _check_text(value: str) -> str:
     return value
 
 
+def _check_code(value: str) -> str:
+    if "\0" in _check_text(value):
+        raise ValueError("must have no NUL characters")
+    return value
+
+
+def _check_message(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be blank")
+    return value
+
+
+def _check_argument(value: str) -> str:
+    if "\0" in value or len(value.encode()) > _ARGUMENT_BYTES:
+        raise ValueError("must fit into an argument of a program")
+    return value
+
+
 _Text = Annotated[str, AfterValidator(_check_text)]
+_Argument = Annotated[str, AfterValidator(_check_argument)]
 Path = Annotated[_Text, Field(description="A path in your folder, such as notes/plan.md.")]
 Depth = Annotated[
     int, Field(ge=1, le=3, description="How many levels of directories to list."), BeforeValidator(_check_number)
@@ -60,56 +81,56 @@ Append = Annotated[
 ]
 OldText = Annotated[_Text, Field(description="The text to replace, exactly as in the file. It must occur once.")]
 NewText = Annotated[_Text, Field(description="The new text.")]
-Pattern = Annotated[_Text, Field(description="An extended regular expression, as for grep -E.")]
-Glob = Annotated[_Text | None, Field(description="Search only files with such names, for example *.md.")]
-Command = Annotated[_Text, Field(description="A bash command.")]
-Code = Annotated[_Text, Field(description="A Python program.")]
+Pattern = Annotated[_Argument, Field(description="An extended regular expression, as for grep -E.")]
+Glob = Annotated[_Argument | None, Field(description="Search only files with such names, for example *.md.")]
+Command = Annotated[_Argument, Field(description="A bash command.")]
+Code = Annotated[str, Field(description="A Python program."), AfterValidator(_check_code)]
 Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), BeforeValidator(_check_number)]
-Message = Annotated[_Text, Field(description="A short summary of the changes.")]
+Message = Annotated[_Argument, Field(description="A short summary of the changes."), AfterValidator(_check_message)]
 
 
 async def list_files(path: Path = ".", depth: Depth = 1, caller: CallContext = CALLER) -> ToolResult:
     """List the files in your folder, or in a directory of it. Names of directories end with a slash."""
-    return await caller.inspect(partial(listing.list_directory, path=path, depth=depth))
+    return await caller.read(listing.list_directory, path=path, depth=depth)
 
 
 async def read_file(path: Path, offset: Offset = 1, limit: Limit = 2000, caller: CallContext = CALLER) -> ToolResult:
     """Read a text file, or some of its lines. Each line is shown after its number and a colon, which the file lacks."""
-    return await caller.inspect(partial(reading.read_lines, path=path, offset=offset, limit=limit))
+    return await caller.read(reading.read_lines, path=path, offset=offset, limit=limit)
 
 
 async def search_files(
     pattern: Pattern, path: Path = ".", glob: Glob = None, caller: CallContext = CALLER
 ) -> ToolResult:
     """Find the lines of files that match a pattern."""
-    return await caller.search(pattern=pattern, path=path, glob=glob)
+    return await caller.run(commands.search_files, pattern=pattern, path=path, glob=glob)
 
 
 async def write_file(path: Path, content: Content, append: Append = False, caller: CallContext = CALLER) -> ToolResult:
     """Write a whole file, replacing it if it exists. With append, add the content to the end of the file instead."""
-    arguments = {"path": path, "content": content, "append": append}
-    return await caller.change("write_file", arguments, partial(writing.write, **arguments))
+    return await caller.write(writing.write_file, path=path, content=content, append=append)
 
 
 async def edit_file(path: Path, old_text: OldText, new_text: NewText, caller: CallContext = CALLER) -> ToolResult:
     """Replace old_text, which must occur exactly once in the file, with new_text."""
-    arguments = {"path": path, "old_text": old_text, "new_text": new_text}
-    return await caller.change("edit_file", arguments, partial(writing.edit, **arguments))
+    return await caller.write(writing.edit_file, path=path, old_text=old_text, new_text=new_text)
 
 
 async def run_command(command: Command, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
     """Run a command in your folder. It cannot access other files or the network. Any exit code is a valid result."""
-    return await caller.run("run_command", command=command, timeout_s=timeout_s)
+    return await caller.run(commands.run_command, command=command, timeout_s=timeout_s)
 
 
 async def run_python(code: Code, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
     """Run a Python program in your folder, with the same limits as run_command. The result is what it prints."""
-    return await caller.run("run_python", code=code, timeout_s=timeout_s)
+    return await caller.run(commands.run_python, code=code, timeout_s=timeout_s)
 
 
 async def commit(message: Message, caller: CallContext = CALLER) -> ToolResult:
     """Commit all files of the folder to its git repository. The repository is created if there is none."""
-    return await caller.run("commit", message=message)
+    if caller.directory is not None:
+        raise GitReadOnly(path="The repository")
+    return await caller.run(commands.commit, message=message)
 
 
 def _create_tool(function: Any, title: str, annotations: ToolAnnotations) -> Tool:

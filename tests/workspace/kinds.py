@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from functools import cache
 
+from workspace.commands.detection import UNCONFINED, find_fault
 from workspace.confinement.base import Confinement
 from workspace.confinement.bubblewrap import find_bubblewrap
-from workspace.confinement.detection import Unconfined, find_fault
 from workspace.confinement.landlock import find_landlock
 
 OLD = "landlock of Linux 5.13"
@@ -14,7 +14,7 @@ _MADE: dict[str, Callable[[], Confinement | str]] = {
     "bubblewrap": find_bubblewrap,
     "landlock": find_landlock,
     OLD: lambda: find_landlock(1),
-    "none": Unconfined,
+    "none": lambda: UNCONFINED,
 }
 
 

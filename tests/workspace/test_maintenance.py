@@ -36,7 +36,7 @@ def root() -> Iterator[Path]:
         store.prepare()
         for person, text in (("alice", "hers"), ("bob", "his")):
             with store.open_folder(person, "cnv_1") as folder:
-                writing.write(folder, "notes/plan.md", text)
+                writing.write_file(folder, "notes/plan.md", text)
                 (folder.path / "odd\nname").write_text(text)
                 (folder.path / "empty").mkdir()
                 (folder.path / "link").symlink_to("/etc/passwd")

@@ -6,9 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +52,26 @@ async def run_process(
     *,
     timeout_s: int,
     stdin: bytes | None = None,
+    directory: Directory | None = None,
     limits: Limits = LIMITS,
     stop: asyncio.Event | None = None,
     watch: Watch | None = None,
-    directory: Directory | None = None,
-    readable: Sequence[str] = (),
 ) -> CommandResult:
     """Kills all that the command started before it returns; raises `CommandStopped` if the caller is cancelled."""
     stop = stop or asyncio.Event()
-    prepare = partial(confinement.launch, folder, directory=directory, readable=readable)
-    running = asyncio.ensure_future(_run_to_end(confinement, prepare, argv, timeout_s, stdin, limits, stop, watch))
+
+    async def run_to_end() -> CommandResult:
+        began = time.monotonic()
+        others = 0 if confinement.has_separate_count else await asyncio.to_thread(count_account_threads)
+        with confinement.launch(folder, limits.wrap_command(argv, timeout_s, others=others), directory) as launch:
+            process = await _Process.start(launch, stdin)
+        try:
+            reason = await _wait_for_end(process, timeout_s, stop, watch)
+        finally:
+            await process.end()
+        return _create_result(process, reason, time.monotonic() - began, timeout_s)
+
+    running = asyncio.ensure_future(run_to_end())
     cancelled = False
     while not running.done():
         try:
@@ -71,48 +79,27 @@ async def run_process(
         except asyncio.CancelledError:
             cancelled = True
             stop.set()
-    ran = running.result()
     if cancelled:
-        raise CommandStopped(ran)
-    return ran
+        raise CommandStopped(running.result())
+    return running.result()
 
 
-async def _run_to_end(
-    confinement: Confinement,
-    prepare: Callable[[Sequence[str]], AbstractContextManager[Launch]],
-    argv: Sequence[str],
-    timeout_s: int,
-    stdin: bytes | None,
-    limits: Limits,
-    stop: asyncio.Event,
-    watch: Watch | None,
-) -> CommandResult:
-    began = time.monotonic()
-    others = 0 if confinement.has_separate_count else await asyncio.to_thread(count_account_threads)
-    with prepare(limits.wrap_command(argv, timeout_s, others=others)) as launch:
-        process = await _Process.start(launch, stdin)
-    try:
-        reason = await _wait_for_end(process, timeout_s, stop, watch)
-    finally:
-        await process.end()
-    ran = CommandResult(
-        process.exit_code,
+def _create_result(process: "_Process", reason: str, seconds: float, timeout_s: int) -> CommandResult:
+    exit_code, note = {
+        "ended": (process.exit_code, ""),
+        "time": (TIMEOUT_CODE, f"stopped at the time limit of {timeout_s} seconds"),
+        "stop": (STOP_CODE, "stopped"),
+    }.get(reason, (LIMIT_CODE, f"ended: {reason}"))
+    result = CommandResult(
+        exit_code,
         process.stdout.text(),
         process.stderr.text(),
         truncated=process.stdout.truncated or process.stderr.truncated,
         timed_out=reason == "time",
         stopped=reason == "stop",
-        seconds=round(time.monotonic() - began, 3),
+        seconds=round(seconds, 3),
     )
-    match reason:
-        case "ended":
-            return ran
-        case "time":
-            return replace(ran, exit_code=TIMEOUT_CODE).add_note(f"stopped at the time limit of {timeout_s} seconds")
-        case "stop":
-            return replace(ran, exit_code=STOP_CODE).add_note("stopped")
-        case sentence:
-            return replace(ran, exit_code=LIMIT_CODE).add_note(f"ended: {sentence}")
+    return result.add_note(note) if note else result
 
 
 async def _wait_for_end(process: "_Process", timeout_s: int, stop: asyncio.Event, watch: Watch | None) -> str:

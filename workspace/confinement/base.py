@@ -1,23 +1,23 @@
-"""What all sandboxes share: the protocol, readable directories, environment and launcher."""
+"""What all sandboxes share: their description, readable directories, environment and launcher."""
 
 import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import Any, Literal
+
+from workspace.confinement import system_calls
 
 Name = Literal["bubblewrap", "landlock", "sandbox-exec", "none"]
-DirectoryAccess = Literal["write", "read"] | None
 PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 # Programs and their libraries.
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Paths of libraries, programs behind names such as awk, and a file that Node.js must be able to read if it exists.
 SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/openssl.cnf")
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _CHECKOUT = Path(__file__).parents[2]
 # Read at import, because the account to which the service switches may be unable to read it.
 _SOURCE = Path(__file__).with_name("launcher.py").read_text()
@@ -33,7 +33,7 @@ class Launch:
     argv: Sequence[str]
     environment: Mapping[str, str]
     directory: str = "/"
-    descriptors: tuple[int, ...] = ()
+    descriptors: Sequence[int] = ()
     ends_descendants: bool = False
     """Whether it kills everything that the command started before it ends, also after SIGTERM."""
 
@@ -47,20 +47,22 @@ class Directory:
     is_writable: bool = False
 
 
-class Confinement(Protocol):
-    name: ClassVar[Name]
-    has_separate_count: ClassVar[bool]
+@dataclass(frozen=True)
+class Confinement:
+    name: Name
+    prepare: Callable[[Path, Sequence[str], Directory | None, Sequence[str]], AbstractContextManager[Launch]]
+    has_separate_count: bool = False
     """Whether the kernel counts a command's processes apart from others of the account."""
-
-    directories: ClassVar[DirectoryAccess]
+    directories: Literal["write", "read"] | None = None
     """What commands may do in a directory of the user without a risk for its `.git`."""
+    readable: Sequence[str] = ()
+    """Directories that commands may read in addition to programs."""
 
-    @contextmanager
     def launch(
-        self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
-    ) -> Iterator[Launch]:
+        self, folder: Path, argv: Sequence[str], directory: Directory | None = None
+    ) -> AbstractContextManager[Launch]:
         """Yields how to start `argv` within the block, with access only to `folder` or `directory`."""
-        ...
+        return self.prepare(folder, argv, directory, self.readable)
 
 
 def prefer_kill(argv: Sequence[str]) -> list[str]:
@@ -86,6 +88,11 @@ def create_environment(home: str, **more: str) -> dict[str, str]:
     }
 
 
+def find_problem() -> str | None:
+    """Returns why neither bubblewrap nor Landlock can be used."""
+    return find_exposure() or (None if system_calls.IS_SUPPORTED else "this type of processor is not supported")
+
+
 def find_exposure(checkout: Path = _CHECKOUT) -> str | None:
     """Returns why this checkout is readable for commands, which would expose its settings and data."""
     exposed = _is_among_programs(checkout) and (checkout / "pyproject.toml").exists()
@@ -102,47 +109,26 @@ def _is_among_programs(path: Path) -> bool:
 
 
 @contextmanager
-def open_launcher(
-    filter_program: bytes,
-    *,
-    folder: str,
-    landlock_version: int = 0,
-    readable: Sequence[str] = (),
-    devices: Sequence[str] = (),
-    temporary: str = "",
-) -> Iterator[int]:
-    """Yields a descriptor from which a Python started within the block reads the launcher's source."""
-    arguments = {
-        "folder": folder,
-        "filter_program": filter_program,
-        "landlock_version": landlock_version,
-        "readable": [*readable],
-        "devices": [*devices],
-        "temporary": temporary,
-        "epoll_watches": _read_epoll_watches(),
-        "signals": _SIGNALS,
-    }
+def open_launcher(python: str, command: Sequence[str], **arguments: Any) -> Iterator[tuple[list[str], int]]:
+    """Yields how to start the launcher within the block, and the descriptor from which Python reads its source."""
+    arguments |= {"epoll_watches": _read_epoll_watches(), "signals": _SIGNALS}
     # A pipe takes only 8 KB while a command of the same account has used up the account's pipe buffers.
     script = os.memfd_create("launcher")
     try:
         with os.fdopen(os.dup(script), "w") as file:
             file.write(f"{_SOURCE}\nos._exit(main(sys.argv[1:], **{arguments!r}))\n")
-        yield script
+        yield [python, "-I", "-S", f"/dev/fd/{script}", *command], script
     finally:
         os.close(script)
-
-
-def create_launcher_command(python: str, script: int, argv: Sequence[str]) -> list[str]:
-    return [python, "-I", "-S", f"/dev/fd/{script}", *argv]
 
 
 def find_system_python() -> str | None:
     return shutil.which("python3", path=PATH)
 
 
-def find_private_python() -> Path | None:
+def find_private_python() -> str | None:
     """Returns the directory of this Python, or None if the system has one."""
-    return None if find_system_python() else Path(os.path.realpath(sys.base_prefix))
+    return None if find_system_python() else os.path.realpath(sys.base_prefix)
 
 
 def _read_epoll_watches() -> int:

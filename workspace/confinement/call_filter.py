@@ -6,16 +6,14 @@ It lists rejected calls, which fail with EPERM, and allows all others.
 import errno
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workspace.confinement import system_calls as calls
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-UNKNOWN_PROCESSOR = "this type of processor is not supported"
 _X32 = 0x40000000  # the x32 ABI has other numbers for the same calls
-_EPERM = _ERRNO | errno.EPERM
 
 _UNIX, _INET, _INET6 = 1, 2, 10
 _STREAM, _DATAGRAM, _PACKETS = 1, 2, 5  # types of sockets
@@ -23,92 +21,81 @@ _OPTIONS = (0, 0x800, 0x80000, 0x80800)  # SOCK_NONBLOCK and SOCK_CLOEXEC
 _SETUID, _SETGID = 0o4000, 0o2000
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 Instruction = tuple[int, int, int, int]
-Numbers = tuple[int | None, int | None]
+_REJECT = ((_RETURN, 0, 0, _ERRNO | errno.EPERM),)
+_NOT_IMPLEMENTED = ((_RETURN, 0, 0, _ERRNO | errno.ENOSYS),)
 
 
-def create_namespace_filter(*, has_directory: bool = False) -> bytes | None:
+def create_namespace_filter(*, has_directory: bool = False) -> bytes:
     """A directory of the user may have sockets of other programs, so there only socket pairs are allowed."""
-    if (processor := calls.find_processor()) is None:
-        return None
-    more = [
-        instruction
-        for numbers, mode in calls.CHANGE_MODE.values()
-        for instruction in _match_call(numbers, processor, _reject_setuid(mode))
-    ]
+    more: list[Instruction] = []
+    for numbers, mode in calls.CHANGE_MODE.values():
+        more += _match_call(numbers, _reject_setuid(mode))
     if has_directory:  # each end of a pair for datagrams can send to any socket
-        return _assemble(processor, sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
-    return _assemble(processor, sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
+        return _assemble(sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
+    return _assemble(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
 
 
-def create_landlock_filter(abi: int) -> bytes | None:
+def create_landlock_filter(abi: int) -> bytes:
     """Rejects what the version `abi` of Landlock does not cover."""
     more: list[Instruction] = []
-    if (processor := calls.find_processor()) is None:
-        return None
-    for numbers in [*calls.MADE_BY_LAUNCHER.values(), *calls.CHANGE_GROUP.values()]:
-        more += _match_call(numbers, processor, [(_RETURN, 0, 0, _NOTIFY)])
+    changes_mode = [numbers for numbers, _ in calls.CHANGE_MODE.values()]
+    for numbers in (*changes_mode, calls.CHANGE_TIMES, *calls.CHANGE_GROUP.values()):
+        more += _match_call(numbers, [(_RETURN, 0, 0, _NOTIFY)])
     for numbers in calls.REFUSED_WITHOUT_NAMESPACES.values():
-        more += _match_call(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+        more += _match_call(numbers, _REJECT)
     for numbers in calls.EXTENDED_ATTRIBUTES.values():
-        more += _match_call(numbers, processor, [(_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
+        more += _match_call(numbers, [(_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
     for numbers, allowed in calls.ONLY_OF_ONESELF.values():
-        more += _match_call(numbers, processor, _allow_values(allowed))
+        more += _match_call(numbers, _allow_values(allowed))
     if abi < 3:
-        more += _match_call(calls.TRUNCATE, processor, [(_RETURN, 0, 0, _EPERM)])
+        more += _match_call(calls.TRUNCATE, _REJECT)
     of_descriptor = calls.CHANGE_FILE_BY_IOCTL
     if abi < 6:
-        more += _match_call(calls.KILL, processor, _allow_values({0: (0,)}))
-        more += _match_call(
-            calls.FCNTL, processor, _reject_values(1, calls.LEASE_OR_WATCH + calls.SIGNAL_BY_DESCRIPTOR)
-        )
+        more += _match_call(calls.KILL, _allow_values({0: (0,)}))
+        more += _match_call(calls.FCNTL, _reject_values(1, calls.LEASE_OR_WATCH + calls.SIGNAL_BY_DESCRIPTOR))
         of_descriptor += calls.OWNER_OF_DESCRIPTOR
         for numbers in calls.SIGNALS.values():
-            more += _match_call(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
-    more += _match_call(calls.IOCTL, processor, _reject_values(1, of_descriptor))
+            more += _match_call(numbers, _REJECT)
+    more += _match_call(calls.IOCTL, _reject_values(1, of_descriptor))
     # Each end of a pair for datagrams can send to any socket.
-    return _assemble(processor, sockets=(), pairs=(_STREAM, _PACKETS), more=more)
+    return _assemble(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
 
 
-def _assemble(
-    processor: str, *, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction]
-) -> bytes:
+def _assemble(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction]) -> bytes:
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
-        (_EQUAL, 1, 0, calls.ARCHITECTURES[processor]),
+        (_EQUAL, 1, 0, calls.AUDIT_ARCHITECTURE),
         (_RETURN, 0, 0, _KILL),  # on another processor, numbers mean other calls
         (_LOAD, 0, 0, _NUMBER),
         (_AT_LEAST, 0, 1, _X32),
-        (_RETURN, 0, 0, _EPERM),
+        *_REJECT,
         *more,
     ]
     for numbers in calls.REFUSED.values():
-        program += _match_call(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+        program += _match_call(numbers, _REJECT)
     for numbers, mode, flags in calls.CREATE_FILE.values():
-        program += _match_call(numbers, processor, _reject_setuid(mode, flags))
-    program += _match_call(calls.OPENAT2, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])  # its mode is in memory
-    program += _match_call(calls.FCNTL, processor, _reject_values(1, calls.LEASE_OR_WATCH))
-    program += _match_call(calls.SOCKET, processor, _allow_values({0: sockets}))
-    program += _match_call(
-        calls.SOCKETPAIR,
-        processor,
-        _allow_values({0: (_UNIX,), 1: tuple(kind | option for kind in pairs for option in _OPTIONS)}),
-    )
-    flags = [(_LOAD, 0, 0, _get_offset(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
-    program += _match_call(calls.CLONE, processor, [*flags, (_RETURN, 0, 0, _ALLOW)])
+        program += _match_call(numbers, _reject_setuid(mode, flags))
+    program += _match_call(calls.OPENAT2, _NOT_IMPLEMENTED)  # its mode is in memory
+    program += _match_call(calls.FCNTL, _reject_values(1, calls.LEASE_OR_WATCH))
+    program += _match_call(calls.SOCKET, _allow_values({0: sockets}))
+    kinds = tuple(kind | option for kind in pairs for option in _OPTIONS)
+    program += _match_call(calls.SOCKETPAIR, _allow_values({0: (_UNIX,), 1: kinds}))
+    flags = [(_LOAD, 0, 0, _get_offset(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), *_REJECT]
+    program += _match_call(calls.CLONE, [*flags, (_RETURN, 0, 0, _ALLOW)])
     # The launcher counts added watches.
     added = [(_LOAD, 0, 0, _get_offset(1)), (_EQUAL, 0, 1, calls.EPOLL_CTL_ADD), (_RETURN, 0, 0, _NOTIFY)]
-    program += _match_call(calls.EPOLL_CTL, processor, [*added, (_RETURN, 0, 0, _ALLOW)])
+    program += _match_call(calls.EPOLL_CTL, [*added, (_RETURN, 0, 0, _ALLOW)])
     # The file size limit does not cover blocks beyond a file's end. Programs write zeros if this is not supported.
-    program += _match_call(calls.FALLOCATE, processor, _allow_values({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
+    program += _match_call(calls.FALLOCATE, _allow_values({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
     # A filter cannot read its flags, which are in memory. Programs use clone if there is no such call.
-    program += _match_call(calls.CLONE3, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
+    program += _match_call(calls.CLONE3, _NOT_IMPLEMENTED)
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _match_call(numbers: Numbers, processor: str, then: list[Instruction]) -> Iterator[Instruction]:
+def _match_call(numbers: calls.Numbers, then: Sequence[Instruction]) -> Iterator[Instruction]:
     """`then` must return in any case, because it may have loaded another value than the number."""
-    if (number := calls.get_number(numbers, processor)) is not None:
+    if (number := calls.get_number(numbers)) is not None:
         yield _EQUAL, 0, len(then), number
         yield from then
 
@@ -124,12 +111,12 @@ def _allow_values(allowed: Mapping[int, tuple[int, ...]], error: int = errno.EPE
 
 def _reject_values(argument: int, values: tuple[int, ...]) -> list[Instruction]:
     tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
-    return [(_LOAD, 0, 0, _get_offset(argument)), *tests, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _EPERM)]
+    return [(_LOAD, 0, 0, _get_offset(argument)), *tests, (_RETURN, 0, 0, _ALLOW), *_REJECT]
 
 
 def _reject_setuid(mode: int, flags: int | None = None) -> list[Instruction]:
     """Rejects a mode with setuid or setgid; with `flags`, only if these create a file."""
-    refuse = [(_LOAD, 0, 0, _get_offset(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), (_RETURN, 0, 0, _EPERM)]
+    refuse = [(_LOAD, 0, 0, _get_offset(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), *_REJECT]
     if flags is not None:
         refuse = [(_LOAD, 0, 0, _get_offset(flags)), (_ANY_BIT, 0, len(refuse), calls.CREATES), *refuse]
     return [*refuse, (_RETURN, 0, 0, _ALLOW)]

@@ -51,12 +51,12 @@ def main(
     *,
     folder: str,
     filter_program: bytes,
-    landlock_version: int,
-    readable: list[str],
-    devices: list[str],
-    temporary: str,
     epoll_watches: int,
     signals: int,
+    landlock_version: int = 0,
+    readable: tuple[str, ...] = (),
+    devices: tuple[str, ...] = (),
+    temporary: str = "",
 ) -> int:
     """Returns the exit code; `temporary` is a directory in the folder that exists while the command runs."""
     _keep_descriptors()
@@ -116,7 +116,7 @@ def drop_capabilities() -> None:
     _libc.syscall(_CAPSET, struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
-def restrict_files(version: int, folder: str, readable: list[str], devices: list[str]) -> None:
+def restrict_files(version: int, folder: str, readable: tuple[str, ...], devices: tuple[str, ...]) -> None:
     known = (1 << _RIGHTS.get(version, 16)) - 1
     network, scopes = _BIND_AND_CONNECT if version >= 4 else 0, _SOCKETS_AND_SIGNALS if version >= 6 else 0
     size = 8 if version < 4 else 16 if version < 6 else 24
@@ -373,12 +373,8 @@ def _remove_temporary(path: str) -> None:
         os.rmdir(f"{path}/home")
         os.rmdir(path)
     except OSError:
-        _remove_all(path)
-
-
-def _remove_all(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        script = 'chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1" 2>/dev/null'
-        os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", script, "sh", path])  # noqa: S606
-    elif os.path.lexists(path):
-        os.unlink(path)
+        if os.path.isdir(path) and not os.path.islink(path):
+            script = 'chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1" 2>/dev/null'
+            os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", script, "sh", path])  # noqa: S606
+        elif os.path.lexists(path):
+            os.unlink(path)

@@ -5,11 +5,11 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
-from workspace.confinement.base import Directory, DirectoryAccess, Launch, Name, create_environment, find_private_python
+from workspace.confinement import base
+from workspace.confinement.base import Confinement, Directory, Launch
 
 _EMPTY = "/var/empty"
 _PROFILE = """(version 1)
@@ -27,25 +27,19 @@ _PROFILE = """(version 1)
 """
 
 
-@dataclass(frozen=True)
-class SandboxExec:
-    name: ClassVar[Name] = "sandbox-exec"
-    has_separate_count: ClassVar[bool] = False
-    directories: ClassVar[DirectoryAccess] = None
-
-    program: str
-
-    @contextmanager
-    def launch(
-        self, folder: Path, argv: Sequence[str], *, directory: Directory | None = None, readable: Sequence[str] = ()
-    ) -> Iterator[Launch]:
-        real = os.path.realpath(folder)  # profiles name real paths, and /tmp is a link on macOS
-        python = find_private_python() or "/usr"
-        variables = create_environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
-        profile = ["-D", f"FOLDER={real}", "-D", f"PYTHON={python}", "-p", _PROFILE]
-        yield Launch([self.program, *profile, *argv], variables, real)
-
-
-def find_sandbox_exec() -> SandboxExec | str:
+def find_sandbox_exec() -> Confinement | str:
     program = shutil.which("sandbox-exec")
-    return SandboxExec(program) if program and sys.platform == "darwin" else "it exists only on macOS"
+    if program is None or sys.platform != "darwin":
+        return "it exists only on macOS"
+    return Confinement("sandbox-exec", partial(_prepare, program))
+
+
+@contextmanager
+def _prepare(
+    program: str, folder: Path, argv: Sequence[str], directory: Directory | None, readable: Sequence[str]
+) -> Iterator[Launch]:
+    real = os.path.realpath(folder)  # profiles name real paths, and /tmp is a link on macOS
+    python = base.find_private_python() or "/usr"
+    variables = base.create_environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
+    profile = ["-D", f"FOLDER={real}", "-D", f"PYTHON={python}", "-p", _PROFILE]
+    yield Launch([program, *profile, *argv], variables, real)

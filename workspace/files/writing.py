@@ -33,7 +33,7 @@ _CONTEXT_LINES = 3  # lines before and after a change
 _CUT = "(further changes are not shown)"
 
 
-def write(folder: Folder, path: str, content: str, *, append: bool = False) -> CallResult:
+def write_file(folder: Folder, path: str, content: str, *, append: bool = False) -> CallResult:
     data = encode_content(content, "content")
     if append and (before := _read_appendable(folder, path)) is not None:
         return _append(folder, path, before, content)
@@ -60,7 +60,7 @@ def _read_appendable(folder: Folder, path: str) -> str | None:
         return None
 
 
-def edit(folder: Folder, path: str, old_text: str, new_text: str) -> CallResult:
+def edit_file(folder: Folder, path: str, old_text: str, new_text: str) -> CallResult:
     if not old_text or old_text == new_text:
         raise NothingToEdit
     before = read_text(folder, path)

@@ -11,8 +11,9 @@ import pytest
 
 from common.tool_server.errors import CallError
 from tests.workspace.kinds import made, usable
-from workspace.commands import disk_watch
-from workspace.commands.tools import Commands
+from workspace.commands import disk_watch, tools
+from workspace.commands.runner import CommandRunner
+from workspace.commands.running import CommandResult
 from workspace.files import quota as quotas
 from workspace.files.quota import Quota
 
@@ -38,8 +39,14 @@ def folder(disk: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(params=usable())
-def commands(request: pytest.FixtureRequest) -> Commands:
-    return Commands(made(request.param), Quota(bytes=LIMIT, files=1_000))
+def commands(request: pytest.FixtureRequest) -> CommandRunner:
+    runner = CommandRunner(Quota(bytes=LIMIT, files=1_000))
+    runner.confinement = made(request.param)
+    return runner
+
+
+async def run(commands: CommandRunner, folder: Path, script: str) -> CommandResult:
+    return await commands.run("alice", folder, tools.run_command(script, timeout_s=60))
 
 
 MAP = """
@@ -72,18 +79,18 @@ async def used_while(running: "asyncio.Task[object]", folder: Path) -> int:
 
 
 @pytest.mark.parametrize("script", WRITES.values(), ids=WRITES)
-async def test_a_command_that_fills_its_folder_is_ended(commands: Commands, folder: Path, script: str) -> None:
-    ran = await commands.run_command("alice", folder, f"echo begun; {script}", timeout_s=60)
-    assert FULL in ran.details["stderr"]
-    assert ran.details["stdout"] == "begun\n"
+async def test_a_command_that_fills_its_folder_is_ended(commands: CommandRunner, folder: Path, script: str) -> None:
+    ran = await run(commands, folder, f"echo begun; {script}")
+    assert FULL in ran.stderr
+    assert ran.stdout == "begun\n"
     assert blocks(folder) < TOLERATED
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("script", WRITES.values(), ids=WRITES)
-async def test_the_limit_is_passed_by_at_most_a_tenth(commands: Commands, folder: Path, script: str) -> None:
-    ran = await commands.run_command("alice", folder, script, timeout_s=60)
-    assert FULL in ran.details["stderr"]
+async def test_the_limit_is_passed_by_at_most_a_tenth(commands: CommandRunner, folder: Path, script: str) -> None:
+    ran = await run(commands, folder, script)
+    assert FULL in ran.stderr
     assert blocks(folder) < EXACT
 
 
@@ -106,42 +113,40 @@ import time; time.sleep(30)
 
 
 @pytest.mark.parametrize("hide", ["", "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"], ids=["", "hidden"])
-async def test_files_without_a_name_count(commands: Commands, folder: Path, hide: str) -> None:
-    running = asyncio.create_task(commands.run_python("alice", folder, f"{hide}\n{UNLINKED}", timeout_s=60))
+async def test_files_without_a_name_count(commands: CommandRunner, folder: Path, hide: str) -> None:
+    running = asyncio.create_task(commands.run("alice", folder, tools.run_python(f"{hide}\n{UNLINKED}", timeout_s=60)))
     used = await used_while(running, folder)
     ran = await running
-    assert (FULL in ran.details["stderr"], ran.details["exit_code"]) == (True, 153)
+    assert (FULL in ran.stderr, ran.exit_code) == (True, 153)
     assert used < 2 * LIMIT, "others write on this disk, too"
 
 
-async def test_a_command_with_too_many_files_is_ended(commands: Commands, folder: Path) -> None:
+async def test_a_command_with_too_many_files_is_ended(commands: CommandRunner, folder: Path) -> None:
     script = "echo begun; for i in $(seq 100000); do echo > $i; done"
-    ran = await commands.run_command("alice", folder, script, timeout_s=60)
-    assert "The folder is full: its limit is 1,000 files" in ran.details["stderr"]
+    ran = await run(commands, folder, script)
+    assert "The folder is full: its limit is 1,000 files" in ran.stderr
     assert len(os.listdir(folder)) < 10_000
 
 
-async def test_in_a_full_folder_a_command_may_only_remove(commands: Commands, folder: Path) -> None:
+async def test_in_a_full_folder_a_command_may_only_remove(commands: CommandRunner, folder: Path) -> None:
     (folder / "much").write_bytes(bytes(LIMIT))
     (folder / "more").write_bytes(bytes(1_000))
     for _ in range(3):
-        ran = await commands.run_command(
-            "alice", folder, "head -c 10M /dev/zero > again; head -c 10M /dev/zero >> more"
-        )
-        assert FULL in ran.details["stderr"]
-    await commands.run_command("alice", folder, "for i in $(seq 5000); do mkdir $i; done", timeout_s=60)
+        ran = await run(commands, folder, "head -c 10M /dev/zero > again; head -c 10M /dev/zero >> more")
+        assert FULL in ran.stderr
+    await run(commands, folder, "for i in $(seq 5000); do mkdir $i; done")
     assert quotas.measure(folder).bytes < TOLERATED
     assert len(os.listdir(folder)) < 1_100
-    ran = await commands.run_command("alice", folder, "rm -r *; ls")
-    assert (ran.details["exit_code"], ran.details["stderr"]) == (0, "")
-    ran = await commands.run_command("alice", folder, "echo fine > more; cat more")
-    assert (ran.details["stdout"], ran.details["stderr"]) == ("fine\n", "")
+    ran = await run(commands, folder, "rm -r *; ls")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    ran = await run(commands, folder, "echo fine > more; cat more")
+    assert (ran.stdout, ran.stderr) == ("fine\n", "")
 
 
 async def test_where_too_little_of_the_disk_is_free_commands_end(
-    commands: Commands, folder: Path, monkeypatch: pytest.MonkeyPatch
+    commands: CommandRunner, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running = asyncio.create_task(commands.run_command("alice", folder, "touch begun; sleep 60", timeout_s=60))
+    running = asyncio.create_task(run(commands, folder, "touch begun; sleep 60"))
     while not (folder / "begun").exists():
         await asyncio.sleep(0.01)
     monkeypatch.setattr(disk_watch, "LEAST_FREE_BYTES", 1 << 60)
@@ -149,6 +154,6 @@ async def test_where_too_little_of_the_disk_is_free_commands_end(
     began = time.monotonic()
     ran = await running
     assert time.monotonic() - began < 10
-    assert "[ended: The workspace's disk is nearly full, so no command may run." in ran.details["stderr"]
+    assert "[ended: The workspace's disk is nearly full, so no command may run." in ran.stderr
     with pytest.raises(CallError, match=r"^The workspace's disk is nearly full"):
-        await commands.run_command("alice", folder, "true")
+        await run(commands, folder, "true")

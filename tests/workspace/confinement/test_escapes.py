@@ -17,9 +17,9 @@ from tests.workspace.accounts import accounts, done_as
 from tests.workspace.confinement import attempts
 from tests.workspace.kinds import made, usable
 from tests.workspace.outside import is_running, outside
+from workspace.commands.detection import find_sandbox
 from workspace.commands.running import run_process
 from workspace.confinement import system_calls
-from workspace.confinement.detection import find_sandbox
 
 pytestmark = pytest.mark.long
 OTHER_CALLS = {

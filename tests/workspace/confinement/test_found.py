@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.kinds import made, usable
+from workspace.commands.detection import KINDS, UNCONFINED, SandboxUnusable, find_fault, find_sandbox
 from workspace.confinement import base
 from workspace.confinement.bubblewrap import find_bubblewrap
-from workspace.confinement.detection import KINDS, SandboxUnusable, Unconfined, find_fault, find_sandbox
 
 LANDLOCK_CREATE_RULESET, VERSION = 444, 1  # landlock_create_ruleset(2)
 
@@ -36,8 +36,8 @@ async def test_where_nothing_works_nothing_is_found() -> None:
 
 
 async def test_what_does_not_confine_is_not_taken() -> None:
-    assert await find_fault(Unconfined()) == "files outside can be read"
-    assert await find_sandbox(kinds={"bubblewrap": Unconfined}) is None
+    assert await find_fault(UNCONFINED) == "files outside can be read"
+    assert await find_sandbox(kinds={"bubblewrap": lambda: UNCONFINED}) is None
 
 
 async def test_none_is_only_what_was_asked_for() -> None:
@@ -51,7 +51,9 @@ async def test_one_that_was_named_and_does_not_work_is_refused() -> None:
         SandboxUnusable,
         match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work on this machine \(there is no bwrap\): ",
     ):
-        await find_sandbox("bubblewrap", kinds={"landlock": Unconfined, "bubblewrap": lambda: "there is no bwrap"})
+        await find_sandbox(
+            "bubblewrap", kinds={"landlock": lambda: UNCONFINED, "bubblewrap": lambda: "there is no bwrap"}
+        )
 
 
 async def test_a_bubblewrap_that_may_not_make_namespaces_is_told_of_and_passed_over(

@@ -33,7 +33,7 @@ def test_each_person_has_folders_of_their_own(store: Store) -> None:
     for person in ("alice", "bob", "../alice", "a" * 200):
         with store.open_folder(person, "cnv_1") as folder:
             assert listing.list_directory(folder).text == "It is empty."
-            writing.write(folder, "whose.md", person)
+            writing.write_file(folder, "whose.md", person)
             for path in (folder.path, folder.path.parent):
                 assert path.stat().st_mode & 0o777 == 0o700
             assert person not in str(folder.path)
@@ -204,7 +204,7 @@ def test_folders_that_nobody_uses_go(store: Store) -> None:
     """Whatever a command in them says about its times."""
     for name in ("old", "used"):
         with store.open_folder("alice", name) as folder:
-            writing.write(folder, "a", "x")
+            writing.write_file(folder, "a", "x")
             os.utime(folder.path, (2e9, 2e9) if name == "old" else (1, 1))
     (old,) = (store.root / ".answers").glob("*/old")
     os.utime(old, (1e9, 1e9))

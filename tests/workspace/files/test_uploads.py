@@ -43,8 +43,8 @@ def test_only_what_is_as_its_person_put_it_in_is_given(folder: Folder, apart: Fo
     ):
         put_in(folder, name, f"mine: {name}")
     put_in(folder, "./sub//c.txt", "mine")
-    writing.write(folder, "of_an_agent", "x")
-    writing.write(folder, "edited", "of an agent")
+    writing.write_file(folder, "of_an_agent", "x")
+    writing.write_file(folder, "edited", "of an agent")
     with (folder.path / "appended").open("a") as file:
         file.write("as a command does")
     (tmp_path / "outside").write_text("mine: linked")
@@ -91,7 +91,7 @@ def test_what_is_known_of_them_goes_with_the_folder_and_has_an_end(store: Store,
     store.remove("alice", "cnv_1")
     assert not [*(store.root / ".uploads").glob("*/cnv_1")]
     with store.open_folder("alice", "cnv_1") as made_anew:
-        writing.write(made_anew, "a", "x")
+        writing.write_file(made_anew, "a", "x")
         assert uploads.copy(made_anew, apart) == []
 
 

@@ -1,0 +1,92 @@
+"""Runs commands in folders or in directories of users, within all limits."""
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from workspace.commands.concurrency import ConcurrencyLimits
+from workspace.commands.disk_watch import DiskWatch
+from workspace.commands.limits import LIMITS, ONLY_REMOVE
+from workspace.commands.running import CommandResult, run_process
+from workspace.commands.tools import Command
+from workspace.confinement.base import Confinement, Directory
+from workspace.errors import CommandFailed, DirectoryNotConfined, NoConfinement
+from workspace.files import walking
+from workspace.files.directories import find_obstacle, keep_git_directory
+from workspace.files.quota import Quota, measure
+
+_DIRECTORIES = Path("/")  # stands for all directories of users
+
+
+class CommandRunner:
+    def __init__(self, quota: Quota, *, at_once: int = 4) -> None:
+        self.confinement: Confinement | None = None
+        self._quota = quota
+        self._concurrency = ConcurrencyLimits(at_once)
+        self._stops: dict[Path, asyncio.Event] = {}
+
+    def stop(self, folder: Path) -> bool:
+        """Returns whether a command ran; its caller gets the output so far."""
+        if (stop := self._stops.get(folder)) is None:
+            return False
+        stop.set()
+        return True
+
+    async def run(self, user: str, folder: Path, command: Command, directory: Directory | None = None) -> CommandResult:
+        """Raises `CommandStopped`, with the output, if the caller is cancelled."""
+        if self.confinement is None:
+            raise NoConfinement
+        if directory and self.confinement.directories is None:
+            raise DirectoryNotConfined
+        async with AsyncExitStack() as stack:
+            # One in all directories at a time: one of them may be inside another.
+            await stack.enter_async_context(self._concurrency.acquire(user, _DIRECTORIES if directory else folder))
+            os.chmod(folder, 0o700)  # an earlier command may have closed it
+            watch, note = DiskWatch(self._quota, folder), None
+            if directory and not command.only_reads:
+                note = await asyncio.to_thread(_explain_read_only, self.confinement, directory)
+                if note is None:
+                    directory = replace(directory, is_writable=True)
+                    stack.enter_context(keep_git_directory(directory.descriptor))
+                    held = await asyncio.to_thread(measure, Path(directory.path), repair=False)
+                    watch = DiskWatch(self._quota.extend(held), Path(directory.path))
+            ran = await self._run_within_limits(self.confinement, folder, command, directory, watch)
+        return ran.add_note(note) if note else ran
+
+    async def _run_within_limits(
+        self, confinement: Confinement, folder: Path, command: Command, directory: Directory | None, watch: DiskWatch
+    ) -> CommandResult:
+        is_full = await watch.begin()
+        stop = self._stops[folder] = asyncio.Event()
+        try:
+            ran = await run_process(
+                *(confinement, folder, command.argv),
+                timeout_s=command.timeout_s,
+                stdin=command.stdin,
+                directory=directory,
+                limits=ONLY_REMOVE if is_full else LIMITS,
+                stop=stop,
+                watch=watch.wait,
+            )
+        except OSError as error:
+            raise CommandFailed(reason=error.strerror) from error
+        finally:
+            del self._stops[folder]  # one at a time
+        is_full = await watch.find_problem()
+        return ran.add_note(is_full) if is_full and is_full not in ran.stderr else ran
+
+
+def _explain_read_only(confinement: Confinement, directory: Directory) -> str | None:
+    """Returns the reason for the model, or None if the directory is writable."""
+    if confinement.directories == "read":
+        why = f"the sandbox {confinement.name} cannot protect what git keeps there"
+    else:
+        try:
+            why = find_obstacle(directory.descriptor)
+        except walking.DirectoryMoved:
+            why = "directories were moved while they were looked at"
+    if why is None:
+        return None
+    return f"commands can only read this directory, as {why}; write_file and edit_file can change files"
