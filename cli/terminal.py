@@ -8,6 +8,8 @@ import sys
 import time
 from typing import BinaryIO, Self, TextIO
 
+from cli.errors import CliError
+
 BOLD, GREEN, RED, DIM = "1", "32", "31", "2"
 QUIET_SECONDS = 5
 
@@ -38,9 +40,13 @@ def heading(text: str) -> None:
     _write(sys.stdout, _styled(sys.stdout, BOLD, text))
 
 
-def ask(question: str) -> str:
-    _write(sys.stdout, question, end="")
-    return sys.stdin.readline().strip()
+def confirm(question: str, *, without_terminal: str, rejected: str) -> None:
+    """Asks whether to go on. Raises `CliError` with one of the two sentences if the user does not say so."""
+    if not sys.stdin.isatty():
+        raise CliError(without_terminal)
+    _write(sys.stdout, f"{question} [y/N] ", end="")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CliError(rejected)
 
 
 def copy(document: BinaryIO) -> None:

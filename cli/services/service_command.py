@@ -2,47 +2,63 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any
 
 from cli import data_dir, terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from common.commands import EXIT_NOTHING_STORED
 
+_PROGRESS_END = "…"  # ends a line that says how far the work is
 
-def run(module: str, *arguments: str, variables: Mapping[str, str]) -> int:
-    """Its output goes where ours goes; raises `CliError` with its sentence when it fails."""
+
+class NothingStored(CliError):
+    def __init__(self, user: str) -> None:
+        super().__init__(f"There is no data of {user}. Check the name.")
+
+
+def run(
+    module: str, *arguments: str, variables: Mapping[str, str], accepted: Sequence[int] = (), **streams: Any
+) -> int:
+    """Returns the exit status, which is 0 or one of `accepted`. Raises `CliError` with what it says of an error."""
     command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, cwd=CHECKOUT, env=variables, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise CliError(done.stderr.strip() or f"{module} ended with exit code {done.returncode}.")
-    if done.stderr:
-        terminal.notice(done.stderr.rstrip())
-    return 0
+    lines: list[str] = []
+    with (
+        subprocess.Popen[str](
+            command, cwd=CHECKOUT, env=variables, stderr=subprocess.PIPE, text=True, **streams
+        ) as process,
+        terminal.Progress() as progress,
+    ):
+        assert process.stderr
+        for line in process.stderr:
+            if line.rstrip().endswith(_PROGRESS_END):
+                progress.show(line.rstrip())
+            else:
+                lines.append(line)
+    text = "".join(lines).strip()
+    if process.returncode not in (0, *accepted):
+        raise CliError(text or f"{module} ended with exit code {process.returncode}.")
+    if text and process.returncode != EXIT_NOTHING_STORED:
+        terminal.notice(text)
+    return process.returncode
 
 
-def start(
-    module: str, command: str, user: str, variables: Mapping[str, str], *options: str, output: BinaryIO | None = None
-) -> subprocess.Popen[str]:
-    arguments = [sys.executable, "-m", module, command, f"--user={user}", *options]
-    return subprocess.Popen(arguments, cwd=CHECKOUT, env=variables, stdout=output, stderr=subprocess.PIPE, text=True)
-
-
-def finish(process: subprocess.Popen[str]) -> bool:
-    """Waits for a command; returns False if its service stores nothing of the user."""
-    _, errors = process.communicate()
-    if process.returncode not in (0, EXIT_NOTHING_STORED):
-        raise CliError(errors.strip() or f"A command of a service failed with exit code {process.returncode}.")
-    return process.returncode == 0
+def run_for_user(
+    module: str,
+    command: str,
+    user: str,
+    *options: str,
+    variables: Mapping[str, str],
+    output: IO[bytes] | None = None,
+) -> bool:
+    """Returns False if the service stores nothing of the user."""
+    arguments = [command, f"--user={user}", *options]
+    return run(module, *arguments, variables=variables, accepted=[EXIT_NOTHING_STORED], stdout=output) == 0
 
 
 def with_workspace(variables: Mapping[str, str], directory: Path) -> dict[str, str] | None:
     """Returns the environment with the directory of users' files; None if there is none."""
     files = Path(variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory))
     return {**variables, "WORKSPACE_DIR": str(files)} if files.is_dir() else None
-
-
-def nothing_stored(user: str) -> CliError:
-    return CliError(f"There is no data of {user}. Check the name.")

@@ -135,7 +135,12 @@ def run_restore(arguments: argparse.Namespace) -> int:
             state = _state(installation)
             _check_possible(state, description, directory, compose=compose)
             if state.has_data and not arguments.replace:
-                _confirm(description["created_at"])
+                terminal.confirm(
+                    f"Replace all tasks, conversations and files by the backup of {description['created_at']}?",
+                    without_terminal="There are tasks or conversations already. Add --replace to replace them. "
+                    f"{_NOTHING_CHANGED}",
+                    rejected=_NOTHING_CHANGED,
+                )
             _unpack_files(archive, installation, progress, replace=arguments.replace or state.has_data)
             _replace_database(archive, installation, progress)
             with _running([*installation.workspace, "restore", "--finish"], installation, "Run it again."):
@@ -264,14 +269,6 @@ def _check_possible(state: State, description: Mapping[str, Any], directory: Pat
             f"The backup is of PostgreSQL {description['postgres']}, and this server is PostgreSQL {state.postgres}. "
             f"Use a server that is not older. {_NOTHING_CHANGED}"
         )
-
-
-def _confirm(created_at: str) -> None:
-    if not sys.stdin.isatty():
-        raise CliError(f"There are tasks or conversations already. Add --replace to replace them. {_NOTHING_CHANGED}")
-    question = f"Replace all tasks, conversations and files by the backup of {created_at}? [y/N] "
-    if terminal.ask(question).lower() not in ("y", "yes"):
-        raise CliError(_NOTHING_CHANGED)
 
 
 def _unpack_files(

@@ -14,6 +14,7 @@ from cli import terminal
 from cli.arguments import Commands, UsageError, add_command, add_user, user
 from cli.errors import CliError
 from cli.services import environment, service_command
+from cli.services.service_command import NothingStored
 
 EXPORT_VERSION = 2  # of the shape that docs/data.md describes
 PARTS = {"todo": "mcp_server", "chat": "backend"}
@@ -63,22 +64,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(user: str, output: Path | None, files: Path | None, variables: Mapping[str, str], directory: Path) -> None:
-    with contextlib.ExitStack() as stack:
-        parts = {name: stack.enter_context(tempfile.TemporaryFile()) for name in PARTS}
-        processes = [
-            stack.enter_context(service_command.start(PARTS[name], "export", user, variables, output=part))
-            for name, part in parts.items()
-        ]
-        found = [service_command.finish(process) for process in processes]
-        archive = stack.enter_context(_open_unnamed(files)) if files else None
-        has_files = archive is not None and _pack(archive, user, variables, directory)
-        if not any(found) and not has_files:
-            raise service_command.nothing_stored(user)
-        document = stack.enter_context(tempfile.TemporaryFile())
-        _join(document, user, parts)
+    with tempfile.TemporaryFile() as document:
+        document.write(f'{{"version": {EXPORT_VERSION}, "user": {json.dumps(user, ensure_ascii=False)}\n'.encode())
+        has_data = False
+        for name, module in PARTS.items():
+            document.write(f', "{name}": '.encode())
+            document.flush()
+            has_data |= service_command.run_for_user(module, "export", user, variables=variables, output=document)
+            document.seek(0, os.SEEK_END)
+        document.write(b"}\n")
+        has_files = files is not None and _write_files(files, user, variables, directory)
+        if not has_data and not has_files:
+            raise NothingStored(user)
         _write(document, output, f"All stored data of {user} is in")
-        if files and archive and has_files:
-            _write(archive, files, f"The files of {user} are in")
+        if has_files:
+            terminal.notice(f"The files of {user} are in {files}.")
         elif files:
             terminal.notice(f"{user} has no files, so {files} was not written.")
 
@@ -86,35 +86,23 @@ def _export(user: str, output: Path | None, files: Path | None, variables: Mappi
 def _export_log(user: str, thread: str | None, output: Path | None, variables: Mapping[str, str]) -> None:
     with tempfile.TemporaryFile() as lines:
         options = [] if thread is None else [f"--thread={thread}"]
-        if not service_command.finish(service_command.start("backend", "log", user, variables, *options, output=lines)):
+        if not service_command.run_for_user("backend", "log", user, *options, variables=variables, output=lines):
             if thread:
                 raise CliError(f"{user} has no conversation {thread}. Check the user and the id.")
-            raise service_command.nothing_stored(user)
+            raise NothingStored(user)
         _write(lines, output, f"The conversations of {user} are in")
 
 
-def _pack(archive: BinaryIO, user: str, variables: Mapping[str, str], directory: Path) -> bool:
+def _write_files(archive: Path, user: str, variables: Mapping[str, str], directory: Path) -> bool:
+    """Returns False, and writes nothing, if the user has no files."""
     with_files = service_command.with_workspace(variables, directory)
-    return with_files is not None and service_command.finish(
-        service_command.start("workspace", "export", user, with_files, output=archive)
-    )
-
-
-def _join(document: BinaryIO, user: str, parts: Mapping[str, BinaryIO]) -> None:
-    document.write(f'{{"version": {EXPORT_VERSION}, "user": {json.dumps(user, ensure_ascii=False)}\n'.encode())
-    for name, part in parts.items():
-        document.write(f', "{name}": '.encode())
-        part.seek(0)
-        shutil.copyfileobj(part, document)
-    document.write(b"}\n")
-
-
-def _open_unnamed(target: Path) -> BinaryIO:
-    """Opens a temporary file on the disk that the target is on."""
-    try:
-        return tempfile.TemporaryFile(dir=target.parent)
-    except OSError as error:
-        raise CliError(f"{target} cannot be written: {error.strerror}.") from error
+    if with_files is None:
+        return False
+    with contextlib.suppress(NothingStored), new_file(archive) as output:
+        if service_command.run_for_user("workspace", "export", user, variables=with_files, output=output):
+            return True
+        raise NothingStored(user)
+    return False
 
 
 def _write(document: BinaryIO, output: Path | None, sentence: str) -> None:

@@ -1,10 +1,9 @@
 import argparse
-import sys
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, add_user
-from cli.errors import CliError
 from cli.services import environment, service_command
+from cli.services.service_command import NothingStored
 
 LOCAL = "local"  # the user of AUTH_MODE=none
 
@@ -27,24 +26,21 @@ def run(arguments: argparse.Namespace) -> int:
 
     user, directory = arguments.user, arguments.data_dir
     if not arguments.yes:
-        _confirm(user)
+        terminal.confirm(
+            f"Delete all tasks, conversations and files of {user} for good?",
+            without_terminal="There is no terminal to ask for confirmation. Add --yes to delete all data of "
+            f"{user} for good.",
+            rejected="Nothing was deleted.",
+        )
     with postgres.owner_environment(environment.load(), directory) as variables:
         with_files = service_command.with_workspace(variables, directory)
         modules = ["backend", "mcp_server", *(["workspace"] if with_files else [])]
-        processes = (service_command.start(module, "forget", user, with_files or variables) for module in modules)
-        found = [service_command.finish(process) for process in processes]
+        found = [
+            service_command.run_for_user(module, "forget", user, variables=with_files or variables)
+            for module in modules
+        ]
         if user == LOCAL:
             data_dir.chat_history(directory).unlink(missing_ok=True)
         if not any(found):
-            raise service_command.nothing_stored(user)
+            raise NothingStored(user)
     return 0
-
-
-def _confirm(user: str) -> None:
-    if not sys.stdin.isatty():
-        raise CliError(
-            f"There is no terminal to ask for confirmation. Add --yes to delete all data of {user} for good."
-        )
-    answer = terminal.ask(f"Delete all tasks, conversations and files of {user} for good? [y/N] ")
-    if answer.lower() not in ("y", "yes"):
-        raise CliError("Nothing was deleted.")

@@ -1,20 +1,16 @@
 import argparse
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
 from cli import terminal
 from cli.arguments import Commands, UsageError, add_command, add_user
-from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from cli.services import environment
+from cli.services import environment, service_command
 from common.commands import EXIT_INCOMPLETE
 
 FORMATS = ("todoist", "todo.txt", "export")
-_PROGRESS_END = "…"  # ends a line that says how far the work is
 
 
 def add(commands: Commands) -> None:
@@ -52,23 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryFile() as output,
     ):
         variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mcp_server", "import", *options],
-            cwd=CHECKOUT,
-            env=variables,
+        status = service_command.run(
+            "mcp_server",
+            "import",
+            *options,
+            variables=variables,
+            accepted=[EXIT_INCOMPLETE],
             stdin=document,
             stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
         )
-        errors = _follow(process)
-        if process.returncode not in (0, EXIT_INCOMPLETE):
-            raise CliError(errors or f"The import failed with exit code {process.returncode}.")
-        if errors:
-            terminal.notice(errors)
         output.seek(0)
         terminal.copy(output)
-    return 0 if process.returncode == 0 else 1
+    return 0 if status == 0 else 1
 
 
 def _open(file: Path) -> BinaryIO:
@@ -78,17 +69,3 @@ def _open(file: Path) -> BinaryIO:
         raise CliError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise CliError("This is not a valid file name. Choose another.") from error
-
-
-def _follow(process: subprocess.Popen[str]) -> str:
-    """Shows how far the work is until it ends; returns what else it says."""
-    errors: list[str] = []
-    with process, terminal.Progress() as progress:
-        assert process.stderr
-        for line in process.stderr:
-            text = line.rstrip("\n")
-            if text.endswith(_PROGRESS_END):
-                progress.show(text)
-            else:
-                errors.append(text)
-    return "\n".join(errors).strip()
