@@ -8,7 +8,6 @@ import platform
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import asdict
 
 import uvloop
@@ -22,7 +21,6 @@ from bench.temporary import TemporaryDatabase, temporary_database
 from cli import terminal
 from cli.arguments import Parser, amount, output_file, run_command
 
-_EXPECTED_ROWS = 13
 _LOAD_SECONDS = 300
 _SCALES = {"short": Scale(), "full": Scale(rounds=40, seconds=0.6), "tiny": Scale(1, 0.2, items=200, tasks=500)}
 _HEADINGS = ("", "figure", "", "compared with", "", "ratio")
@@ -88,38 +86,28 @@ async def _measure(
         gc.collect()
         gc.freeze()
         if load:
-            return await _collect_for(Load(services, load).measure(), load * 3, progress)
+            return await _collect(Load(services, load).measure(), progress)
         if soak:
-            return await _collect_for(Load(services, soak).soak(), soak * 3, progress)
+            return await _collect(Load(services, soak).soak(), progress)
         return await _collect(Measurement(services, _SCALES[arguments.scale]).measure(), progress)
 
 
 async def _collect(measuring: AsyncIterator[ReportRow], progress: terminal.Progress) -> list[ReportRow]:
+    """Reads the rows, and shows every second how many there are."""
     rows: list[ReportRow] = []
-    async for row in measuring:
-        rows.append(row)
-        progress.show(f"{len(rows)} of {_EXPECTED_ROWS}: {row.name}")
-    return rows
-
-
-async def _collect_for(
-    measuring: AsyncIterator[ReportRow], seconds: float, progress: terminal.Progress
-) -> list[ReportRow]:
-    """Reads the rows of phases that take about `seconds` together, and shows progress every second."""
 
     async def show_progress() -> None:
-        began = time.monotonic()
         while True:
-            progress.show(f"{min(1, (time.monotonic() - began) / seconds):.0%}")
+            progress.show(f"{len(rows)} figures so far")
             await asyncio.sleep(1)
 
     showing = asyncio.create_task(show_progress())
     try:
-        return [row async for row in measuring]
+        async for row in measuring:
+            rows.append(row)  # noqa: PERF401 - they are counted while they come
     finally:
         showing.cancel()
-        with suppress(asyncio.CancelledError):
-            await showing
+    return rows
 
 
 if __name__ == "__main__":

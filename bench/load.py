@@ -8,9 +8,7 @@ import asyncio
 import random
 import re
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import mean, median
 
@@ -39,15 +37,7 @@ class _Meter:
     firsts: list[float] = field(default_factory=list[float])
     rejections: list[float] = field(default_factory=list[float])
     failures: list[str] = field(default_factory=list[str])
-    gaps: Counter[int] = field(default_factory=Counter[int])
-
-    def gap_percentile(self, percent: int) -> int:
-        remaining = self.gaps.total() * percent / 100
-        for gap, count in sorted(self.gaps.items()):
-            remaining -= count
-            if remaining <= 0:
-                return gap
-        return 0
+    gaps: list[float] = field(default_factory=list[float])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +110,7 @@ class Load:
         until = time.perf_counter() + _MAX_SEARCH_SECONDS
         while late < 2 and not (meter.rejections or meter.failures) and time.perf_counter() < until:
             await asyncio.sleep(1)
-            late = late + 1 if meter.gap_percentile(99) > _MAX_GAP_MS else 0
+            late = late + 1 if percentile(meter.gaps, 99) > _MAX_GAP_MS else 0
             meter.gaps.clear()
             capacity = capacity if late else max(capacity, meter.reading)
         arriving.cancel()
@@ -154,23 +144,23 @@ class Load:
         """Reads an answer to its end and records its outcome."""
         newest = first = 0.0
         failure = b""
+        meter.reading += 1
         try:
-            async with (
-                _count_reader(meter),
-                self._services.client.stream(add_message(next(self._services.threads), text)) as response,
-            ):
+            async with self._services.client.stream(add_message(next(self._services.threads), text)) as response:
                 async for chunk in response.content.iter_any():
                     now = time.perf_counter()
                     first = first or now - due
                     if b"text_delta" in chunk:
                         if newest:
-                            meter.gaps[round((now - newest) * 1000)] += 1
+                            meter.gaps.append((now - newest) * 1000)
                         newest = now
                     if b'"type":"error"' in chunk:
                         failure = chunk
         except OSError as error:
             meter.failures.append(str(error))
             return
+        finally:
+            meter.reading -= 1
         if _REJECTED in failure:
             meter.rejections.append(first)
         elif failure or not newest:
@@ -223,20 +213,11 @@ def _render_rows(phase: _Phase) -> list[ReportRow]:
         ReportRow(f"{name}: rejected", 100 * len(meter.rejections) / max(1, answers), "%"),
         ReportRow(f"{name}: first event p50", percentile(meter.firsts, 50) * 1000, "ms"),
         ReportRow(f"{name}: first event p99", percentile(meter.firsts, 99) * 1000, "ms"),
-        ReportRow(f"{name}: token gap p99", meter.gap_percentile(99), "ms", 1000 / TOKENS_A_SECOND, "the model's"),
+        ReportRow(f"{name}: token gap p99", percentile(meter.gaps, 99), "ms", 1000 / TOKENS_A_SECOND, "the model's"),
     ]
     if meter.rejections:
         rows.append(ReportRow(f"{name}: time to a rejection p99", percentile(meter.rejections, 99) * 1000, "ms"))
     return rows
-
-
-@asynccontextmanager
-async def _count_reader(meter: _Meter) -> AsyncIterator[None]:
-    meter.reading += 1
-    try:
-        yield
-    finally:
-        meter.reading -= 1
 
 
 def _count_connections(url: str) -> int:

@@ -4,15 +4,14 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from cli.processes.children import die_with_parent
+from cli.services.running import probe
 
-HOST = "127.0.0.1"
 START_SECONDS = 60
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH")
 
@@ -24,15 +23,8 @@ class NotReady(Exception):
 class Server:
     """Runs `python -m MODULE …` on its own port, with its output in a file."""
 
-    def __init__(
-        self,
-        logs: Path,
-        module: str,
-        *arguments: str,
-        port: int | None = None,
-        **environment: str,
-    ) -> None:
-        self.port = port or find_free_port()
+    def __init__(self, logs: Path, module: str, *arguments: str, port: int, **environment: str) -> None:
+        self.port = port
         self._log = logs / f"{module}-{self.port}.log"
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         with self._log.open("wb") as output:
@@ -51,7 +43,7 @@ class Server:
 
     async def wait_until_ready(self, path: str = "/ready") -> None:
         deadline = time.monotonic() + START_SECONDS
-        while not await _is_ok(self.port, path):
+        while (await asyncio.to_thread(probe, self.port, path))[0] != 200:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise NotReady(f"{self._log.stem} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
             await asyncio.sleep(0.01)
@@ -89,20 +81,3 @@ def count_descriptors(pid: int) -> int:
 def count_cores() -> int:
     """Returns how many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def find_free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
-
-
-async def _is_ok(port: int, path: str) -> bool:
-    with contextlib.suppress(OSError):
-        reader, writer = await asyncio.open_connection(HOST, port)
-        try:
-            writer.write(f"GET {path} HTTP/1.1\r\nhost: {HOST}\r\nconnection: close\r\n\r\n".encode())
-            return (await reader.readline()).startswith(b"HTTP/1.1 200")
-        finally:
-            writer.close()
-    return False

@@ -2,21 +2,25 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
+from pathlib import Path
 
 import aiohttp
 
 from bench import seed
 from bench.client import BenchClient
-from bench.processes import HOST, Server, find_free_port
+from bench.processes import Server
 from bench.temporary import TemporaryDatabase
+from cli.services.ports import HOST, find_free_port
 from common.tokens import make_token
 
 _SECRET = secrets.token_hex(32)
-_WITHOUT_LIMITS = dict.fromkeys(("LIMIT_TOOL_CALLS_PER_MINUTE", "LIMIT_TASKS", "LIMIT_CHANGES_PER_DAY"), "1000000000")
+_WITHOUT_LIMITS: dict[str, str] = dict.fromkeys(
+    ("LIMIT_TOOL_CALLS_PER_MINUTE", "LIMIT_TASKS", "LIMIT_CHANGES_PER_DAY"), "1000000000"
+)
 
 
 @dataclass(frozen=True)
@@ -37,39 +41,43 @@ class BenchServices:
 
 
 @asynccontextmanager
+async def serve(
+    work: Path, *, both: Mapping[str, str], mcp: Mapping[str, str], backend: Mapping[str, str]
+) -> AsyncIterator[tuple[Server, Server]]:
+    """Starts the tool server and the backend, with settings of both and of each."""
+    mcp_port, port = find_free_port(), find_free_port()
+    both = {**both, "MCP_URL": f"http://{HOST}:{mcp_port}/mcp"}
+    async with AsyncExitStack() as stack:
+        tool_server = Server(work, "mcp_server", port=mcp_port, **{**both, **mcp, "MCP_PORT": str(mcp_port)})
+        stack.push_async_callback(tool_server.stop)
+        server = Server(work, "backend", port=port, **{**both, **backend, "AGENTS": "off", "BACKEND_PORT": str(port)})
+        stack.push_async_callback(server.stop)
+        await tool_server.wait_until_ready()
+        await server.wait_until_ready()
+        yield tool_server, server
+
+
+@asynccontextmanager
 async def start_services(
     database: TemporaryDatabase, *, threads: int, **backend_settings: str
 ) -> AsyncIterator[BenchServices]:
     """Starts the services and copies a conversation `threads` times."""
-    work, admin_url = database.work, database.admin_url
-    model_port, mcp_port, backend_port = find_free_port(), find_free_port(), find_free_port()
-    model_url, mcp_url = f"http://{HOST}:{model_port}/v1", f"http://{HOST}:{mcp_port}/mcp"
-    settings = {"DATABASE_URL": database.url, "MCP_URL": mcp_url, "MCP_TOKEN_SECRET": _SECRET}
+    work, admin_url, model_port = database.work, database.admin_url, find_free_port()
+    model_url = f"http://{HOST}:{model_port}/v1"
+    both = {"DATABASE_URL": database.url, "MCP_TOKEN_SECRET": _SECRET}
     model_settings = {"LLM_PROVIDER": "custom", "LLM_BASE_URL": model_url, "LLM_MODEL": "instant"}
     async with AsyncExitStack() as stack:
         model = Server(work, "bench.model", str(model_port), port=model_port)
         stack.push_async_callback(model.stop)
-        mcp = Server(work, "mcp_server", port=mcp_port, MCP_PORT=str(mcp_port), **settings, **_WITHOUT_LIMITS)
-        stack.push_async_callback(mcp.stop)
-        backend = Server(
-            work,
-            "backend",
-            port=backend_port,
-            BACKEND_PORT=str(backend_port),
-            AGENTS="off",
-            **settings,
-            **model_settings,
-            **backend_settings,
-        )
-        stack.push_async_callback(backend.stop)
         await model.wait_until_ready("/v1/models")
-        await mcp.wait_until_ready()
-        await backend.wait_until_ready()
+        mcp, backend = await stack.enter_async_context(
+            serve(work, both=both, mcp=_WITHOUT_LIMITS, backend={**model_settings, **backend_settings})
+        )
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
         )
         await stack.enter_async_context(session)
-        client = BenchClient(session, f"http://{HOST}:{backend_port}", mcp_url)
+        client = BenchClient(session, f"http://{HOST}:{backend.port}", f"http://{HOST}:{mcp.port}/mcp")
         _, exchange = await client.create_thread("say 5")
         copies = seed.copy_conversation(admin_url, exchange, prefix="thr_one_", threads=threads, turns=1)
         seed.vacuum(admin_url)

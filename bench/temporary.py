@@ -5,15 +5,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.data_dir import CHECKOUT
 from cli.database.postgres import Cluster
-from cli.errors import CliError
+from cli.services import service_command
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a directory of our own is made there
 MEMORY_NEEDED = 2 * 1024**3
@@ -39,18 +37,6 @@ def temporary_database(*, durable: bool = True) -> Iterator[TemporaryDatabase]:
         directory.chmod(0o711)  # PostgreSQL may run as another user than we do
         work.mkdir(mode=0o711)
         with Cluster.start(directory / "database", durable=durable) as cluster:
-            _migrate(cluster.owner_url)
+            variables = os.environ | {"MIGRATION_DATABASE_URL": cluster.owner_url}
+            service_command.run("migrations", variables=variables, stdout=subprocess.DEVNULL)
             yield TemporaryDatabase(cluster.url, cluster.admin_url, work)
-
-
-def _migrate(url: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "migrations"],
-        cwd=CHECKOUT,
-        env=os.environ | {"MIGRATION_DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise CliError(f"The migrations failed:\n{done.stdout}{done.stderr}")

@@ -22,10 +22,9 @@ from cli.arguments import Parser, amount, count, run_command
 from cli.errors import CliError
 from evals import case, figures, table, trial
 from evals.case import Case
-from evals.comparison import compare
-from evals.request_limit import MINUTE, RequestLimit
 from evals.rows import Connection
 from evals.stage import Stage, offline_model, set_up
+from evals.trial import MINUTE, RequestLimit
 
 AT_ONCE = 4
 TRIES_OF_A_TRIAL = 3  # where the provider lets only so much through
@@ -155,7 +154,7 @@ def main() -> int:
     arguments, began = _parse(), time.monotonic()
     if arguments.compare:
         first, second = map(_read_results, arguments.compare)
-        lines = table.format_comparison(compare(first, second))
+        lines = table.format_comparison(figures.compare(first, second))
         status = 0
     else:
         with terminal.Progress() as progress:

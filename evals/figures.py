@@ -1,9 +1,9 @@
-"""The figures of trials: how often a case is right, once and three times in a row, by tag."""
+"""The figures of trials by tag, how often a case is right, once and three times in a row; and two results compared."""
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any, get_args
 
 from evals.judge import Outcome
@@ -81,3 +81,44 @@ def interval(share: float, number: int) -> tuple[float, float]:
     middle = (share + z * z / (2 * number)) / (1 + z * z / number)
     half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number)) / (1 + z * z / number)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """The cases that both have; a difference is of the second to the first, with half its interval of 95 %."""
+    before, after = _share_right(first["trials"]), _share_right(second["trials"])
+    both = [case for case in before if case in after]
+    tags = {trial["case"]: trial["tags"] for trial in first["trials"]}
+    by_tag: dict[str, list[str]] = defaultdict(list)
+    for case in both:
+        for tag in tags[case]:
+            by_tag[tag].append(case)
+    by_tag[ALL] = both
+    return {
+        "models": [first["model"], second["model"]],
+        "rows": [_compare_cases(tag, cases, before, after) for tag, cases in by_tag.items()],
+        "better": [case for case in both if after[case] > before[case]],
+        "worse": [case for case in both if after[case] < before[case]],
+        "left_out": len(before) + len(after) - 2 * len(both),
+    }
+
+
+def _share_right(trials: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    tries: dict[str, list[bool]] = defaultdict(list)
+    for trial in trials:
+        tries[trial["case"]].append(trial["outcome"] == "right")
+    return {case: mean(each) for case, each in tries.items()}
+
+
+def _compare_cases(
+    tag: str, cases: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> dict[str, Any]:
+    """The cases are paired: what they have in common is no part of the interval."""
+    differences = [after[case] - before[case] for case in cases]
+    half = 1.96 * stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else None
+    return {
+        "tag": tag,
+        "cases": len(cases),
+        "first": mean(before[case] for case in cases) if cases else 0.0,
+        "second": mean(after[case] for case in cases) if cases else 0.0,
+        "half": half,
+    }

@@ -4,14 +4,16 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import jwt
 
-from bench.processes import HOST, Server, find_free_port
+from bench.processes import Server
+from bench.services import serve
+from cli.services.ports import HOST, find_free_port
 from common import child_environment
 from todo_client.runs import Runs
 
@@ -66,22 +68,14 @@ async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIter
 @asynccontextmanager
 async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[str, str]) -> AsyncIterator[Stage]:
     """Starts the services, whose clock begins at `now`."""
-    secret, calls_secret = secrets.token_hex(32), secrets.token_hex(32)
-    mcp_port, port = find_free_port(), find_free_port()
-    common = {
+    secret = secrets.token_hex(32)
+    both = {
         "AUTH_MODE": "jwt",
         "AUTH_ISSUER": ISSUER,
-        "MCP_TOKEN_SECRET": calls_secret,
-        "MCP_URL": f"http://{HOST}:{mcp_port}/mcp",
+        "MCP_TOKEN_SECRET": secrets.token_hex(32),
         "DATABASE_URL": database_url,
         "TEST_NOW": now.isoformat(),
     }
-    identity = {"AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE, "AGENTS": "off"}
-    async with AsyncExitStack() as stack:
-        mcp = Server(work, "mcp_server", port=mcp_port, **common, MCP_PORT=str(mcp_port))
-        stack.push_async_callback(mcp.stop)
-        backend = Server(work, "backend", port=port, **{**model, **common, **identity}, BACKEND_PORT=str(port))
-        stack.push_async_callback(backend.stop)
-        await mcp.wait_until_ready()
-        await backend.wait_until_ready()
+    identity = {"AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE}
+    async with serve(work, both=both, mcp={}, backend={**model, **identity}) as (_, backend):
         yield Stage(backend, secret)

@@ -1,5 +1,6 @@
 """Runs one case as a user of its own, and reports what happened."""
 
+import asyncio
 import json
 import time
 from dataclasses import dataclass, field
@@ -8,18 +9,34 @@ from typing import Any
 from evals import rows
 from evals.case import Case
 from evals.judge import TrialAnswer, TrialCall, judge
-from evals.request_limit import RequestLimit
 from evals.rows import Connection
 from evals.stage import Stage
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.runs import RunEvent, Runs
 
+MINUTE = 60.0
 CHAT = "eval"  # a chat with a name: nobody asks the model for another
 # How the backend's sentences about temporary failures begin, which say nothing about the model's quality.
 _PASSING = (
     *("The model is busy", "The model cannot be reached", "The model's service failed"),
     *("The model did not begin to answer", "The model stopped in the middle of its answer"),
 )
+
+
+class RequestLimit:
+    """Keeps to a provider's requests a minute by pauses between messages, never in the middle of one."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._seconds = MINUTE / per_minute if per_minute else 0.0
+        self._free_at = 0.0
+
+    async def wait(self) -> None:
+        """Waits until the requests so far are within the limit."""
+        await asyncio.sleep(max(0.0, self._free_at - time.monotonic()))
+        self._free_at = time.monotonic()
+
+    def count(self, requests: int) -> None:
+        self._free_at += requests * self._seconds
 
 
 @dataclass

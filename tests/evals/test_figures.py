@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from evals import case, figures, table
-from evals.comparison import compare
 
 CASES = case.read_cases()
 
@@ -72,6 +71,6 @@ def test_two_results_are_compared_by_the_cases_of_both() -> None:
     model = {"name": "m", "provider": "p"}
     first = {"model": model, "trials": [trial("a", "right"), trial("b", "declined"), trial("c", "right")]}
     second = {"model": model, "trials": [trial("a", "declined"), trial("b", "right"), trial("d", "right")]}
-    found = compare(first, second)
+    found = figures.compare(first, second)
     assert (found["better"], found["worse"], found["left_out"]) == (["b"], ["a"], 2)
     assert found["rows"][-1] == {"tag": "all", "cases": 2, "first": 0.5, "second": 0.5, "half": pytest.approx(1.96)}
