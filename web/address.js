@@ -3,10 +3,10 @@
 export const WIDGET = "/widget";
 const CONVERSATION = /^\/c\/thr_[0-9a-f]{32}$/;
 
-/** The conversation that the address in the address bar names, whether it is there or not; nothing else there does. */
+/** Returns the id of the conversation in the address bar, whether it exists or not. */
 export const conversationHere = () => /^\/c\/([^/]+)$/.exec(location.pathname)?.[1] ?? null;
 
-/** Let the address name the open conversation. @param {string | null} id @param {{instead?: boolean}} [how] instead of the entry before */
+/** Puts the open conversation into the address bar. @param {string | null} id @param {{instead?: boolean}} [how] instead of the entry before */
 export function nameConversation(id, { instead = false } = {}) {
   const path = id === null ? "/" : `/c/${id}`;
   if (location.pathname === WIDGET || path === location.pathname || (id !== null && !CONVERSATION.test(path))) return;

@@ -3,23 +3,23 @@ import { sentence } from "./chat/protocol.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
-const SAID = TEXTS.calendar;
+const MESSAGES = TEXTS.calendar;
 
 /**
  * @typedef {object} State
- * @property {boolean | null} active whether there is an address; null until the server has said so
- * @property {string} [url] the address that was made just now: it is shown once
+ * @property {boolean | null} active whether there is an address; null until it is loaded
+ * @property {string} [url] a new address, which is shown once
  * @property {boolean} [copied]
- * @property {boolean} [asking] whether the address is to be replaced
+ * @property {boolean} [asking] whether the user is asked to confirm a replacement
  * @property {string} [problem]
  */
 
-/** Show the dialog in which the address of the person's calendar is made and revoked. @param {() => void} unauthorized */
+/** Shows the dialog that creates and revokes the address of the user's calendar. @param {() => void} unauthorized */
 export async function showCalendar(unauthorized) {
   const dialog = document.createElement("dialog");
   dialog.className = "sheet";
   dialog.setAttribute("aria-labelledby", "calendar-title");
-  dialog.addEventListener("close", () => dialog.remove()); // with the address in it
+  dialog.addEventListener("close", () => dialog.remove()); // the dialog contains the secret address
   /** @type {State} */
   let state = { active: null };
   /** @param {Partial<State>} now */
@@ -29,7 +29,7 @@ export async function showCalendar(unauthorized) {
   };
   const make = () => ask("POST", async (response) => ({ active: true, url: (await response.json()).url }));
   const revoke = () => ask("DELETE", async () => ({ active: false, url: undefined }));
-  const copy = async () => draw(await copied(state.url ?? ""));
+  const copy = async () => draw(await copyAddress(state.url ?? ""));
   const askToReplace = () => {
     draw({ asking: true });
     /** @type {HTMLElement | null} */ (dialog.querySelector("[data-cancel]"))?.focus();
@@ -44,7 +44,7 @@ export async function showCalendar(unauthorized) {
     if (!response) return draw({ problem: TEXTS.unreachable });
     if (response.status === 401) return unauthorized();
     draw(response.ok ? await change(response) : { problem: await sentence(response) });
-    if (method !== "GET") dialog.querySelector("h2")?.focus(); // the button that was clicked may be gone
+    if (method !== "GET") dialog.querySelector("h2")?.focus(); // the clicked button may be gone
   };
   draw({});
   document.body.append(dialog);
@@ -53,40 +53,40 @@ export async function showCalendar(unauthorized) {
 }
 
 /** @param {string} url @returns {Promise<Partial<State>>} */
-async function copied(url) {
+async function copyAddress(url) {
   try {
     await navigator.clipboard.writeText(url);
     return { copied: true };
   } catch {
-    return { problem: SAID.notCopied };
+    return { problem: MESSAGES.notCopied };
   }
 }
 
 /** @param {State} state @param {Record<"make" | "revoke" | "copy" | "askToReplace" | "cancel", () => void>} can */
 const content = ({ active, url, copied, asking, problem }, { make, revoke, copy, askToReplace, cancel }) => html`
-  <h2 id="calendar-title" tabindex="-1">${SAID.title}</h2>
-  <p>${SAID.about}</p>
+  <h2 id="calendar-title" tabindex="-1">${MESSAGES.title}</h2>
+  <p>${MESSAGES.about}</p>
   ${url
     ? html`
-        <label for="calendar-url">${SAID.address}</label>
+        <label for="calendar-url">${MESSAGES.address}</label>
         <input id="calendar-url" readonly .value=${url} @focus=${select} />
-        ${navigator.clipboard // the browser gives it to https and localhost only
+        ${navigator.clipboard // needs https or localhost
           ? html`<button type="button" class="button primary" @click=${copy}>${TEXTS.copy}</button>`
           : nothing}
       `
     : nothing}
-  <p class="quiet" role="status" translate="no">${asking ? SAID.ask : said(active, url, copied)}</p>
+  <p class="quiet" role="status" translate="no">${asking ? MESSAGES.ask : describeState(active, url, copied)}</p>
   ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
   <form method="dialog">
     ${asking
       ? html`
-          <button type="button" class="button danger" @click=${make}>${SAID.replace}</button>
+          <button type="button" class="button danger" @click=${make}>${MESSAGES.replace}</button>
           <button type="button" class="button" data-cancel @click=${cancel}>${TEXTS.cancel}</button>
         `
       : html`
-          ${active ? html`<button type="button" class="button danger" @click=${revoke}>${SAID.revoke}</button>` : nothing}
+          ${active ? html`<button type="button" class="button danger" @click=${revoke}>${MESSAGES.revoke}</button>` : nothing}
           <button type="button" class="button ${active ? "" : "primary"}" ?disabled=${active === null} @click=${active ? askToReplace : make}>
-            ${active ? SAID.another : SAID.make}
+            ${active ? MESSAGES.another : MESSAGES.make}
           </button>
           <button type="submit" class="button">${TEXTS.close}</button>
         `}
@@ -94,11 +94,11 @@ const content = ({ active, url, copied, asking, problem }, { make, revoke, copy,
 `;
 
 /** @param {boolean | null} active @param {string} [url] @param {boolean} [copied] */
-function said(active, url, copied) {
+function describeState(active, url, copied) {
   if (copied) return TEXTS.copied;
-  if (url) return SAID.replaces;
+  if (url) return MESSAGES.replaces;
   if (active === null) return "";
-  return active ? SAID.active : SAID.none;
+  return active ? MESSAGES.active : MESSAGES.none;
 }
 
 /** @param {FocusEvent} event */

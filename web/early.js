@@ -1,5 +1,5 @@
 // @ts-check
-// Runs before anything is drawn, so that a theme that was chosen does not come after the other one.
+// Runs before the first drawing, so that a chosen theme does not replace the other one visibly.
 try {
   document.documentElement.dataset.theme = localStorage.getItem("todo-theme") ?? "system";
 } catch {

@@ -5,15 +5,15 @@ import { icon, iconButton } from "./icons.js";
 import { sentence } from "./chat/protocol.js";
 import { TEXTS } from "./texts.js";
 
-/** A file in a conversation's folder; `path` as it stands in an address, `times`: how often it was written. @typedef {{chat: string, path: string, name: string, size?: number | null, times?: number}} Kept */
+/** A file in a conversation's folder. `path` is URL-encoded; `times` says how often it was written. @typedef {{chat: string, path: string, name: string, size?: number | null, times?: number}} Kept */
 
-/** Files, to be opened, saved and deleted. @param {Kept[]} files */
+/** Renders files with buttons to open, save and delete them. @param {Kept[]} files */
 export const filesView = (files) => html`
   <ul class="files" translate="no" aria-label=${TEXTS.files.title}>
     ${repeat(files, ({ path, times = 1 }) => `${path} ${times}`, ({ chat, path, name, size }) => {
       const href = `/chats/${encodeURIComponent(chat)}/files/${path}`;
       const save = TEXTS.files.save(name);
-      return html`<li @click=${(/** @type {Event} */ event) => clicked(href, name, event)}>
+      return html`<li @click=${(/** @type {Event} */ event) => onFileClick(href, name, event)}>
         <a href=${href} target="_blank" rel="noopener" dir="auto">${name}</a>
         ${size == null ? nothing : html`<span>${TEXTS.files.size(size)}</span>`}
         <a class="icon-button" href=${href} download=${name.split("/").at(-1)} aria-label=${save} title=${save}>${icon("down")}</a>
@@ -23,8 +23,8 @@ export const filesView = (files) => html`
   </ul>
 `;
 
-/** Delete it, or say why it does not open: a conversation names files that were deleted, too. @param {string} href @param {string} name @param {Event} event in its row */
-async function clicked(href, name, { target, currentTarget }) {
+/** Deletes the file, or shows why it cannot be opened; it may have been deleted before. @param {string} href @param {string} name @param {Event} event in its row */
+async function onFileClick(href, name, { target, currentTarget }) {
   const pressed = /** @type {HTMLElement} */ (target);
   const deletes = pressed.closest("button");
   if (deletes ? !confirm(TEXTS.files.ask(name)) : !pressed.closest("a")) return;

@@ -5,17 +5,17 @@ import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 /** @import {Config} from "./options.js" */
 /** @import {Theme, ThemeChoice} from "./theme.js" */
 
-const SAID = 6000; // ms
+const MESSAGE_SHOWN = 6000; // ms
 /** @type {readonly Theme[]} */
 const THEMES = ["system", "light", "dark"];
 
-/** What stands in the header besides the tabs: a badge that explains this server, and the menu. */
+/** The header besides the tabs: a badge that describes the server, and the menu. */
 export class Frame {
-  /** Whether somebody is there whose things can be reached. */
+  /** Whether a user is signed in. */
   entered = false;
-  /** Whether notifications are shown; undefined where they cannot be. @type {boolean | undefined} */
+  /** Whether notifications are shown; undefined if the browser cannot show them. @type {boolean | undefined} */
   #reminding;
-  /** Which chat it is. */
+  /** The name of the shown chat. */
   #chat = "";
   /** @type {{text: string, href: string} | undefined} */
   #other;
@@ -44,18 +44,18 @@ export class Frame {
     this.#draw();
   }
 
-  /** Which chat it is, and the way to the other one. @param {string} text @param {{text: string, href: string}} [other] */
+  /** Sets the name of the shown chat and the link to the other one. @param {string} text @param {{text: string, href: string}} [other] */
   describe(text, other) {
     this.#chat = text;
     this.#other = other;
     this.#draw();
   }
 
-  /** Say a sentence for a while. @param {string} text */
+  /** Shows a sentence for a while. @param {string} text */
   say(text) {
-    const said = Object.assign(document.createElement("p"), { className: "said", textContent: text });
-    byId("said").replaceChildren(said);
-    setTimeout(() => said.remove(), SAID);
+    const message = Object.assign(document.createElement("p"), { className: "said", textContent: text });
+    byId("said").replaceChildren(message);
+    setTimeout(() => message.remove(), MESSAGE_SHOWN);
   }
 
   #draw() {

@@ -41,7 +41,7 @@ const PATHS = {
 
 /** @typedef {keyof typeof PATHS} Icon */
 
-/** ChatKit's names of those that are drawn here. @type {Map<string | undefined, Icon>} */
+/** ChatKit's names of these icons. @type {Map<string | undefined, Icon>} */
 const CHATKIT = new Map([
   ["calendar", "calendar"],
   ["check-circle", "done"],
@@ -51,7 +51,7 @@ const CHATKIT = new Map([
   ["reload", "repeat"],
 ]);
 
-/** The icon of this name of ChatKit's, where it is drawn: words stand beside the others. @param {string} [name] */
+/** Renders ChatKit's icon of this name, if it is drawn here. @param {string} [name] */
 export const chatKitIcon = (name) => {
   const drawn = CHATKIT.get(name);
   return drawn && icon(drawn);
@@ -62,7 +62,7 @@ export const icon = (name) =>
   html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d=${PATHS[name]} /></svg>`;
 
 /**
- * A button that shows only an icon.
+ * Renders a button with only an icon.
  * @param {Icon} name
  * @param {string} label
  * @param {(event: Event) => void} onClick

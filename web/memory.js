@@ -4,22 +4,22 @@ import { storage } from "./chat/storage.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
-const SAID = TEXTS.memory;
+const MESSAGES = TEXTS.memory;
 const DRAFT = "todo.memory.draft";
 
 /**
  * @typedef {object} State
- * @property {string} [version] of the text that the server has; none until it has said so
- * @property {boolean} [unsaved] whether something else is written
- * @property {string} [said] how much of it is read
- * @property {string} [other] what the text is by now, where it was changed elsewhere
+ * @property {string} [version] of the stored text; undefined until it is loaded
+ * @property {boolean} [unsaved] whether the text differs from the stored one
+ * @property {string} [status] how much of the memory the assistant reads
+ * @property {string} [other] the stored text, if it was changed in another place
  * @property {string} [problem]
  */
 
-/** What was written and not saved, and the version that it changes. @typedef {{text: string, version: string}} Draft */
+/** An unsaved text and the version that it is based on. @typedef {{text: string, version: string}} Draft */
 
 /**
- * Show the dialog in which a person writes what they want remembered. What they do not save is there again the next time.
+ * Shows the dialog in which a user edits the memory. An unsaved text is shown again the next time.
  * @param {Page} page
  */
 export const showMemory = (page) => new MemoryDialog(page).open();
@@ -30,7 +30,7 @@ class MemoryDialog {
   #dialog = document.createElement("dialog");
   /** @type {State} */
   #state = {};
-  /** The text that the server has. */
+  /** The stored text. */
   #stored = "";
   #page;
 
@@ -41,7 +41,7 @@ class MemoryDialog {
     this.#dialog.setAttribute("aria-labelledby", "memory-title");
     this.#dialog.addEventListener("close", () => {
       this.#dialog.remove();
-      if (this.#state.unsaved) page.say(SAID.kept);
+      if (this.#state.unsaved) page.say(MESSAGES.kept);
     });
   }
 
@@ -49,7 +49,7 @@ class MemoryDialog {
     this.#draw({});
     document.body.append(this.#dialog);
     this.#dialog.showModal();
-    const response = await this.#ask();
+    const response = await this.#request();
     if (!response) return;
     const found = await response.json();
     const version = versionOf(response);
@@ -57,51 +57,51 @@ class MemoryDialog {
     this.#stored = found.text;
     this.#field.value = draft?.text ?? found.text;
     const outdated = draft && draft.text !== found.text && draft.version !== version;
-    this.#tell({ version, ...(outdated ? { other: found.text, problem: SAID.changed } : { said: read(found) }) });
+    this.#showStatus({ version, ...(outdated ? { other: found.text, problem: MESSAGES.changed } : { status: read(found) }) });
     this.write();
     this.#field.focus();
   }
 
-  /** Keep what is written until it is saved. */
+  /** Stores the draft. */
   write() {
     const { value: text } = this.#field;
     const unsaved = text !== this.#stored;
     storage.set(DRAFT, unsaved ? JSON.stringify({ text, version: this.#state.version }) : null);
-    this.#draw({ unsaved, ...(unsaved && { said: "" }) });
+    this.#draw({ unsaved, ...(unsaved && { status: "" }) });
   }
 
   async save() {
     const headers = { "Content-Type": "application/json", "If-Match": this.#state.version ?? "" };
     const { value: text } = this.#field;
-    const saved = await this.#ask({ method: "PUT", headers, body: JSON.stringify({ text }) });
+    const saved = await this.#request({ method: "PUT", headers, body: JSON.stringify({ text }) });
     if (!saved) return;
     this.#stored = text;
-    this.#tell({ version: versionOf(saved), said: `${SAID.saved} ${read(await saved.json())}` });
-    this.write(); // more may have been written meanwhile
+    this.#showStatus({ version: versionOf(saved), status: `${MESSAGES.saved} ${read(await saved.json())}` });
+    this.write(); // the user may have typed more
   }
 
   discard() {
     this.#field.value = this.#stored;
-    this.#tell({});
+    this.#showStatus({});
     this.write();
     this.#field.focus();
   }
 
-  /** What is written here stays, beside what was written elsewhere. */
+  /** Shows the stored text next to the draft. */
   async #compare() {
-    const now = await this.#ask();
+    const now = await this.#request();
     if (!now) return;
     this.#stored = (await now.json()).text;
-    this.#tell({ version: versionOf(now), other: this.#stored, problem: SAID.changed });
+    this.#showStatus({ version: versionOf(now), other: this.#stored, problem: MESSAGES.changed });
     this.write();
   }
 
   /** @param {RequestInit} [change] */
-  async #ask(change) {
+  async #request(change) {
     const response = await fetch("/memory", change).catch(() => null);
     if (response?.ok) return response;
     if (response?.status === 401) return this.#page.unauthorized();
-    this.#tell({ problem: response ? await sentence(response) : TEXTS.unreachable });
+    this.#showStatus({ problem: response ? await sentence(response) : TEXTS.unreachable });
     if (response?.status === 412) await this.#compare();
   }
 
@@ -109,9 +109,9 @@ class MemoryDialog {
     return /** @type {HTMLTextAreaElement} */ (this.#dialog.querySelector("textarea"));
   }
 
-  /** Say this, and nothing of before. @param {Partial<State>} now */
-  #tell(now) {
-    this.#draw({ said: "", problem: undefined, other: undefined, ...now });
+  /** Replaces the status. @param {Partial<State>} now */
+  #showStatus(now) {
+    this.#draw({ status: "", problem: undefined, other: undefined, ...now });
   }
 
   /** @param {Partial<State>} now */
@@ -134,12 +134,12 @@ function draftOf() {
 const versionOf = (response) => response.headers.get("ETag") ?? "";
 
 /** @param {{lines: number, lines_read: number}} found */
-const read = ({ lines, lines_read }) => (lines_read < lines ? SAID.tooLong(lines_read, lines) : "");
+const read = ({ lines, lines_read }) => (lines_read < lines ? MESSAGES.tooLong(lines_read, lines) : "");
 
 /** @param {State} state @param {MemoryDialog} dialog */
-const content = ({ version, unsaved, said, other, problem }, dialog) => html`
-  <h2 id="memory-title">${SAID.title}</h2>
-  <p id="memory-about">${SAID.about}</p>
+const content = ({ version, unsaved, status, other, problem }, dialog) => html`
+  <h2 id="memory-title">${MESSAGES.title}</h2>
+  <p id="memory-about">${MESSAGES.about}</p>
   <textarea
     aria-labelledby="memory-title"
     aria-describedby="memory-about"
@@ -147,13 +147,13 @@ const content = ({ version, unsaved, said, other, problem }, dialog) => html`
     ?disabled=${version === undefined}
     @input=${() => dialog.write()}
   ></textarea>
-  <p class="quiet" role="status" translate="no">${said || (unsaved ? SAID.unsaved : "")}</p>
+  <p class="quiet" role="status" translate="no">${status || (unsaved ? MESSAGES.unsaved : "")}</p>
   ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
   ${other === undefined
     ? nothing
-    : html`<label for="memory-other">${SAID.other}</label><textarea id="memory-other" rows="3" readonly .value=${other}></textarea>`}
+    : html`<label for="memory-other">${MESSAGES.other}</label><textarea id="memory-other" rows="3" readonly .value=${other}></textarea>`}
   <form method="dialog">
-    ${unsaved ? html`<button type="button" class="button" @click=${() => dialog.discard()}>${SAID.discard}</button>` : nothing}
+    ${unsaved ? html`<button type="button" class="button" @click=${() => dialog.discard()}>${MESSAGES.discard}</button>` : nothing}
     <button type="button" class="button primary" ?disabled=${version === undefined} @click=${() => dialog.save()}>${TEXTS.save}</button>
     <button type="submit" class="button">${TEXTS.close}</button>
   </form>

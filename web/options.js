@@ -12,7 +12,7 @@ const PROMPTS = [
 const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
 
 /**
- * A request that says in which time zone the person is: `today` and `at six` are theirs. The server has its own zone for a browser that does not know.
+ * Sends a request with the user's time zone, for dates such as today. Without one, the server uses its own.
  * @type {typeof fetch}
  */
 export function fetchFromHere(input, init) {
@@ -23,7 +23,7 @@ export function fetchFromHere(input, init) {
 }
 
 /**
- * What the server says about itself in the page.
+ * The configuration that the server puts into the page.
  * @typedef {object} Config
  * @property {string | null} domainKey what OpenAI's widget is shown with, on its own page; null on every other
  * @property {boolean} hasWidget whether there is a page with OpenAI's widget
@@ -36,7 +36,7 @@ export function fetchFromHere(input, init) {
 /** @typedef {{offered: boolean, confinement: string | null, fileBytes: number}} Agents */
 
 /**
- * The options of the chat, the same for OpenAI's widget and for the built-in one.
+ * Returns the options of the chat, for OpenAI's widget and the built-in one.
  * @param {string | null} thread the conversation to open
  * @param {{show: () => void, open: (taskId: number) => void}} list the list of tasks, beside the chat
  * @param {{domainKey: string, colorScheme: ColorScheme}} [widget] for OpenAI's widget alone

@@ -36,11 +36,11 @@ const frame = new Frame(config, theme, {
   memory: async () => (await import("./memory.js")).showMemory({ say: (text) => frame.say(text), unauthorized: () => void askToSignIn() }),
   signOut: () => void leave(),
 });
-/** Whether the address names what is not there, and is to be put right. */
+/** Whether the address bar names a conversation that does not exist. */
 let misnamed = false;
 
 addEventListener("popstate", () => void shownChat()?.setThreadId(conversationHere()));
-if (conversationHere() && !visit.get("todo.visited")) panes.show("chat"); // who follows a link wants to see what it names
+if (conversationHere() && !visit.get("todo.visited")) panes.show("chat"); // a link leads to a conversation
 visit.set("todo.visited", "yes");
 mountChat();
 
@@ -60,7 +60,7 @@ function mountBuiltIn() {
   frame.describe(TEXTS.widget.builtIn, config.hasWidget ? { text: TEXTS.widget.use, href: WIDGET } : undefined);
 }
 
-/** OpenAI's widget, on a page of its own: its script comes from another server. @param {string} domainKey */
+/** Mounts OpenAI's widget, whose script comes from another server. @param {string} domainKey */
 async function mountWidget(domainKey) {
   const element = /** @type {OpenAIChatKit} */ (document.createElement("openai-chatkit"));
   const loading = Object.assign(document.createElement("p"), { className: "quiet arriving", textContent: TEXTS.widget.loading });
@@ -71,7 +71,7 @@ async function mountWidget(domainKey) {
   const options = () => chatOptions(opened(), list, { domainKey, colorScheme: theme.scheme });
   follow(element);
   /** @param {string} reason */
-  const fail = (reason) => place.contains(element) && showUnavailable(reason); // or the user was asked to sign in
+  const fail = (reason) => place.contains(element) && showUnavailable(reason); // unless the sign-in form has replaced it
   try {
     await showWidget(element, options());
     theme.addEventListener("change", () => element.setOptions(options()));
@@ -90,7 +90,7 @@ function showUnavailable(reason) {
   place.replaceChildren(box);
 }
 
-/** Somebody is there, as far as we know. */
+/** Shows the page of a signed-in user. */
 function enter() {
   frame.enter(true);
   panes.openList(fetchFromHere, config.agents?.offered ?? false);
@@ -104,17 +104,17 @@ function enter() {
   panes.list.addEventListener("todo-delegate", (event) => {
     panes.show("chat");
     const text = TEXTS.doTask(/** @type {CustomEvent} */ (event).detail.id);
-    void shownChat()?.sendUserMessage({ text, newThread: true, allowAgents: true }); // the widget has no way to say that: it shows the card
+    void shownChat()?.sendUserMessage({ text, newThread: true, allowAgents: true }); // the widget has no such option and shows the card
   });
   panes.list.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
 }
 
-/** What the browser calls this page. @param {string | null} title the conversation's */
+/** Sets the title of the page. @param {string | null} title the conversation's */
 function entitle(title) {
   document.title = title ? `${title} · ${TEXTS.name}` : TEXTS.name;
 }
 
-/** The conversation to begin with: the one that the address names, else the last. */
+/** Returns the conversation in the address bar, else the last one. */
 function opened() {
   return conversationHere() ?? storage.get("todo.thread");
 }
@@ -129,7 +129,7 @@ const builtIn = () => place.querySelector("todo-chat");
 
 /** @param {TodoChat | OpenAIChatKit} element */
 function follow(element) {
-  let first = true; // it opens what it was made with
+  let first = true; // it opens its initial conversation
   element.addEventListener("chatkit.thread.change", (event) => {
     const { threadId } = /** @type {CustomEvent} */ (event).detail;
     storage.set("todo.thread", threadId);
@@ -148,14 +148,14 @@ function follow(element) {
   });
 }
 
-/** Take everything of the last person off the screen. */
+/** Removes everything of the last user from the page. */
 async function askToSignIn() {
   frame.enter(false);
   entitle(null);
   panes.closeList();
   reminders.end();
   place.replaceChildren();
-  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // of their memory or their calendar
+  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // memory and calendar
   const { showSignIn } = await import("./sign-in.js");
   showSignIn(place, mountChat);
 }
@@ -164,6 +164,6 @@ async function leave() {
   const { endSession, forget } = await import("./sign-in.js");
   if (!(await endSession())) return frame.say(TEXTS.stillSignedIn);
   await askToSignIn();
-  forget(); // last: the chat keeps the drafts when it is taken off the screen
+  forget(); // last, because the chat stores its drafts when it is removed
   nameConversation(null, { instead: true });
 }

@@ -4,20 +4,20 @@ import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
 /**
- * The list of tasks, as the page knows it.
+ * What the page uses of the list of tasks.
  * @typedef {HTMLElement & {options: {fetch: typeof fetch, agents?: boolean}, refresh: () => void, show: (taskId: number) => void, unselect: () => void}} TaskList
  */
 /** @typedef {"tasks" | "chat"} Pane */
 
 const LIST = "todo-tasks";
 const SHOWN = "todo.pane";
-const BESIDE = matchMedia("(min-width: 900px)"); // as in style.css
+const SIDE_BY_SIDE = matchMedia("(min-width: 900px)"); // as in style.css
 /** @type {readonly Pane[]} */
 const PANES = ["tasks", "chat"];
 
-/** The list and the chat: beside each other, or on a small screen one of them at a time, by tabs. */
+/** The list and the chat, side by side, or in tabs on a small screen. */
 export class Panes {
-  /** Null where the page has no list. @type {TaskList | null} */
+  /** Null if the page has no list. @type {TaskList | null} */
   list = null;
   #tabs;
   #panes;
@@ -26,11 +26,11 @@ export class Panes {
   constructor(tabs, panes) {
     this.#tabs = tabs;
     this.#panes = panes;
-    BESIDE.addEventListener("change", () => this.#draw());
+    SIDE_BY_SIDE.addEventListener("change", () => this.#draw());
     this.#draw();
   }
 
-  /** Show a new list, should there be one. @param {typeof fetch} send @param {boolean} agents whether they can do tasks */
+  /** Shows a new list, if the page has one. @param {typeof fetch} send @param {boolean} agents whether they can do tasks */
   openList(send, agents) {
     this.closeList();
     if (!customElements.get(LIST)) return;
@@ -48,7 +48,7 @@ export class Panes {
     this.#draw();
   }
 
-  /** Let it be seen where only one of them is. @param {Pane} pane */
+  /** Selects the tab on a small screen. @param {Pane} pane */
   show(pane) {
     storage.set(SHOWN, pane);
     this.#draw();
@@ -60,12 +60,12 @@ export class Panes {
   }
 
   #draw() {
-    const tabbed = this.list !== null && !BESIDE.matches;
+    const tabbed = this.list !== null && !SIDE_BY_SIDE.matches;
     const seen = (/** @type {Pane} */ pane) => (tabbed ? pane === this.#shown : pane === "chat" || this.list !== null);
     for (const pane of PANES) {
       const place = this.#panes[pane];
       place.hidden = pane === "tasks" && !this.list;
-      place.classList.toggle("away", !seen(pane)); // not `hidden`: what scrolls stays where it is
+      place.classList.toggle("away", !seen(pane)); // not `hidden`, which would reset the scroll position
       if (tabbed) place.setAttribute("role", "tabpanel");
       else place.removeAttribute("role");
       if (tabbed) place.setAttribute("aria-labelledby", `tab-${pane}`);
@@ -96,7 +96,7 @@ export class Panes {
     `;
   }
 
-  /** With two tabs, every key that moves goes to the other one but Home and End. @param {KeyboardEvent} event */
+  /** With two tabs, every arrow key selects the other one. @param {KeyboardEvent} event */
   #keydown = (event) => {
     const other = this.#shown === "tasks" ? "chat" : "tasks";
     /** @type {Record<string, Pane>} */

@@ -6,13 +6,13 @@ const PAUSE = 20_000; // ms
 
 /** @typedef {{id: number, title: string, due: string | null, time: string | null}} Task */
 
-/** Notifications of tasks that become due while the page is open, for who has asked for them. */
+/** Shows notifications of tasks that become due while the page is open, if the user wants them. */
 export class Reminders {
-  /** The person's wall clock when it was last looked: what was due until then is not told any more. @type {string | null} */
+  /** The user's local time of the last check; what was due before is not notified. @type {string | null} */
   #since = null;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #timer;
-  /** Undefined until it was tried. @type {boolean | undefined} */
+  /** Undefined until it is tried. @type {boolean | undefined} */
   #possible;
   #fetch;
   #open;
@@ -23,7 +23,7 @@ export class Reminders {
     this.#open = open;
   }
 
-  /** Whether the browser lets a page notify: only from https and localhost, and Chrome on Android never does. */
+  /** Whether the browser allows notifications: only with https or localhost, and never in Chrome on Android. */
   get possible() {
     this.#possible ??= "Notification" in globalThis && (Notification.permission === "granted" || canNotify());
     return this.#possible;
@@ -33,7 +33,7 @@ export class Reminders {
     return this.possible && storage.get(WANTED) === "yes" && Notification.permission === "granted";
   }
 
-  /** Begin or end, as the person wants; returns whether the browser lets us. @param {boolean} wanted */
+  /** Switches notifications on or off; returns whether the browser allows them. @param {boolean} wanted */
   async want(wanted) {
     const granted = wanted && (await Notification.requestPermission()) === "granted";
     if (granted) this.#possible = canNotify();
@@ -44,12 +44,12 @@ export class Reminders {
     return allowed;
   }
 
-  /** Look from now on, if they are wanted. */
+  /** Begins to check, if notifications are wanted. */
   begin() {
     this.end();
     if (!this.wanted) return;
-    this.#timer = setInterval(() => void this.#look(), PAUSE);
-    void this.#look();
+    this.#timer = setInterval(() => void this.#check(), PAUSE);
+    void this.#check();
   }
 
   end() {
@@ -58,15 +58,15 @@ export class Reminders {
     this.#since = null;
   }
 
-  async #look() {
+  async #check() {
     const timer = this.#timer;
     const { now, tasks } = await this.#today();
-    if (!now || timer !== this.#timer) return; // ended meanwhile, or not answered: it is looked again
+    if (!now || timer !== this.#timer) return; // it has ended, or there was no response: checked again later
     const since = this.#since ?? now;
     this.#since = now;
     for (const task of tasks) {
       const due = `${task.due}T${task.time}`;
-      if (task.time && since < due && due <= now) this.#tell(task, due);
+      if (task.time && since < due && due <= now) this.#notify(task, due);
     }
   }
 
@@ -85,8 +85,8 @@ export class Reminders {
     }
   }
 
-  /** Another tab's notification of the same is replaced without a sound. @param {Task} task @param {string} due */
-  #tell({ id, title, time }, due) {
+  /** Replaces another tab's notification of the task silently. @param {Task} task @param {string} due */
+  #notify({ id, title, time }, due) {
     const shown = new Notification(title, { body: timeOf(time), tag: `${id} ${due}`, icon: "/web/icons/192.png" });
     shown.onclick = () => {
       window.focus();
@@ -96,17 +96,17 @@ export class Reminders {
   }
 }
 
-/** Whether one can be made, which is not to be seen. */
+/** Tries whether a notification can be created, without showing one. */
 function canNotify() {
   try {
     new Notification("", { silent: true }).close();
     return true;
   } catch {
-    return false; // it wants a service worker
+    return false; // it needs a service worker
   }
 }
 
-/** As the reader writes it. @param {string | null} time */
+/** @param {string | null} time */
 function timeOf(time) {
   const moment = new Date(`2000-01-01T${time}`);
   return new Intl.DateTimeFormat(undefined, { timeStyle: "short" }).format(moment);

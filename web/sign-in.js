@@ -5,7 +5,7 @@ import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
 /**
- * Show the form that exchanges a token for a session.
+ * Shows the form that exchanges a token for a session.
  * @param {HTMLElement} place
  * @param {() => void} done
  */
@@ -19,7 +19,7 @@ export function showSignIn(place, done) {
   const submit = async (event) => {
     event.preventDefault();
     const field = /** @type {HTMLInputElement} */ (panel.querySelector("input"));
-    draw(); // a second refusal is to be heard like the first
+    draw(); // announces the second error like the first
     const problem = await signIn(field.value.trim());
     if (problem === null) return done();
     draw(problem);
@@ -29,13 +29,12 @@ export function showSignIn(place, done) {
   panel.querySelector("input")?.focus();
 }
 
-/** Returns whether the server has ended the session. */
 export async function endSession() {
   const response = await fetch("/session", { method: "DELETE" }).catch(() => null);
   return response !== null && (response.ok || response.status === 401);
 }
 
-/** Forget what belongs to the person. */
+/** Removes everything of the user from the browser's storage. */
 export function forget() {
   storage.clear("todo.");
   visit.clear("todo.tasks.");
@@ -49,7 +48,7 @@ async function signIn(token) {
   if (!response.ok) return sentence(response);
   const { user_id: person } = await response.json();
   if (person !== storage.get("todo.person")) {
-    if (storage.get("todo.person")) forget(); // drafts are those of another person
+    if (storage.get("todo.person")) forget(); // the drafts belong to another user
     storage.set("todo.person", person);
   }
   return null;

@@ -5,7 +5,7 @@ import { counted } from "./words.js";
 /** @param {number} count @param {string} one */
 const number = (count, one) => `${counted(count)} ${count === 1 ? one : `${one}s`}`;
 
-/** What the page says in English. What the list understands is in tasks/language; nothing of a person's is here. */
+/** The texts of the page. */
 export const TEXTS = {
   name: "To-do assistant",
   tasks: "Tasks",
@@ -149,7 +149,7 @@ export const TEXTS = {
     remove: (name) => `Delete ${name}`,
     /** @param {string} name */
     ask: (name) => `Delete ${name}? You cannot undo this.`,
-    /** The message that is sent with files alone. */
+    /** The message if only files are sent. */
     look: "Look at the files I added.",
     /** @param {string} name */
     leave: (name) => `Remove ${name}`,
@@ -159,7 +159,7 @@ export const TEXTS = {
     said: (names) => `${names.length === 1 ? "File" : "Files"}: ${names.join(", ")}`,
   },
   delegate: "Ask an agent to do it",
-  /** What is said then, as the assistant understands it. @param {number} id */
+  /** The text that the assistant reads. @param {number} id */
   doTask: (id) => `do task ${id}`,
   queue: {
     title: "Waiting messages",
@@ -254,7 +254,7 @@ export const TEXTS = {
   },
 };
 
-/** What the list of tasks says. */
+/** The texts of the list of tasks. */
 export const LIST = {
   /** @param {number} count */
   tasks: (count) => number(count, "task"),

@@ -3,11 +3,11 @@ import { storage } from "./chat/storage.js";
 
 /** @typedef {"system" | "light" | "dark"} Theme */
 
-const KEY = "todo-theme"; // early.js reads it, too; it is the browser's, not the person's, who may sign out
+const KEY = "todo-theme"; // also in early.js; it belongs to the browser and stays after signing out
 const GROUNDS = { light: "#ffffff", dark: "#16181a" }; // as in style.css
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 
-/** The look of the page: the system's, or the one that was chosen. */
+/** The theme of the page: the system's or a chosen one. */
 export class ThemeChoice extends EventTarget {
   constructor() {
     super();
@@ -21,7 +21,7 @@ export class ThemeChoice extends EventTarget {
     return stored === "light" || stored === "dark" ? stored : "system";
   }
 
-  /** What is seen. @returns {"light" | "dark"} */
+  /** The shown theme. @returns {"light" | "dark"} */
   get scheme() {
     const { chosen } = this;
     if (chosen !== "system") return chosen;

@@ -5,11 +5,11 @@ import { TEXTS } from "./texts.js";
 const WHY = TEXTS.widget;
 const SCRIPT = "https://cdn.platform.openai.com/deployments/chatkit/chatkit.js";
 const READY_WITHIN = 15_000; // ms
-const WATCHED = 10_000; // ms: a widget whose domain is rejected vanishes seconds after it said that it is ready
+const WATCHED = 10_000; // ms: a widget with a rejected domain vanishes seconds after it was ready
 const LOWEST = 50; // px
 
 /**
- * Resolves once an element of OpenAI's that is in the page is ready; rejects with the reason why it cannot be shown.
+ * Resolves once OpenAI's element is ready; rejects with the reason why it cannot be shown.
  * @param {OpenAIChatKit} element
  * @param {ChatKitOptions} options
  */
@@ -44,7 +44,7 @@ export function watchWidget(element, failed) {
   });
 }
 
-/** Loads OpenAI's script, once in the life of the page. */
+/** Loads OpenAI's script once. */
 async function loadScript() {
   if (customElements.get("openai-chatkit")) return;
   const script = Object.assign(document.createElement("script"), { src: SCRIPT, async: true });

@@ -2,7 +2,7 @@
 import { between, yearOf } from "./tasks/language/calendar.js";
 /** @import {Moment, Task} from "./tasks/types" */
 
-/** Dates in the reader's language. The days of `Intl` are UTC's, as ours are texts without a zone. */
+/** Dates in the user's language. `Intl` formats them in UTC, because days are texts without a zone. */
 const format = (/** @type {Intl.DateTimeFormatOptions} */ options) => new Intl.DateTimeFormat(undefined, { timeZone: "UTC", ...options });
 const WEEKDAY = format({ weekday: "long" });
 const SHORT = format({ day: "numeric", month: "short" });
@@ -12,7 +12,7 @@ const CLOCK = format({ hour: "numeric", minute: "2-digit" });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const NUMBER = new Intl.NumberFormat();
 
-/** In which dates are written, while the page is in English. */
+/** The language of dates; the page is in English. */
 export const LANGUAGE = WEEKDAY.resolvedOptions().locale;
 
 /** @param {number} number */
@@ -32,7 +32,7 @@ export function dayWords(day, today) {
 /** "Fri, 27 Nov", with the year if it is another. @param {string} day @param {string} today */
 export const fullDay = (day, today) => (yearOf(day) === yearOf(today) ? WITH_WEEKDAY : WITH_YEAR).format(Date.parse(day));
 
-/** As the heading of a day. @param {string} day @param {string} today @returns {[string, string]} */
+/** Returns the heading of a day. @param {string} day @param {string} today @returns {[string, string]} */
 export function headingWords(day, today) {
   const near = Math.abs(between(today, day)) <= 1 || (day > today && between(today, day) < 7);
   return near ? [dayWords(day, today), SHORT.format(Date.parse(day))] : [fullDay(day, today), ""];
@@ -44,5 +44,5 @@ export const clockWords = (time) => CLOCK.format(Date.parse(`1970-01-01T${time}Z
 /** @param {Pick<Task, "due" | "time">} task @param {string} today */
 export const dueWords = ({ due, time }, today) => [due && dayWords(due, today), time && clockWords(time)].filter(Boolean).join(" ");
 
-/** With a time once that has passed, without one from the midnight after its day. @param {Task} task @param {Moment} now */
+/** With a time, once it has passed; without one, after the end of its day. @param {Task} task @param {Moment} now */
 export const isPast = ({ due, time }, now) => due !== null && (due < now.day || (due === now.day && time !== null && time < now.time));

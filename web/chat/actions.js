@@ -2,9 +2,9 @@
 /** @import {Api} from "./protocol.js" */
 /** @import {Action, ThreadEvent} from "./types" */
 
-/** The actions of a conversation's widgets: one after the other, because each answers with the whole widget. */
+/** Runs the actions of widgets one after the other, because each returns the whole widget. */
 export class Actions {
-  /** Those that run or wait, as `actionKey` names them. @type {ReadonlySet<string>} */
+  /** The keys of running and waiting actions. @type {ReadonlySet<string>} */
   running = new Set();
   /** @type {Promise<void>} */
   #last = Promise.resolve();
@@ -26,7 +26,7 @@ export class Actions {
       this.running = new Set([...this.running].filter((other) => other !== key));
       this.#owner.changed();
     });
-    this.#last = run.catch(() => {}); // the caller hears of it
+    this.#last = run.catch(() => {}); // the caller handles the error
     return run;
   }
 
@@ -42,5 +42,5 @@ export class Actions {
   }
 }
 
-/** The name of one action while it runs. @param {Action} action @param {string} [itemId] */
+/** Returns the key of an action. @param {Action} action @param {string} [itemId] */
 export const actionKey = ({ type, payload }, itemId) => JSON.stringify([itemId, type, payload]);

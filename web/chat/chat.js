@@ -3,27 +3,27 @@ import { TEXTS } from "../texts.js";
 import { Connection } from "./connection.js";
 import { Conversation } from "./conversation.js";
 import { History } from "./history.js";
-import { SLOW } from "./patience.js";
+import { SLOW } from "./slow-requests.js";
 import { Api, ConnectionLost, HttpError } from "./protocol.js";
 import { drafts } from "./storage.js";
 import { Tabs } from "./tabs.js";
 /** @import {TodoChat} from "./element.js" */
 /** @import {Action, Feedback, Item, Thread, Unread} from "./types" */
 
-const MARKED = 3000; // ms
-/** What draws messages, and reads them out: it is loaded with the first. */
+const HISTORY_PAUSE = 3000; // ms
+/** Loads the code that renders and announces messages. */
 const loadLog = () => import("./log.js").catch(() => null);
-const TITLED = [2000, 10000]; // ms after a first answer, which gives a conversation its title
+const TITLE_PAUSES = [2000, 10000]; // ms after a first answer, when the title is loaded
 
-/** The open conversation, those whose answer goes on in the background, their list, and the other tabs. */
+/** The open conversation, those with a running answer in the background, the list, and the other tabs. */
 export class Chat {
-  /** A sentence about something that happened. @type {string | null} */
+  /** A sentence to show. @type {string | null} */
   notice = null;
-  /** Those that are busy though another one is shown. @type {Conversation[]} */
+  /** Busy conversations that are not shown. @type {Conversation[]} */
   #background = [];
   #closed = new AbortController();
-  /** Looks whether what is answered elsewhere still is. @type {ReturnType<typeof setTimeout> | undefined} */
-  #marked;
+  /** Loads the list while answers run in other places. @type {ReturnType<typeof setTimeout> | undefined} */
+  #historyTimer;
   #owner;
 
   /**
@@ -38,16 +38,16 @@ export class Chat {
     });
     this.history = new History(this.api);
     this.connection = new Connection(() => this.#recover(), () => this.#connectionChanged());
-    this.conversation = this.#make(null);
-    this.tabs = new Tabs((thread, ended) => this.#heard(thread, ended));
+    this.conversation = this.#createConversation(null);
+    this.tabs = new Tabs((thread, ended) => this.#tabChanged(thread, ended));
     const { signal } = this.#closed;
-    document.addEventListener("visibilitychange", () => this.#seen(), { signal });
+    document.addEventListener("visibilitychange", () => this.#refresh(), { signal });
     addEventListener("pagehide", () => this.tabs.leave(), { signal });
   }
 
   close() {
     this.#closed.abort();
-    clearTimeout(this.#marked);
+    clearTimeout(this.#historyTimer);
     for (const conversation of this.#all) conversation.close();
     this.connection.close();
     this.tabs.close();
@@ -60,8 +60,8 @@ export class Chat {
     const running = this.#background.find((other) => other.id === id && id !== null && other.busy);
     const others = [...this.#background, left].filter((other) => other !== running);
     this.#background = others.filter(({ busy }) => busy);
-    for (const other of others) if (!other.busy) other.close(); // one that is loading would follow its answer
-    this.conversation = running ?? this.#make(id);
+    for (const other of others) if (!other.busy) other.close(); // a loading one would follow its answer
+    this.conversation = running ?? this.#createConversation(id);
     this.notice = null;
     this.#owner.emit("chatkit.thread.change", { threadId: id });
     this.#owner.changed();
@@ -86,7 +86,7 @@ export class Chat {
     await this.#guard(this.conversation.send(text, unsent, metadata));
   }
 
-  /** Have it answered after the answer that is running. @param {string} text */
+  /** Sends a message that is answered after the running answer. @param {string} text */
   async queue(text) {
     const { conversation } = this;
     if (conversation.id === null) return;
@@ -119,7 +119,7 @@ export class Chat {
   async showVersion(interaction) {
     const { conversation } = this;
     const shown = await this.#guard(conversation.showVersion(interaction), conversation);
-    if (shown) this.tabs.tell(conversation.id);
+    if (shown) this.tabs.announceChange(conversation.id);
     return shown;
   }
 
@@ -135,35 +135,35 @@ export class Chat {
     const before = shown();
     if (!(await this.#guard(conversation.act(action, itemId), conversation))) return;
     this.#owner.emit("todo.changed");
-    this.tabs.tell(conversation.id);
-    const said = (await loadLog())?.spokenAction(action, before, shown());
-    if (said) this.#owner.announce(said);
+    this.tabs.announceChange(conversation.id);
+    const announcement = (await loadLog())?.spokenAction(action, before, shown());
+    if (announcement) this.#owner.announce(announcement);
   }
 
   /** @param {Item} item @param {Feedback} kind */
   async rate(item, kind) {
     const { conversation } = this;
-    if (await this.#guard(conversation.rate(item, kind), conversation)) this.tabs.tell(conversation.id);
+    if (await this.#guard(conversation.rate(item, kind), conversation)) this.tabs.announceChange(conversation.id);
   }
 
   async loadHistory() {
-    const done = await this.#listed(this.history.load());
+    const done = await this.#guardHistory(this.history.load());
     for (const { id, title } of this.history.threads) if (id === this.conversation.id) this.conversation.title = title ?? null;
-    clearTimeout(this.#marked);
-    if (this.history.threads.some(({ answering }) => answering)) this.#marked = setTimeout(() => this.#seen(null), MARKED);
+    clearTimeout(this.#historyTimer);
+    if (this.history.threads.some(({ answering }) => answering)) this.#historyTimer = setTimeout(() => this.#refresh(null), HISTORY_PAUSE);
     return done;
   }
 
   moreHistory() {
-    return this.#listed(this.history.more());
+    return this.#guardHistory(this.history.more());
   }
 
   /** @param {string} text what the titles are to have in them */
   searchHistory(text) {
-    return this.#listed(this.history.search(text));
+    return this.#guardHistory(this.history.search(text));
   }
 
-  /** Whether it is being answered, as far as we know. @param {Thread} thread */
+  /** Whether an answer runs, as far as known. @param {Thread} thread */
   isAnswered({ id, answering }) {
     const held = this.#all.find((conversation) => conversation.id === id);
     return this.tabs.answering.has(id) || (held?.streaming ?? Boolean(answering));
@@ -171,21 +171,21 @@ export class Chat {
 
   /** @param {Thread} thread @param {string} title */
   async rename(thread, title) {
-    if (!(await this.#listed(this.history.rename(thread, title)))) return;
+    if (!(await this.#guardHistory(this.history.rename(thread, title)))) return;
     if (thread.id === this.conversation.id) this.conversation.title = title;
-    this.tabs.tell(thread.id);
+    this.tabs.announceChange(thread.id);
   }
 
   /** @param {Thread} thread */
   async remove(thread) {
-    if (!(await this.#listed(this.history.remove(thread)))) return this.loadHistory();
+    if (!(await this.#guardHistory(this.history.remove(thread)))) return this.loadHistory();
     for (const conversation of this.#all) if (conversation.id === thread.id) conversation.close();
     drafts.set(thread.id, "");
-    this.tabs.tell(thread.id);
+    this.tabs.announceChange(thread.id);
     if (thread.id === this.conversation.id) await this.open(null);
   }
 
-  /** Something that no request was about went wrong. @param {string} message */
+  /** Shows an error that no request caused. @param {string} message */
   fail(message) {
     this.conversation.error = { message, retry: null };
     this.#owner.changed();
@@ -196,13 +196,13 @@ export class Chat {
     this.#owner.changed();
   }
 
-  /** The shown one is the last. */
+  /** All open conversations, the shown one last. */
   get #all() {
     return [...this.#background, this.conversation];
   }
 
   /** @param {string | null} id */
-  #make(id) {
+  #createConversation(id) {
     /** @type {Conversation} */
     const conversation = new Conversation(
       this.api,
@@ -217,7 +217,7 @@ export class Chat {
         answering: (answering) => this.#answering(conversation, answering),
         stored: () => {
           if (conversation.streaming) this.tabs.begin(conversation.id);
-          this.tabs.tell(conversation.id);
+          this.tabs.announceChange(conversation.id);
         },
         returned: (text) => drafts.giveBack(conversation.id, text),
         emit: (name, detail) => this.#owner.emit(name, detail),
@@ -231,7 +231,7 @@ export class Chat {
   #created(conversation, thread) {
     this.history.put(thread);
     if (conversation !== this.conversation) return;
-    drafts.set(thread.id, drafts.get(null)); // what was written while the first message was on its way
+    drafts.set(thread.id, drafts.get(null)); // typed while the first message was being sent
     drafts.set(null, "");
     this.#owner.emit("chatkit.thread.change", { threadId: thread.id });
   }
@@ -241,10 +241,10 @@ export class Chat {
     this.#owner.emit(answering ? "chatkit.response.start" : "chatkit.response.end");
     if (answering) this.tabs.begin(conversation.id);
     else this.tabs.end(conversation.id);
-    if (conversation.id) this.history.update({ id: conversation.id, answering: undefined }); // it is held here
+    if (conversation.id) this.history.update({ id: conversation.id, answering: undefined }); // known here
     if (!answering && conversation === this.conversation && !conversation.error) void this.#announceEnd(conversation);
     if (!answering && conversation.items.filter(({ type }) => type === "user_message").length === 1) {
-      for (const pause of TITLED) setTimeout(() => this.#closed.signal.aborted || this.#seen(null), pause);
+      for (const pause of TITLE_PAUSES) setTimeout(() => this.#closed.signal.aborted || this.#refresh(null), pause);
     }
     this.#owner.changed();
   }
@@ -256,26 +256,26 @@ export class Chat {
     if (log) this.#owner.announce(log.spokenAnswer(answer));
   }
 
-  /** A conversation has changed in another tab. @param {string} thread @param {boolean} ended its answer there has */
-  #heard(thread, ended) {
+  /** Handles a change in another tab. @param {string} thread @param {boolean} ended whether its answer has ended */
+  #tabChanged(thread, ended) {
     const { conversation } = this;
-    if (ended && thread === conversation.id) conversation.endedElsewhere();
+    if (ended && thread === conversation.id) conversation.endedInOtherTab();
     this.#owner.changed();
-    this.#seen(thread);
+    this.#refresh(thread);
   }
 
-  /** Show what other tabs have changed. @param {string | null} [thread] only that one */
-  #seen(thread = this.conversation.id) {
+  /** Loads what other tabs have changed. @param {string | null} [thread] only this conversation */
+  #refresh(thread = this.conversation.id) {
     const { conversation } = this;
     if (document.hidden || this.connection.state === "lost") return;
     if (thread === conversation.id && !conversation.streaming && !conversation.waiting) void this.load();
     if (this.history.loaded) void this.loadHistory();
   }
 
-  /** Looks at the shown one last: what it says of a message is true once one may write again. */
+  /** Recovers the shown conversation last, so that its state is final once the user can write again. */
   async #recover() {
     await this.api.alive();
-    await this.#listed(this.history.load());
+    await this.#guardHistory(this.history.load());
     for (const conversation of this.#all) await this.#guard(conversation.recover(), conversation, "load", ConnectionLost);
   }
 
@@ -285,14 +285,14 @@ export class Chat {
   }
 
   /** @param {Promise<void>} work */
-  async #listed(work) {
+  async #guardHistory(work) {
     const done = await this.#guard(work);
     this.#owner.changed();
     return done;
   }
 
   /**
-   * Show what went wrong with a request; true when nothing did. Errors of `passed` are the caller's.
+   * Shows the error of a request; returns whether it succeeded. Errors of the class `passed` are raised.
    * @param {Promise<void>} work
    * @param {Conversation} conversation
    * @param {"load" | null} retry

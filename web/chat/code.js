@@ -3,10 +3,10 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon } from "../icons.js";
 import { TEXTS } from "../texts.js";
 
-/** A block of code with a button that copies it; the log hears its click, as what is drawn of a text is kept. @param {string} code @param {string} [language] */
+/** Renders a block of code with a button that copies it. The log handles the click, because rendered text is cached. @param {string} code @param {string} [language] */
 export const codeBlock = (code, language) => html`
   <div class="code" dir="ltr">
-    ${navigator.clipboard // the browser gives it to https and localhost only
+    ${navigator.clipboard // needs https or localhost
       ? html`<div class="code-head">
           <span>${language?.split(/\s/)[0]}</span>
           <button type="button" class="icon-button" data-copies="code" aria-label=${TEXTS.talk.copyCode} title=${TEXTS.talk.copyCode}>
@@ -18,7 +18,7 @@ export const codeBlock = (code, language) => html`
   </div>
 `;
 
-/** The button that was clicked to copy code, and the code. @param {Event} event */
+/** Returns the clicked copy button and its code. @param {Event} event */
 export function codeToCopy({ target }) {
   const button = target instanceof Element ? target.closest('[data-copies="code"]') : null;
   return button && { button, code: button.closest(".code")?.querySelector("code")?.textContent?.replace(/\n$/, "") ?? "" };

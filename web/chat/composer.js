@@ -52,7 +52,7 @@ export function composerView(ui) {
           @blur=${() => menu?.close()}
           @scroll=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => target.previousElementSibling?.scrollTo(0, target.scrollTop)}
           @keydown=${(/** @type {KeyboardEvent} */ event) => {
-            const composing = event.isComposing || event.keyCode === 229; // Safari ends composing before it tells the key
+            const composing = event.isComposing || event.keyCode === 229; // Safari ends the composition before the key event
             if (!composing && menu?.keydown(event)) return;
             if (event.key === "ArrowUp" && !composing && ui.recall()) event.preventDefault();
             if (event.key !== "Enter" || event.shiftKey || composing) return;
@@ -87,13 +87,13 @@ const filesButton = (ui) => html`
     hidden
     @change=${(/** @type {{target: HTMLInputElement}} */ { target }) => {
       void ui.attach([...(target.files ?? [])]);
-      target.value = ""; // the same one may be chosen again
+      target.value = ""; // so that the same file can be chosen again
     }}
   />
   ${iconButton("clip", TEXTS.files.add, () => ui.chooseFiles())}
 `;
 
-/** The tasks that are selected in the list, and go with the message. @param {Ui} ui */
+/** Renders the selected tasks, which the message mentions. @param {Ui} ui */
 function selectedView(ui) {
   const { length } = ui.selected;
   if (length === 0) return nothing;
@@ -106,7 +106,7 @@ function selectedView(ui) {
   `;
 }
 
-/** Make the field as high as its text; the style sheet says how high it may become. @param {HTMLTextAreaElement} field */
+/** Adapts the field's height to its text; the style sheet limits it. @param {HTMLTextAreaElement} field */
 export function grow(field) {
   field.style.height = "auto";
   field.style.height = `${field.scrollHeight}px`;

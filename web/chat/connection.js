@@ -5,7 +5,7 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
 const SHOWN_AGAIN = 4000;
 
-/** Whether the server can be reached; once it cannot, asks with growing pauses until it can. */
+/** Tracks whether the server can be reached; if not, asks again with growing pauses. */
 export class Connection {
   /** @type {"ok" | "lost" | "back"} */
   state = "ok";
@@ -15,7 +15,7 @@ export class Connection {
   #probing = false;
   #probe;
   #changed;
-  #online = () => void this.#try();
+  #online = () => void this.#retry();
 
   /**
    * @param {() => Promise<void>} probe throws `ConnectionLost` while the server cannot be reached
@@ -31,7 +31,7 @@ export class Connection {
     if (this.state === "lost") return;
     this.#pause = FIRST_PAUSE;
     this.#set("lost");
-    this.#later(() => void this.#try(), this.#pause);
+    this.#schedule(() => void this.#retry(), this.#pause);
   }
 
   close() {
@@ -40,19 +40,19 @@ export class Connection {
     this.state = "ok";
   }
 
-  async #try() {
+  async #retry() {
     if (this.state !== "lost" || this.#probing) return;
     this.#probing = true;
     clearTimeout(this.#timer);
     try {
       await this.#probe();
-      if (this.state !== "lost") return; // closed meanwhile
+      if (this.state !== "lost") return; // it was closed
       this.#set("back");
-      this.#later(() => this.#set("ok"), SHOWN_AGAIN);
+      this.#schedule(() => this.#set("ok"), SHOWN_AGAIN);
     } catch (error) {
       if (!(error instanceof ConnectionLost)) throw error;
       this.#pause = Math.min(this.#pause * 1.6, LONGEST_PAUSE);
-      this.#later(() => void this.#try(), this.#pause);
+      this.#schedule(() => void this.#retry(), this.#pause);
     } finally {
       this.#probing = false;
     }
@@ -65,7 +65,7 @@ export class Connection {
   }
 
   /** @param {() => void} action @param {number} milliseconds */
-  #later(action, milliseconds) {
+  #schedule(action, milliseconds) {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(action, milliseconds);
   }

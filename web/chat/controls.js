@@ -6,7 +6,7 @@ import { textOf } from "./tags.js";
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-/** What one can do with a whole answer; stands below its last item. @param {readonly Item[]} answer @param {Ui} ui */
+/** Renders the actions for an answer, below its last item. @param {readonly Item[]} answer @param {Ui} ui */
 export function controls(answer, ui) {
   const { conversation, options } = ui;
   const last = answer.at(-1);
@@ -19,7 +19,7 @@ export function controls(answer, ui) {
       ${copyButton(last, copyOf(answer), ui)}
       ${rated && options.threadItemActions?.feedback ? thumbs(rated, ui) : nothing}
       ${isLast && conversation.lastQuestion && options.threadItemActions?.retry
-        ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.again("answer"))
+        ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.tryAgain("answer"))
         : nothing}
     </div>
   `;
@@ -27,7 +27,7 @@ export function controls(answer, ui) {
 
 /** @param {Item} item @param {string} text @param {Ui} ui */
 function copyButton(item, text, ui) {
-  if (!navigator.clipboard || !text) return nothing; // the browser gives it to https and localhost only
+  if (!navigator.clipboard || !text) return nothing; // needs https or localhost
   return iconButton(ui.copied === item.id ? "check" : "copy", TEXTS.copy, () => ui.copy(item, text));
 }
 
@@ -39,8 +39,8 @@ function thumbs(item, ui) {
   ];
 }
 
-/** An answer's texts and lists, as Markdown; its cards only where there is nothing else. @param {readonly Item[]} answer */
+/** Returns an answer's texts and lists as Markdown; its cards only if there is nothing else. @param {readonly Item[]} answer */
 function copyOf(answer) {
-  const said = answer.map((item) => (item.widget?.type === "ListView" ? item.copy_text : textOf(item))).filter(Boolean);
-  return said.join("\n\n") || answer.map(({ copy_text }) => copy_text).filter(Boolean).join("\n");
+  const texts = answer.map((item) => (item.widget?.type === "ListView" ? item.copy_text : textOf(item))).filter(Boolean);
+  return texts.join("\n\n") || answer.map(({ copy_text }) => copy_text).filter(Boolean).join("\n");
 }

@@ -9,18 +9,18 @@ import { reduce } from "./reduce.js";
 /** @import {Api} from "./protocol.js" */
 /** @import {Action, ConversationOwner, Feedback, Item, Retry, Status, Thread, ThreadEvent} from "./types" */
 
-const TAKE_BACK = { type: "take_feedback_back" }; // not of ChatKit's protocol, which has no request for it
-const FOLLOW = { type: "follow", payload: {} }; // nor has it one for the answer that runs already
-const INTERACTION = "todo.interaction"; // tells which run an answer is
-const STORED_BY = 500; // ms: a request that was stopped may have been on its way, and its run ends in a moment
+const REMOVE_FEEDBACK = { type: "take_feedback_back" }; // an extension: ChatKit has no request for it
+const FOLLOW = { type: "follow", payload: {} }; // an extension: follows an answer that runs already
+const INTERACTION = "todo.interaction"; // names the run of an answer
+const STORE_DELAY = 500; // ms until the run of a stopped request has ended
 const LONGEST_PAUSE = 10_000;
 const NEVER = () => false;
 
-/** One conversation: its items, the answer that streams, and what went wrong. */
+/** One conversation: its items, the streamed answer, and its error. */
 export class Conversation {
   /** @type {readonly Item[]} */
   items = [];
-  /** Each behind the item that it followed. @type {readonly {after?: string, level: string, title?: string, message: string}[]} */
+  /** Each is shown after an item. @type {readonly {after?: string, level: string, title?: string, message: string}[]} */
   notices = [];
   /** @type {string | null} */
   title = null;
@@ -28,33 +28,33 @@ export class Conversation {
   status = { type: "active" };
   loading = false;
   streaming = false;
-  /** Whether an answer ran when it was loaded, which is not read here. */
+  /** Whether an answer ran when the conversation was loaded, which this page does not follow. */
   running = false;
   allowCancel = true;
   /** @type {{text: string, done: boolean} | null} */
   progress = null;
-  /** `after`: the last item when it was refused. @type {{message: string, retry: Retry, after?: string} | null} */
+  /** `after` is the last item at that time. @type {{message: string, retry: Retry, after?: string} | null} */
   error = null;
 
   /** @type {Outgoing | null} */
   #outgoing = null;
-  /** Items that were begun and not finished. @type {Set<string>} */
+  /** Items that are not complete yet. @type {Set<string>} */
   #open = new Set();
-  /** Whether the connection was lost in the middle of an answer. */
+  /** Whether the connection broke during an answer. */
   #broken = false;
-  /** The run whose answer streams, once it is known. @type {string | null} */
+  /** The run of the streamed answer, once it is known. @type {string | null} */
   #run = null;
-  /** Whether the answer was stopped before its run was known; it is cancelled as soon as it is. */
+  /** Whether the answer was stopped before its run was known; then it is cancelled later. */
   #stopPending = false;
-  /** Whether an answer in another tab has just ended, of which more may be stored in a moment. */
+  /** Whether an answer in another tab has just ended, whose last items may not be stored yet. */
   #settling = false;
-  /** Counts what makes a reply that is still on its way out of date. */
+  /** Counts changes that make a pending response outdated. */
   #version = 0;
   #closed = false;
   #abort = new AbortController();
-  /** Its beginning without a message, while that is on its way. @type {Promise<unknown> | null} */
-  #begun = null;
-  /** Those who wait for the next run, or for the end of what streams. @type {(() => void)[]} */
+  /** The request that creates the conversation without a message. @type {Promise<unknown> | null} */
+  #creation = null;
+  /** Callbacks that wait for the next run or the end of the stream. @type {(() => void)[]} */
   #waiting = [];
   #api;
   #owner;
@@ -78,22 +78,22 @@ export class Conversation {
     });
   }
 
-  /** Whether a message is neither stored nor given back. */
+  /** Whether a message is being sent. */
   get waiting() {
     return this.#outgoing !== null;
   }
 
-  /** Whether it has to be kept though another one is shown. */
+  /** Whether the conversation must stay in memory while another one is shown. */
   get busy() {
     return this.streaming || this.waiting || this.actions.running.size > 0 || this.queue.busy;
   }
 
-  /** Whether the person stopped the last answer, in this tab. */
+  /** Whether the user stopped the last answer in this tab. */
   get stopped() {
     return this.#abort.signal.aborted;
   }
 
-  /** What followed the last message. */
+  /** The items after the last message. */
   get answer() {
     return this.items.slice(this.items.findLastIndex(({ type }) => type === "user_message") + 1);
   }
@@ -102,7 +102,7 @@ export class Conversation {
     return this.items.findLast(({ type }) => type === "user_message");
   }
 
-  /** Whether the last message has no answer, and none is on its way. */
+  /** Whether the last message has no answer and gets none. */
   get unanswered() {
     return !this.streaming && !this.waiting && !this.#settling && this.items.at(-1)?.type === "user_message";
   }
@@ -112,7 +112,7 @@ export class Conversation {
     return this.streaming && this.#open.has(item.id);
   }
 
-  /** Load the newest items and the title. */
+  /** Loads the newest items and the title. */
   async load() {
     const version = ++this.#version;
     let running = false;
@@ -121,7 +121,7 @@ export class Conversation {
         this.#api.json(`${chatPath(String(this.id))}?limit=0`),
         this.pages.load(this.id),
       ]);
-      this.#describe(chat);
+      this.#update(chat);
       if (this.error?.retry === "load") this.error = null;
       if (version !== this.#version) return;
       running = this.running = Boolean(chat.answering);
@@ -135,11 +135,11 @@ export class Conversation {
     if (running && !this.busy && !this.#closed) this.#owner.running();
   }
 
-  /** Show the answer that runs, from its beginning. */
+  /** Follows the running answer from its beginning. */
   async follow() {
     if (this.busy) return;
-    await this.#turn("threads.custom_action", { thread_id: this.id, action: FOLLOW });
-    if (!this.#run && !this.stopped) await this.load(); // it has ended before
+    await this.#stream("threads.custom_action", { thread_id: this.id, action: FOLLOW });
+    if (!this.#run && !this.stopped) await this.load(); // it had ended already
   }
 
   async loadOlder() {
@@ -151,19 +151,19 @@ export class Conversation {
     });
   }
 
-  /** Before anything is said: for what is put in. @param {string} title */
+  /** Creates the conversation before the first message, for uploaded files. @param {string} title */
   async begin(title) {
     if (this.id !== null) return;
-    this.#begun ??= this.#api.json("/conversations", { title }).then((thread) => this.id ?? this.#describe(thread));
-    await this.#begun.finally(() => (this.#begun = null));
+    this.#creation ??= this.#api.json("/conversations", { title }).then((thread) => this.id ?? this.#update(thread));
+    await this.#creation.finally(() => (this.#creation = null));
   }
 
   /** @param {string} text @param {string} [unsent] the message of the queue that it is @param {object} [metadata] of one that begins it */
   async send(text, unsent, metadata) {
     const outgoing = this.#show(text);
     outgoing.unsent = unsent;
-    if (this.id === null) await this.#turn("threads.create", { input: outgoing.input }, metadata);
-    else await this.#turn("threads.add_user_message", { thread_id: this.id, input: outgoing.input });
+    if (this.id === null) await this.#stream("threads.create", { input: outgoing.input }, metadata);
+    else await this.#stream("threads.add_user_message", { thread_id: this.id, input: outgoing.input });
   }
 
   /** @param {string} text */
@@ -173,31 +173,31 @@ export class Conversation {
     return outgoing;
   }
 
-  /** The run that answers, once it is known and another than the one that has ended; null once none does. @param {string} [ended] */
+  /** Resolves with the run that answers, other than one that has ended; null without one. @param {string} [ended] */
   async #interaction(ended) {
     while (this.streaming && (!this.#run || this.#run === ended)) await new Promise((resolve) => this.#waiting.push(() => resolve(null)));
     return this.streaming ? this.#run : null;
   }
 
-  #wake() {
+  #notifyWaiting() {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  /** Answer the last message again. */
+  /** Requests another answer to the last message. */
   async retry() {
     const { items, lastQuestion } = this;
     if (!lastQuestion || this.streaming) return;
     this.items = items.slice(0, items.indexOf(lastQuestion) + 1);
     try {
-      await this.#turn("threads.retry_after_item", { thread_id: this.id, item_id: lastQuestion.id });
+      await this.#stream("threads.retry_after_item", { thread_id: this.id, item_id: lastQuestion.id });
     } catch (error) {
-      if (error instanceof HttpError) this.items = items; // nothing was dropped
+      if (error instanceof HttpError) this.items = items; // nothing was changed
       throw error;
     }
-    this.#loadLater(0, NEVER); // the versions that there are now
+    this.#loadLater(0, NEVER); // loads the new versions
   }
 
-  /** Put another text in the place of a message: it is answered then. @param {Item} item @param {string} text */
+  /** Replaces a message, which is answered again. @param {Item} item @param {string} text */
   async edit({ id }, text) {
     const { items } = this;
     const place = items.findIndex((item) => item.id === id);
@@ -206,11 +206,11 @@ export class Conversation {
     outgoing.replaced = items;
     this.items = [...items.slice(0, place), outgoing.item];
     const action = { type: "edit_message", payload: { item_id: id, content: outgoing.item.content } };
-    await this.#turn("threads.custom_action", { thread_id: this.id, action });
+    await this.#stream("threads.custom_action", { thread_id: this.id, action });
     this.#loadLater(0, NEVER);
   }
 
-  /** Show another version of the conversation, in which an interaction answers. @param {string} interaction */
+  /** Shows the branch with this interaction. @param {string} interaction */
   async showVersion(interaction) {
     const action = { type: "show_version", payload: { interaction_id: interaction } };
     await this.#api.ask("threads.sync_custom_action", { thread_id: this.id, action });
@@ -222,27 +222,26 @@ export class Conversation {
   stop() {
     if (!this.allowCancel) return;
     this.#stopPending = !this.#run;
-    if (this.id && this.#run) void this.#api.cancel(this.id, this.#run).catch(() => {}); // what is loaded then tells
+    if (this.id && this.#run) void this.#api.cancel(this.id, this.#run).catch(() => {}); // loading shows the result
     this.#abort.abort();
   }
 
-  /** Its answer in another tab has ended: what was shown there until then may not be stored yet. */
-  endedElsewhere() {
+  /** Loads the conversation after an answer in another tab, which may not be stored yet. */
+  endedInOtherTab() {
     if (this.error?.retry === "send") this.error = null;
     this.#settling = true;
-    this.#loadLater(STORED_BY, (pause) => pause < LONGEST_PAUSE);
+    this.#loadLater(STORE_DELAY, (pause) => pause < LONGEST_PAUSE);
   }
 
-  /** Nobody looks at it any more. */
   close() {
     this.#closed = true;
     this.#abort.abort();
-    if (this.#outgoing) this.#giveBack(this.#outgoing);
+    if (this.#outgoing) this.#returnText(this.#outgoing);
   }
 
-  /** Answer a card that asks; the turn goes on. @param {Action} action @param {string} itemId */
+  /** Decides an approval card; the run continues. @param {Action} action @param {string} itemId */
   async decide({ type, payload }, itemId) {
-    await this.#turn("threads.custom_action", { thread_id: this.id, item_id: itemId, action: { type, payload } });
+    await this.#stream("threads.custom_action", { thread_id: this.id, item_id: itemId, action: { type, payload } });
   }
 
   /** @param {Action} action @param {string} [itemId] */
@@ -250,20 +249,20 @@ export class Conversation {
     return this.actions.run(action, this.id, itemId);
   }
 
-  /** Give an answer a thumb; the one that it has is taken back. @param {Item} item @param {Feedback} kind */
+  /** Rates an answer; the same rating again removes it. @param {Item} item @param {Feedback} kind */
   async rate({ id, feedback }, kind) {
     const taken = feedback === kind;
-    if (taken) await this.#api.ask("threads.sync_custom_action", { thread_id: this.id, item_id: id, action: TAKE_BACK });
+    if (taken) await this.#api.ask("threads.sync_custom_action", { thread_id: this.id, item_id: id, action: REMOVE_FEEDBACK });
     else await this.#api.ask("items.feedback", { thread_id: this.id, item_ids: [id], kind });
     this.#version += 1;
     this.items = this.items.map((item) => (item.id === id ? { ...item, feedback: taken ? undefined : kind } : item));
     this.#owner.changed();
   }
 
-  /** After the connection came back: find out what became of a message, and show what is stored. */
+  /** After a reconnection, finds out whether a message was stored and loads the conversation. */
   async recover() {
     if (this.streaming) return;
-    if (this.#outgoing) await this.#settle(this.#outgoing);
+    if (this.#outgoing) await this.#resolveOutgoing(this.#outgoing);
     else if (this.id) await this.load();
     if (this.#broken && !this.streaming) this.#loadLater();
     this.#broken = false;
@@ -282,7 +281,7 @@ export class Conversation {
   }
 
   /** @param {string} type @param {Record<string, unknown>} params @param {object} [metadata] */
-  async #turn(type, params, metadata) {
+  async #stream(type, params, metadata) {
     const abort = new AbortController();
     if (params.action !== FOLLOW) this.#stopPending = false;
     await this.#read(this.#api.stream(type, params, abort.signal, { ...metadata }), abort);
@@ -303,24 +302,24 @@ export class Conversation {
         refused ||= event.type === "error";
         this.#receive(event);
       }
-      if (!refused && (this.#outgoing || this.#open.size)) throw new ConnectionLost(); // it ended before its end
+      if (!refused && (this.#outgoing || this.#open.size)) throw new ConnectionLost(); // the stream ended early
     } catch (error) {
       if (!signal.aborted) this.#break(error);
     } finally {
       this.streaming = false;
       this.progress = null;
-      this.#wake();
+      this.#notifyWaiting();
       this.#owner.answering(false);
     }
     const unread = this.queue.ended({ stopped: signal.aborted, failed: refused });
-    if (signal.aborted && this.#outgoing) await this.#settle(this.#outgoing, STORED_BY);
+    if (signal.aborted && this.#outgoing) await this.#resolveOutgoing(this.#outgoing, STORE_DELAY);
     else if (signal.aborted || refused || unread) this.#loadLater();
   }
 
   /** @param {unknown} error */
   #break(error) {
     this.#broken = error instanceof ConnectionLost;
-    if (!this.#broken && this.#outgoing) this.#giveBack(this.#outgoing);
+    if (!this.#broken && this.#outgoing) this.#returnText(this.#outgoing);
     throw error;
   }
 
@@ -329,7 +328,7 @@ export class Conversation {
     switch (event.type) {
       case "thread.created":
       case "thread.updated":
-        this.#describe(event.thread);
+        this.#update(event.thread);
         break;
       case "stream_options":
         this.allowCancel = event.stream_options.allow_cancel;
@@ -356,7 +355,7 @@ export class Conversation {
   /** @param {string} run */
   #begins(run) {
     this.#run = run;
-    this.#wake();
+    this.#notifyWaiting();
     if (this.#stopPending) this.stop();
   }
 
@@ -367,7 +366,7 @@ export class Conversation {
       else this.#open.delete(event.item.id);
       if (this.#outgoing && event.item.type === "user_message") this.#confirm(this.#outgoing);
       this.queue.read(event.item.id);
-      if (event.type === "thread.item.done" && event.item.widget) this.#owner.emit("todo.changed", {}); // a tool's result
+      if (event.type === "thread.item.done" && event.item.widget) this.#owner.emit("todo.changed", {}); // of a tool
     } else if (event.type === "thread.item.removed") {
       this.#open.delete(event.item_id);
     }
@@ -376,7 +375,7 @@ export class Conversation {
     if (event.type === "thread.item.updated" && event.update.type.startsWith("assistant_message")) this.progress = null;
   }
 
-  /** What an action's stream says of a turn is not about the turn that may be running. @param {ThreadEvent} event */
+  /** Handles an event of an action's stream, which may come during a run. @param {ThreadEvent} event */
   #receiveFromAction(event) {
     if (event.type === "stream_options") return;
     if (event.type === "error") this.#fail(event.message, null);
@@ -384,16 +383,16 @@ export class Conversation {
     if (!this.streaming) this.progress = null;
   }
 
-  /** The server holds the message now. @param {Outgoing} outgoing */
+  /** The server has stored the message. @param {Outgoing} outgoing */
   #confirm({ item, unsent }) {
     this.#outgoing = null;
-    if (unsent && this.id) void this.queue.remove(unsent, this.id).catch(() => {}); // else it stays there, as unsent
+    if (unsent && this.id) void this.queue.remove(unsent, this.id).catch(() => {}); // otherwise it would stay there as unsent
     this.items = this.items.filter((other) => other !== item);
     this.#owner.stored();
   }
 
   /** @param {Outgoing} outgoing */
-  #giveBack({ item, text, replaced }) {
+  #returnText({ item, text, replaced }) {
     this.#outgoing = null;
     this.items = replaced ?? this.items.filter((other) => other !== item);
     this.#owner.returned(text);
@@ -402,9 +401,9 @@ export class Conversation {
   /** @param {string | undefined} message @param {boolean} again */
   #refused(message, again) {
     const unsent = this.#outgoing;
-    if (unsent) this.#giveBack(unsent); // an error before the message was confirmed: nothing was stored
+    if (unsent) this.#returnText(unsent); // the error came before the message was stored
     const retry = unsent ? "send" : "answer";
-    this.#fail(message, again && !unsent?.replaced ? retry : null); // what sends again sends a new message
+    this.#fail(message, again && !unsent?.replaced ? retry : null); // a retry would send a new message
   }
 
   /** @param {string | undefined} message @param {Retry} retry */
@@ -414,29 +413,29 @@ export class Conversation {
     this.#owner.changed();
   }
 
-  /** Find out whether a message whose request broke off was stored. @param {Outgoing} outgoing @param {number} [pause] */
-  async #settle(outgoing, pause = 0) {
+  /** Finds out whether a message was stored although its request broke off. @param {Outgoing} outgoing @param {number} [pause] */
+  async #resolveOutgoing(outgoing, pause = 0) {
     this.#owner.changed();
     await new Promise((resolve) => setTimeout(resolve, pause));
     if (this.#outgoing !== outgoing) return;
     const thread = await outgoing.stored(this.#api, this.pages, this.id).catch((error) => {
-      if (error instanceof HttpError && this.#outgoing === outgoing) this.#giveBack(outgoing);
+      if (error instanceof HttpError && this.#outgoing === outgoing) this.#returnText(outgoing);
       throw error;
     });
     if (this.#outgoing !== outgoing) return;
     if (thread) {
       this.#confirm(outgoing);
-      this.#describe(thread);
+      this.#update(thread);
       await this.load();
     } else {
       this.#broken = false;
-      this.#giveBack(outgoing);
+      this.#returnText(outgoing);
       this.#fail(TEXTS.talk.notSent, null);
     }
   }
 
   /** @param {Thread} thread */
-  #describe(thread) {
+  #update(thread) {
     const created = this.id === null;
     this.id = thread.id;
     this.title = thread.title ?? null;
@@ -446,11 +445,11 @@ export class Conversation {
   }
 
   /**
-   * What is shown stays, should it fail. As long as there is no answer, look `again`; without it, while somebody else is
-   * being answered here.
+   * Loads the conversation after a pause, and `again` until there is an answer; by default while an answer runs in another
+   * tab.
    * @param {number} [pause] @param {(pause: number) => boolean} [again]
    */
-  #loadLater(pause = STORED_BY, again = () => this.error?.retry === "send") {
+  #loadLater(pause = STORE_DELAY, again = () => this.error?.retry === "send") {
     setTimeout(async () => {
       if (!this.id || this.streaming || this.#closed) return;
       await this.load().catch(() => {});

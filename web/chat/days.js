@@ -2,7 +2,7 @@
 import { TEXTS } from "../texts.js";
 
 /**
- * Things by the day they are of, newest first as they came: today, yesterday, the rest of the week, then months.
+ * Groups things by day, the newest first: today, yesterday, the rest of the week, then months.
  * @template T
  * @param {readonly T[]} things
  * @param {(thing: T) => Date} momentOf
@@ -32,7 +32,7 @@ function titleOf(moment, now) {
   return new Intl.DateTimeFormat(undefined, { month: "long", ...(!sameYear && { year: "numeric" }) }).format(moment);
 }
 
-/** How many days ago the week began where the reader is. @param {Date} now */
+/** Returns how many days ago the user's week began. @param {Date} now */
 function sinceWeekBegan(now) {
   const locale = /** @type {any} */ (new Intl.Locale(navigator.language)); // not every browser knows of weeks
   const { firstDay = 1 } = locale.getWeekInfo?.() ?? locale.weekInfo ?? {};

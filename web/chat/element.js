@@ -9,17 +9,17 @@ import { chatView } from "./view.js";
 /** @import {Agents} from "../options.js" */
 /** @import {Action} from "./types" */
 
-const SPACIOUS = 720; // px: has room for the list of conversations beside the open one
+const SPACIOUS = 720; // px: wide enough for the list of conversations next to the open one
 
-/** The built-in chat: a custom element with the surface of `<openai-chatkit>`. */
+/** The built-in chat, a custom element with the interface of `<openai-chatkit>`. */
 export class TodoChat extends HTMLElement {
   /** The longest message, in characters. */
   messageChars = 8000;
-  /** What the server says of agents; null: there are none. @type {Agents | null} */
+  /** The server's configuration of agents; null without agents. @type {Agents | null} */
   agents = null;
-  /** The tasks that are to go with the next message. @type {readonly {id: number, title: string}[]} */
+  /** The tasks that the next message mentions. @type {readonly {id: number, title: string}[]} */
   #selected = [];
-  /** Whether the list of conversations covers the rest, as in style.css. */
+  /** Whether the list of conversations covers the chat, as in style.css. */
   narrow = false;
   /** @type {ChatKitOptions | null} */
   #options = null;
@@ -33,9 +33,9 @@ export class TodoChat extends HTMLElement {
     this.#grown = undefined;
     this.changed();
   });
-  /** Of the conversation that is shown. @type {string | null} */
+  /** The title of the shown conversation. @type {string | null} */
   #title = null;
-  /** What the composer's height was measured for. @type {string | undefined} */
+  /** The text for which the composer's height was measured. @type {string | undefined} */
   #grown;
 
   connectedCallback() {
@@ -121,7 +121,7 @@ export class TodoChat extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 
-  /** Let a screen reader say it. @param {string} text */
+  /** Announces a text to screen readers. @param {string} text */
   announce(text) {
     this.#news.textContent = text;
   }
@@ -143,7 +143,7 @@ export class TodoChat extends HTMLElement {
     this.draw();
     const log = /** @type {HTMLElement} */ (this.querySelector(".log"));
     ui.scroll = new Scroll(log, { older: () => void chat.loadOlder(), changed: this.changed });
-    if (options.initialThread) void import("./log.js").catch(() => {}); // beside what it draws
+    if (options.initialThread) void import("./log.js").catch(() => {}); // loads it early
     void ui.open(options.initialThread ?? null);
     void chat.loadHistory();
     this.emit("chatkit.ready");
@@ -154,7 +154,7 @@ export class TodoChat extends HTMLElement {
     this.toggleAttribute("data-narrow", this.narrow);
   }
 
-  /** Draw once, in the next frame. */
+  /** Draws once, in the next frame. */
   changed = () => {
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => this.draw());
@@ -175,7 +175,7 @@ export class TodoChat extends HTMLElement {
     render(chatView(ui), this.#root);
     if (focused && (!focused.isConnected || focused.matches(":disabled"))) ui.takeFocus(inHistory, place);
     const field = /** @type {HTMLTextAreaElement | null} */ (this.querySelector(".composer textarea"));
-    if (field && field.value !== ui.draft) field.value = ui.draft; // not what was written there just now
+    if (field && field.value !== ui.draft) field.value = ui.draft; // keeps what was typed just now
     const grown = field ? `${ui.historyOpen} ${field.value}` : undefined;
     if (field && grown !== this.#grown) grow(field);
     this.#grown = grown;

@@ -6,9 +6,9 @@ import { ConnectionLost, HttpError } from "./protocol.js";
 /** @import {Conversation} from "./conversation.js" */
 /** @import {Ui} from "./ui.js" */
 
-/** A file that goes with the next message. `sent`: how much of it has arrived, 1 when it is there. @typedef {{name: string, size: number, sent: number, problem?: string, request?: XMLHttpRequest}} Chip */
+/** A file for the next message. `sent` is the uploaded share, 1 at the end. @typedef {{name: string, size: number, sent: number, problem?: string, request?: XMLHttpRequest}} Chip */
 
-/** The files that are put into conversations, each as soon as it is chosen. */
+/** Uploads files into conversations as soon as they are chosen. */
 export class Files {
   /** @type {WeakMap<Conversation, Chip[]>} */
   #chips = new WeakMap();
@@ -28,12 +28,12 @@ export class Files {
     return this.#chips.get(conversation) ?? [];
   }
 
-  /** Whether one is on its way. */
+  /** Whether a file is being uploaded. */
   get busy() {
     return this.#shown.some(({ sent, problem }) => sent < 1 && !problem);
   }
 
-  /** Whether one is there. */
+  /** Whether a file is uploaded. */
   get any() {
     return this.#shown.some(({ sent }) => sent === 1);
   }
@@ -46,7 +46,7 @@ export class Files {
       const chip = { name: file.name, size: file.size, sent: 0 };
       if (file.size > largest) chip.problem = TEXTS.files.tooLarge(TEXTS.files.size(largest));
       const before = this.#of(conversation);
-      before.find(({ name }) => name === chip.name)?.request?.abort(); // this one takes its place
+      before.find(({ name }) => name === chip.name)?.request?.abort(); // the new file replaces it
       this.#keep(conversation, [...before.filter(({ name }) => name !== chip.name), chip]);
       return { chip, file };
     });
@@ -59,14 +59,14 @@ export class Files {
         await this.#send(chip, file, conversation);
         chip.sent = 1;
       } catch (error) {
-        if (error instanceof HttpError) this.#ui.tell(error);
+        if (error instanceof HttpError) this.#ui.reportError(error);
         chip.problem = error instanceof Error ? error.message : String(error);
       }
       this.#ui.redraw();
     }
   }
 
-  /** What is said of those that are there; they go along no more. */
+  /** Returns the text about the uploaded files and removes them from the composer. */
   take() {
     const there = this.#shown.filter(({ sent }) => sent === 1);
     this.#keep(this.#ui.conversation, []);
@@ -79,13 +79,13 @@ export class Files {
     this.#ui.redraw();
   }
 
-  /** Not by fetch, which does not tell how far it is. @param {Chip} chip @param {File} file @param {Conversation} conversation */
+  /** Uses XMLHttpRequest, because fetch reports no progress. @param {Chip} chip @param {File} file @param {Conversation} conversation */
   #send(chip, file, conversation) {
     const request = (chip.request = new XMLHttpRequest());
     request.open("PUT", place(conversation, chip));
     request.responseType = "json";
     request.upload.onprogress = ({ loaded, total }) => {
-      chip.sent = Math.min(loaded / total, 0.99); // the server's answer is the rest
+      chip.sent = Math.min(loaded / total, 0.99); // the response is the rest
       this.#ui.redraw();
     };
     return /** @type {Promise<void>} */ (
@@ -96,7 +96,7 @@ export class Files {
           else reject(new HttpError(status, typeof response?.error === "string" ? response.error : TEXTS.talk.status(status)));
         };
         request.onerror = () => reject(new ConnectionLost());
-        request.onabort = () => resolve(); // nobody sees it any more
+        request.onabort = () => resolve(); // the file was removed
         request.send(file);
       })
     );
@@ -112,7 +112,7 @@ export class Files {
           const { name, size, sent, problem, request } = chip;
           const leave = () => {
             request?.abort();
-            if (sent === 1) void fetch(place(conversation, chip), { method: "DELETE" }).catch(() => {}); // it is in the folder then
+            if (sent === 1) void fetch(place(conversation, chip), { method: "DELETE" }).catch(() => {}); // it is stored already
             this.#keep(conversation, chips.filter((other) => other !== chip));
           };
           return html`<li class="going-along ${problem ? "over" : ""}">

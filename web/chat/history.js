@@ -11,7 +11,7 @@ export class History {
   threads = [];
   hasMore = false;
   loaded = false;
-  /** What the titles have in them; empty: any title will do. */
+  /** The searched part of titles; empty for all. */
   titled = "";
   /** @type {string | null} */
   #after = null;
@@ -24,20 +24,20 @@ export class History {
     this.#api = api;
   }
 
-  /** Load the newest, as many as were there. */
+  /** Loads the newest conversations, as many as before. */
   async load() {
     const limit = Math.min(LONGEST_PAGE, Math.max(PAGE, this.threads.length));
     await this.#page(limit, null, (page) => (this.threads = page));
     this.loaded = true;
   }
 
-  /** Load those whose titles have this in them. @param {string} text */
+  /** Loads the conversations with this text in their title. @param {string} text */
   async search(text) {
     this.titled = text;
     await this.#page(PAGE, null, (page) => (this.threads = page));
   }
 
-  /** Load one page more; asked again meanwhile, it is still that page. */
+  /** Loads one more page; simultaneous calls load the same page. */
   more() {
     this.#older ??= this.#loadOlder().finally(() => (this.#older = null));
     return this.#older;
@@ -73,7 +73,7 @@ export class History {
   }
 
   /**
-   * Nothing is taken of a page that comes when something else is searched for.
+   * Drops a page if the search has changed.
    * @param {number} limit @param {string | null} after @param {(threads: Thread[]) => void} take
    */
   async #page(limit, after, take) {

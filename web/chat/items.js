@@ -9,9 +9,9 @@ import { widgetView } from "./widgets.js";
 /** @import {Annotation, Content, Item, Source, Task, Workflow} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-const AT_ONCE = 5; // tags beside each other
+const AT_ONCE = 5; // tags of a row
 
-/** What was drawn of a text, as long as the text lives. @type {WeakMap<Content, unknown>} */
+/** The cached rendering of a text. @type {WeakMap<Content, unknown>} */
 const drawn = new WeakMap();
 
 /** @param {Item} item @param {Ui} ui @returns {unknown} */
@@ -52,7 +52,7 @@ const question = (item, ui) => html`
   </article>
 `;
 
-/** The parts of a message, tags beside each other together. @param {Content[]} parts */
+/** Groups the parts of a message; adjacent tags form a group. @param {Content[]} parts */
 const runsOf = (parts) =>
   parts.reduce((runs, part) => {
     const last = runs.at(-1);
@@ -91,15 +91,15 @@ function whole(part) {
   return drawn.get(part);
 }
 
-/** A step, or how an answer ended that did not come to its end. @param {Item} item @param {Task} task @param {Ui} ui */
+/** Renders a step, or why an answer ended early. @param {Item} item @param {Task} task @param {Ui} ui */
 function taskView(item, task, ui) {
   const { items, error } = ui.conversation;
   if (!["play", "reload", "info"].includes(task.icon ?? "")) return html`<ul class="steps" translate="no">${step(task)}</ul>`;
   const isLast = item === items.at(-1);
-  if (isLast && error) return nothing; // it says the same
+  if (isLast && error) return nothing; // the error has the same text
   const again = {
     play: html`<button type="button" class="text-button" @click=${() => ui.deliver(TEXTS.talk.goOnMessage)}>${TEXTS.talk.goOn}</button>`,
-    reload: html`<button type="button" class="text-button" @click=${() => ui.again("answer")}>${TEXTS.tryAgain}</button>`,
+    reload: html`<button type="button" class="text-button" @click=${() => ui.tryAgain("answer")}>${TEXTS.tryAgain}</button>`,
   }[task.icon ?? ""];
   return html`
     <p class="note ending"><span dir="auto">${task.title}</span> ${isLast && ui.ready ? again : nothing}</p>
@@ -116,7 +116,7 @@ const sourceList = (annotations) => html`
 /** @param {Source} source */
 const sourceView = (source) => (source.url ? link(source.url, source.title) : source.title || source.filename);
 
-/** Of an agent's work, which is read with the first. @type {typeof import("./work.js") | undefined} */
+/** The views of an agent's work, loaded with the first. @type {typeof import("./work.js") | undefined} */
 let agents;
 
 /** @param {Item} item @param {Workflow} workflow @param {Ui} ui */
@@ -124,7 +124,7 @@ function workOf(item, workflow, ui) {
   if (workflow.type !== "custom") return thoughts(workflow, ui);
   if (!readable()) void load().then(ui.redraw);
   if (agents) return agents.workView(item, ui);
-  void import("./work.js").then((module) => ((agents = module), ui.redraw()), () => {}); // the next drawing tries again
+  void import("./work.js").then((module) => ((agents = module), ui.redraw()), () => {}); // retried with the next drawing
   return thoughts(workflow, ui);
 }
 

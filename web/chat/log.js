@@ -6,14 +6,14 @@ import { controls } from "./controls.js";
 import { itemView } from "./items.js";
 import { load, markdown } from "./markdown.js";
 export { queueView } from "./queue-view.js";
-export { spokenAction, spokenAnswer } from "./spoken.js";
+export { spokenAction, spokenAnswer } from "./announcements.js";
 /** @import {Conversation} from "./conversation.js" */
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 void load();
 
-/** The messages of a conversation with what belongs to each. @param {Ui} ui */
+/** Renders the items of a conversation. @param {Ui} ui */
 export function messagesView(ui) {
   const { conversation } = ui;
   const { items } = conversation;
@@ -29,7 +29,7 @@ export function messagesView(ui) {
   );
 }
 
-/** For each item, the answer that it belongs to. @param {readonly Item[]} items */
+/** Returns for each item the answer that it belongs to. @param {readonly Item[]} items */
 function answersOf(items) {
   /** @type {Item[]} */
   let answer = [];

@@ -7,29 +7,29 @@ import { codeBlock } from "./code.js";
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
 
-const DEEPEST = 20; // what is nested deeper is shown as it was written
+const DEEPEST = 20; // deeper nested text is shown as it is
 
-/** Reads a text by marked, which is fetched when the first text is to be shown. @type {((text: string) => Token[]) | null} */
+/** Parses a text with marked, which is loaded with the first text. @type {((text: string) => Token[]) | null} */
 let lexer = null;
 /** @type {Promise<void> | null} */
 let loading = null;
 
-/** Until then, texts are shown as they were written. */
+/** Until then, texts are shown as they are. */
 export const readable = () => lexer !== null;
 
 export const load = () =>
   (loading ??= import("../vendor/marked/marked.esm.js").then(
     (marked) => void (lexer = lexerOf(marked)),
-    () => void (loading = null), // the next text tries again
+    () => void (loading = null), // retried with the next text
   ));
 
-/** Marks that end a sentence or a quotation, not an address: “。”, “）” or “»”. Dashes and middle dots may be inside of one. */
+/** Characters that end a sentence or a quotation, not an address: “。”, “）” or “»”. An address may contain dashes and middle dots. */
 const ENDS_ADDRESS = /(?![\x00-\x7f·・])[\p{Po}\p{Ps}\p{Pe}\p{Pi}\p{Pf}]/u;
 
 /** GitHub's Markdown as models write it. @param {typeof import("../vendor/marked/marked.esm.js")} marked */
 function lexerOf({ lexer, Tokenizer }) {
   class ModelTokenizer extends Tokenizer {
-    /** Only two tildes strike through: one stands before a number, as in "~5000 lines". @param {string} source @param {string} masked @param {string} [before] */
+    /** Only two tildes strike through, because one means "about", as in "~5000 lines". @param {string} source @param {string} masked @param {string} [before] */
     del(source, masked, before) {
       return source.startsWith("~~") ? super.del(source, masked, before) : undefined;
     }
@@ -46,15 +46,15 @@ function lexerOf({ lexer, Tokenizer }) {
 }
 
 /**
- * Markdown as templates. There is no HTML string anywhere: markup in the text is shown as the text it is.
+ * Renders Markdown as templates, without HTML strings: markup in the text is shown as text.
  * @param {string} text
  */
 export const markdown = (text) => read(text).map(({ drawn }) => drawn);
 
-/** The text that grew last, in blocks. @type {{text: string, blocks: Block[]}} */
+/** The blocks of the text that grew last. @type {{text: string, blocks: Block[]}} */
 let grown = { text: "", blocks: [] };
 
-/** Like `markdown`, quickly for a text that is the last one and more: only its last blocks are read again. @param {string} text */
+/** Like `markdown`, for a growing text: parses only its last blocks again. @param {string} text */
 export function growing(text) {
   const kept = text.startsWith(grown.text) ? grown.blocks.slice(0, -3) : [];
   const length = kept.reduce((sum, { length }) => sum + length, 0);
@@ -62,7 +62,7 @@ export function growing(text) {
   return grown.blocks.map(({ drawn }) => drawn);
 }
 
-/** A piece of the text. @typedef {{length: number, drawn: unknown}} Block */
+/** A part of the text. @typedef {{length: number, drawn: unknown}} Block */
 
 /** @param {string} text @returns {Block[]} */
 function read(text) {
@@ -74,15 +74,15 @@ function read(text) {
       drawn: block(/** @type {Tokens.Generic} */ (token)),
     }));
   } catch (error) {
-    if (!(error instanceof Error) || !["RangeError", "InternalError"].includes(error.name)) throw error; // the second in Firefox
+    if (!(error instanceof Error) || !["RangeError", "InternalError"].includes(error.name)) throw error; // InternalError in Firefox
     depth = 0;
-    return asWritten; // nested so deeply that the stack ended
+    return asWritten; // nested too deeply
   }
 }
 
 let depth = 0;
 
-/** A block outside of others takes the direction of its own text. */
+/** An outer block has the direction of its own text. */
 const direction = () => (depth === 0 ? "auto" : nothing);
 
 /** @param {Token[]} tokens @param {(token: Tokens.Generic) => unknown} draw */
@@ -148,7 +148,7 @@ const table = ({ header, rows }) => html`
 const inlines = ({ tokens, text }) => (tokens ? entry(tokens, inline) : decoded(text ?? ""));
 
 /**
- * What may be an entry of a checklist: behind a ticked box the text is struck through, but no list inside of it.
+ * Renders a list item; in a checklist, the text after a ticked box is struck through, but not nested lists.
  * @param {Token[]} tokens
  * @param {(token: Tokens.Generic) => unknown} draw
  */
@@ -187,7 +187,7 @@ function inline(token) {
 }
 
 /**
- * A link that opens elsewhere; only its content where the address is not one of the web or of mail.
+ * Renders a link that opens a new tab; only its text unless the address is http(s) or mailto.
  * @param {string} href
  * @param {unknown} content
  * @param {string} [text]
@@ -203,6 +203,6 @@ export function link(href, content, text) {
   return html`<a href=${url.href} rel="noopener noreferrer nofollow" target="_blank">${content}</a>`;
 }
 
-/** Character references of plain text, as a browser would show them. @param {string} text */
+/** Decodes character references. @param {string} text */
 const decoded = (text) =>
   text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name) => ENTITIES[/** @type {keyof typeof ENTITIES} */ (name)]);

@@ -5,11 +5,11 @@ import { contentOf, sentOf } from "./tags.js";
 /** @import {Api} from "./protocol.js" */
 /** @import {Item, Thread} from "./types" */
 
-const CLOCK = 2000; // ms: the server's time is told in whole seconds
+const CLOCK = 2000; // ms: the server's clock has whole seconds
 
-/** A message on its way, and how to recognise it should the answer to its request be lost. */
+/** A message that is being sent, and how to find it if the response is lost. */
 export class Outgoing {
-  /** Of one that stands in the place of another: the items that are shown again if it is not stored. @type {readonly Item[] | null} */
+  /** If it replaces a message: the items to restore if it is not stored. @type {readonly Item[] | null} */
   replaced = null;
 
   /**
@@ -20,7 +20,7 @@ export class Outgoing {
   constructor(text, items, sentAt) {
     this.text = text;
     this.sentAt = sentAt;
-    /** The unsent message that it is. @type {string | undefined} */
+    /** The id of the unsent message that is sent again. @type {string | undefined} */
     this.unsent = undefined;
     this.known = new Set(items.map(({ id }) => id));
     /** @type {Item} */
@@ -32,20 +32,20 @@ export class Outgoing {
   }
 
   /**
-   * The conversation that holds this message, null where none does.
+   * Returns the conversation with this message; null if it was not stored.
    * @param {Api} api
    * @param {Pages} pages
-   * @param {string | null} threadId null: the message was to begin one
+   * @param {string | null} threadId null: the message begins a conversation
    * @returns {Promise<Thread | null>}
    */
   async stored(api, pages, threadId) {
-    const thread = threadId === null ? await this.#newest(api) : await found(api.json(`${chatPath(threadId)}?limit=0`));
-    const page = thread && (await found(pages.load(thread.id)));
+    const thread = threadId === null ? await this.#newest(api) : await nullIfMissing(api.json(`${chatPath(threadId)}?limit=0`));
+    const page = thread && (await nullIfMissing(pages.load(thread.id)));
     const message = page?.data.findLast((/** @type {Item} */ { type }) => type === "user_message");
     return message && !this.known.has(message.id) && sentOf(message.content) === sentOf(this.item.content) ? thread : null;
   }
 
-  /** The newest conversation, if it was begun after this message. @param {Api} api @returns {Promise<Thread | null>} */
+  /** Returns the newest conversation if it is newer than this message. @param {Api} api @returns {Promise<Thread | null>} */
   async #newest(api) {
     /** @type {{chats: Thread[]}} */
     const { chats } = await api.json("/chats?limit=1");
@@ -54,8 +54,8 @@ export class Outgoing {
   }
 }
 
-/** @param {Promise<any>} reply null: what was asked for is not there */
-const found = (reply) =>
+/** @param {Promise<any>} reply null if it does not exist */
+const nullIfMissing = (reply) =>
   reply.catch((error) => {
     if (error instanceof HttpError && error.status === 404) return null;
     throw error;

@@ -4,7 +4,7 @@
 
 const SIZE = 20;
 
-/** A conversation's items page by page, from the newest back. */
+/** Loads a conversation's items page by page, the newest first. */
 export class Pages {
   hasMore = false;
   /** @type {string | null} */
@@ -17,7 +17,7 @@ export class Pages {
   }
 
   /**
-   * The newest items, oldest first. A page may be empty though there are more behind it.
+   * Returns the newest items, the oldest first. A page may be empty although there are more.
    * @param {string | null} threadId
    * @param {string | null} after
    * @returns {Promise<Page<Item>>}
@@ -35,7 +35,7 @@ export class Pages {
   }
 
   /**
-   * The shown items with the newest page behind those of them that are older.
+   * Joins the older shown items and the newest page.
    * @param {readonly Item[]} items
    * @param {Page<Item>} page
    */
@@ -45,7 +45,7 @@ export class Pages {
     return [...items.slice(0, Math.max(overlap, 0)), ...page.data];
   }
 
-  /** The next older page. @param {string | null} threadId */
+  /** Returns the next older page. @param {string | null} threadId */
   older(threadId) {
     return this.load(threadId, this.#after);
   }

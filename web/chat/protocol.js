@@ -1,9 +1,9 @@
 // @ts-check
 import { TEXTS } from "../texts.js";
-import { Patience } from "./patience.js";
+import { SlowRequests } from "./slow-requests.js";
 /** @import {ThreadEvent} from "./types" */
 
-/** The server refused a request; the message is the server's sentence. */
+/** The server rejected a request; the message is the server's sentence. */
 export class HttpError extends Error {
   /** @param {number} status @param {string} message */
   constructor(status, message) {
@@ -13,7 +13,7 @@ export class HttpError extends Error {
   }
 }
 
-/** No answer, or one that broke off: nobody knows what the server has done. */
+/** No complete response: it is unknown what the server has done. */
 export class ConnectionLost extends Error {
   constructor() {
     super(TEXTS.talk.lost);
@@ -21,54 +21,54 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** A conversation in the run API. @param {string} threadId */
+/** Returns the path of a conversation in the run API. @param {string} threadId */
 export const chatPath = (threadId) => `/chats/${encodeURIComponent(threadId)}`;
 
 /** @param {string} threadId @param {string} interaction */
 export const interactionPath = (threadId, interaction) => `${chatPath(threadId)}/interactions/${encodeURIComponent(interaction)}`;
 
-/** ChatKit's requests, all of them POSTs to one address, and those of other APIs. */
+/** Sends requests of ChatKit, which are POSTs to one address, and of other APIs. */
 export class Api {
   #clockDifference = 0;
 
   /**
    * @param {{url: string, fetch?: typeof fetch}} options
-   * @param {(waiting: boolean) => void} [slow] what is asked for takes longer than usual, or does not any more
+   * @param {(waiting: boolean) => void} [slow] called when a request becomes slow, and when it is answered
    */
   constructor({ url, fetch: send = (input, init) => fetch(input, init) }, slow = () => {}) {
-    this.patience = new Patience(slow);
+    this.slowRequests = new SlowRequests(slow);
     this.url = new URL(url, location.href);
     this.fetch = send;
   }
 
-  /** The server's time in ms, as far as its answers tell. */
+  /** The server's time in ms, from its responses. */
   now() {
     return Date.now() + this.#clockDifference;
   }
 
   /**
-   * The JSON reply to a request that does not stream.
+   * Returns the JSON response of a request that does not stream.
    * @param {string} type
    * @param {Record<string, unknown>} params
-   * @param {object} [metadata] what the protocol has no place for
+   * @param {object} [metadata] values that the protocol does not define
    */
   async ask(type, params, metadata) {
     return read(await this.#post(type, params, undefined, metadata));
   }
 
   /**
-   * The events of a streaming request, in order. Who leaves does not end what it began: see `cancel`.
+   * Yields the events of a streaming request. Leaving the stream does not end the run; `cancel` does.
    * @param {string} type
    * @param {Record<string, unknown>} params
    * @param {AbortSignal} [signal]
-   * @param {Record<string, unknown>} [metadata] what the protocol has no place for
+   * @param {Record<string, unknown>} [metadata] values that the protocol does not define
    * @returns {AsyncGenerator<ThreadEvent, void>}
    */
   async *stream(type, params, signal, metadata) {
     const { body } = await this.#post(type, params, signal, { detached: true, ...metadata });
     if (!body) throw new ConnectionLost();
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-    const came = this.patience.begin();
+    const received = this.slowRequests.begin();
     let buffer = "";
     try {
       for (;;) {
@@ -79,31 +79,31 @@ export class Api {
         for (const frame of frames) {
           const data = dataOf(frame);
           if (!data) continue;
-          came(true);
+          received(true);
           yield JSON.parse(data);
         }
       }
     } catch (error) {
       throw signal?.aborted ? error : new ConnectionLost();
     } finally {
-      came();
-      await reader.cancel().catch(() => {}); // it may have failed before
+      received();
+      await reader.cancel().catch(() => {}); // it may have failed already
     }
-    if (buffer.replace(/^:.*$/gm, "").trim()) throw new ConnectionLost(); // but for comments
+    if (buffer.replace(/^:.*$/gm, "").trim()) throw new ConnectionLost(); // comments are ignored
   }
 
-  /** Stop an answer, wherever it runs. @param {string} threadId @param {string} run */
+  /** Stops a run. @param {string} threadId @param {string} run */
   async cancel(threadId, run) {
     const url = new URL(`${interactionPath(threadId, run)}/cancel`, this.url);
-    await this.#send(url, {}, { keepalive: true }); // the page may be left right then
+    await this.#send(url, {}, { keepalive: true }); // the page may be closed
   }
 
-  /** The JSON reply of another API than ChatKit's. @param {string} path @param {object} [body] @param {string} [method] */
+  /** Returns the JSON response of another API. @param {string} path @param {object} [body] @param {string} [method] */
   async json(path, body, method = body ? "POST" : "GET") {
     return read(await this.#send(new URL(path, this.url), body, { method, cache: "no-store" }));
   }
 
-  /** Returns when the server is alive, throws `ConnectionLost` when it is not. */
+  /** Throws `ConnectionLost` if the server does not respond. */
   async alive() {
     const response = await this.fetch(new URL("/health", this.url), { cache: "no-store" }).catch(() => null);
     if (!response?.ok) throw new ConnectionLost();
@@ -116,7 +116,7 @@ export class Api {
 
   /** @param {URL} url @param {object | undefined} body @param {RequestInit} [more] */
   async #send(url, body, more) {
-    const came = this.patience.begin();
+    const received = this.slowRequests.begin();
     /** @type {Response} */
     let response;
     try {
@@ -129,7 +129,7 @@ export class Api {
     } catch (error) {
       throw more?.signal?.aborted ? error : new ConnectionLost();
     } finally {
-      came();
+      received();
     }
     const date = Date.parse(response.headers.get("date") ?? "");
     if (date) this.#clockDifference = date - Date.now();

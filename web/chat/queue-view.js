@@ -5,14 +5,14 @@ import { TEXTS } from "../texts.js";
 /** @import {Ui} from "./ui.js" */
 /** @import {Unread} from "./types" */
 
-const SAID = {
+const STATES = {
   sending: TEXTS.queue.sending,
   queued: TEXTS.queue.queued,
   next: TEXTS.queue.next,
   unsent: TEXTS.queue.unsent,
 };
 
-/** What the assistant has not read yet, below everything else. @param {Ui} ui */
+/** Renders the messages that the assistant has not read yet. @param {Ui} ui */
 export function queueView(ui) {
   const { messages } = ui.conversation.queue;
   if (!messages.length) return nothing;
@@ -27,7 +27,7 @@ export function queueView(ui) {
 const messageView = (message, ui) => html`
   <li class="question unread">
     <span class="text" dir="auto">${message.text}</span>
-    <span class="quiet">${SAID[message.state]}</span>
+    <span class="quiet">${STATES[message.state]}</span>
     ${message.state === "queued" ? act(TEXTS.queue.sendNow, () => ui.chat.sendNow(message)) : nothing}
     ${message.state === "unsent" && ui.ready ? act(TEXTS.queue.sendAgain, () => ui.sendAgain(message)) : nothing}
     ${message.state === "sending" ? nothing : act(TEXTS.queue.remove, () => ui.chat.unqueue(message))}

@@ -6,11 +6,11 @@ import { contentFrom, contentOf, partsOf, sentOf, textOf } from "./tags.js";
 
 const ENDED = 409;
 
-/** What was written while an answer runs, until the assistant reads it; what an answer left unread is unsent. */
+/** Messages that wait for a running answer. Messages that an answer has not read are unsent. */
 export class Queue {
   /** @type {readonly Unread[]} */
   messages = [];
-  /** Those whose request is on its way. @type {Set<string>} */
+  /** Messages that are being sent. @type {Set<string>} */
   #sending = new Set();
   #count = 0;
   #api;
@@ -22,32 +22,32 @@ export class Queue {
     this.#owner = owner;
   }
 
-  /** Whether a request is on its way. */
+  /** Whether a message is being sent. */
   get busy() {
     return this.#sending.size > 0;
   }
 
-  /** Let the answer that is running be followed by an answer to this. @param {string} text @param {string} threadId */
+  /** Sends a message that is answered after the running answer. @param {string} text @param {string} threadId */
   async add(text, threadId) {
     const message = /** @type {Unread} */ ({ id: `queued-${this.#count++}`, text, state: "sending" });
     this.#set([...this.messages, message]);
     this.#sending.add(message.id);
     const queued = await this.#send(text, threadId)
       .catch((error) => {
-        if (error instanceof HttpError) this.#giveBack(message);
-        throw error; // of a lost connection, what is loaded later tells
+        if (error instanceof HttpError) this.#returnText(message);
+        throw error; // after a lost connection, loading shows the result
       })
       .finally(() => this.#sending.delete(message.id));
     if (queued) {
-      const read = this.#owner.has(queued.id); // told by the answer before we were
+      const read = this.#owner.has(queued.id); // the stream was faster than the response
       this.#set(this.messages.flatMap((one) => (one !== message ? [one] : read ? [] : [{ ...one, ...queued, state: "queued" }])));
-    } else if (this.messages.includes(message)) { // else it was given back
+    } else if (this.messages.includes(message)) { // otherwise it was returned to the composer
       this.#set(this.messages.filter((one) => one !== message));
       await this.#owner.send(text);
     }
   }
 
-  /** Let it be read before the model's next request. @param {Unread} message @param {string} threadId */
+  /** Lets the model read the message with its next request. @param {Unread} message @param {string} threadId */
   async sendNow({ id, interaction }, threadId) {
     await this.#api.json(`${messagesPath(threadId, interaction)}/${id}/steer`, {});
     this.#change(id, { state: "next" });
@@ -61,24 +61,24 @@ export class Queue {
     this.read(id);
   }
 
-  /** It is in the conversation, or gone. @param {string} id */
+  /** Removes a message that was read or deleted. @param {string} id */
   read(id) {
     if (this.messages.some((one) => one.id === id)) this.#set(this.messages.filter((one) => one.id !== id));
   }
 
   /**
-   * The answer has ended, or waits for its person: whether something is left. With a stop it is given back, and what
-   * failed reads nothing more.
+   * Handles the end of an answer; returns whether messages are left. After a stop they return to the composer, after a
+   * failure they are unsent.
    * @param {{stopped: boolean, failed: boolean}} how
    */
   ended({ stopped, failed }) {
     const left = this.messages.filter(({ state }) => state !== "unsent");
-    if (stopped) for (const message of left) this.#giveBack(message);
+    if (stopped) for (const message of left) this.#returnText(message);
     else if (failed) for (const { id, state } of left) if (state !== "sending") this.#change(id, { state: "unsent" });
     return left.length > 0;
   }
 
-  /** What the server holds. @param {UnreadMessage[]} unread @param {readonly Item[]} items */
+  /** Takes over the messages that the server has. @param {UnreadMessage[]} unread @param {readonly Item[]} items */
   load(unread, items) {
     const lost = this.messages.filter(({ id, state }) => state === "sending" && !this.#sending.has(id));
     const messages = items.filter(({ type }) => type === "user_message");
@@ -89,7 +89,7 @@ export class Queue {
   }
 
   /**
-   * Send it to the interaction that answers, or to the one after it. Null: nothing is being answered any more.
+   * Sends a message to the running interaction or the next one; null without one.
    * @param {string} text @param {string} threadId
    */
   async #send(text, threadId) {
@@ -108,7 +108,7 @@ export class Queue {
   }
 
   /** @param {Unread} message */
-  #giveBack(message) {
+  #returnText(message) {
     this.#set(this.messages.filter((one) => one !== message));
     this.#owner.returned(message.text);
   }

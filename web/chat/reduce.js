@@ -2,7 +2,7 @@
 /** @import {Content, Item, ThreadEvent, Update, Widget} from "./types" */
 
 /**
- * The items after an event. Items are never changed in place; events that are not about items change nothing.
+ * Returns the items after an event. Items are not changed in place; other events change nothing.
  * @param {readonly Item[]} items
  * @param {ThreadEvent} event
  * @returns {readonly Item[]}
@@ -59,7 +59,7 @@ function update(item, change) {
     case "generated_image.updated":
       return { ...item, image: change.image };
     default:
-      return item; // an update of a newer protocol
+      return item; // an unknown update
   }
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 const NEAR = 80; // px: closer to an edge than this counts as being there
 
-/** Keeps the newest item in sight for someone who is there, and everybody else where they are. */
+/** Keeps the end visible if it is visible, and the position otherwise. */
 export class Scroll {
   atEnd = true;
   /** @type {string | undefined} */
@@ -26,7 +26,7 @@ export class Scroll {
     this.#sizes.disconnect();
   }
 
-  /** The person has scrolled, or we did. */
+  /** Handles scrolling. */
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.#log;
     this.#top = scrollTop;
@@ -36,12 +36,12 @@ export class Scroll {
     this.atEnd = atEnd;
   }
 
-  /** What the person does next makes something longer: they stay where they are. */
+  /** Keeps the position although content grows. */
   hold() {
     this.#held = true;
   }
 
-  /** The end is wanted from now on, wherever one is. */
+  /** Follows the end from now on. */
   follow() {
     this.atEnd = true;
     this.#height = 0;
@@ -52,17 +52,17 @@ export class Scroll {
   }
 
   beforeDrawing() {
-    if (this.#log.scrollTop !== this.#top) this.scrolled(); // the event of it is still to come
+    if (this.#log.scrollTop !== this.#top) this.scrolled(); // its event comes later
     this.#distance = this.#log.scrollHeight - this.#log.scrollTop;
   }
 
   /** @param {string | undefined} first the oldest item that is shown */
   drawn(first) {
     const { scrollHeight } = this.#log;
-    // What is pressed does not move, nor does anything if there is nothing new: a click on it would be lost.
+    // Nothing moves without new content or under a pressed pointer, because a click would be lost.
     if (this.#held || this.#log.matches(":active")) this.scrolled();
     else if (this.atEnd) scrollHeight === this.#height || this.toEnd();
-    else if (first !== this.#first) this.#log.scrollTop = this.#log.scrollHeight - this.#distance; // older ones came
+    else if (first !== this.#first) this.#log.scrollTop = this.#log.scrollHeight - this.#distance; // older items were added
     this.#held = false;
     this.#first = first;
     this.#height = scrollHeight;

@@ -1,8 +1,8 @@
 // @ts-check
 
-/** What this page remembers: in the browser's storage where that can be used, else until the page is closed. */
+/** Stores values in the browser's storage, or in memory if that is blocked. */
 class Storage {
-  /** Is right where the two differ: storage may be full, and another tab may write there. @type {Map<string, string | null>} */
+  /** Wins over the storage, which may be full or changed by another tab. @type {Map<string, string | null>} */
   #memory = new Map();
   #place;
 
@@ -26,7 +26,7 @@ class Storage {
     this.#attempt((all) => (value ? all.setItem(key, value) : all.removeItem(key)));
   }
 
-  /** Forget everything whose key begins so. @param {string} prefix */
+  /** Removes all keys with this prefix. @param {string} prefix */
   clear(prefix) {
     this.#memory.clear();
     this.#attempt((all) => Object.keys(all).forEach((key) => key.startsWith(prefix) && all.removeItem(key)));
@@ -44,13 +44,13 @@ class Storage {
 
 export const storage = new Storage();
 
-/** What this page remembers of a visit: as long as its tab is open. */
+/** Values that are stored as long as the tab is open. */
 export const visit = new Storage(() => sessionStorage);
 
 /** @param {string | null} threadId */
 const key = (threadId) => `todo.draft.${threadId ?? "new"}`;
 
-/** The unsent text of each conversation; null: of the one that is not begun yet. */
+/** The draft of each conversation; null is a new conversation. */
 export const drafts = {
   /** @param {string | null} threadId */
   get: (threadId) => storage.get(key(threadId)) ?? "",
@@ -58,7 +58,7 @@ export const drafts = {
   /** @param {string | null} threadId @param {string} text */
   set: (threadId, text) => storage.set(key(threadId), text),
 
-  /** Put a text before what was written since. @param {string | null} threadId @param {string} text */
+  /** Puts a text before the draft. @param {string | null} threadId @param {string} text */
   giveBack(threadId, text) {
     const written = drafts.get(threadId);
     drafts.set(threadId, written ? `${text}\n\n${written}` : text);

@@ -2,55 +2,55 @@
 const LOCK = "todo.answering.";
 
 /**
- * The other tabs of this browser: what they change, and where they are answered. An answering tab holds a lock, so that
- * one that dies frees its conversation; where the browser gives no locks (plain http), tabs only tell each other.
+ * The other tabs of this browser: their changes and running answers. A tab holds a lock during an answer, so that
+ * a closed tab frees its conversation; without locks (plain http) tabs only send messages.
  */
 export class Tabs {
-  /** Conversations that are answered in other tabs. @type {Set<string>} */
+  /** Conversations with a running answer in another tab. @type {Set<string>} */
   answering = new Set();
-  /** What ends the answers of this tab. @type {Map<string, () => void>} */
-  #own = new Map();
+  /** Callbacks that end the answers of this tab. @type {Map<string, () => void>} */
+  #answeringHere = new Map();
   #channel = new BroadcastChannel("todo");
   #closed = false;
-  #heard;
+  #onChange;
 
-  /** @param {(thread: string, ended: boolean) => void} heard a conversation has changed; `ended`: its answer has */
-  constructor(heard) {
-    this.#heard = heard;
+  /** @param {(thread: string, ended: boolean) => void} onChange called when a conversation has changed; `ended`: its answer has ended */
+  constructor(onChange) {
+    this.#onChange = onChange;
     this.#channel.onmessage = ({ data }) => this.#receive(data);
-    void this.#look();
+    void this.#readLocks();
   }
 
-  /** @param {string | null} thread it has changed here */
-  tell(thread) {
+  /** @param {string | null} thread the conversation that has changed here */
+  announceChange(thread) {
     if (thread && !this.#closed) this.#channel.postMessage({ thread });
   }
 
-  /** @param {string | null} thread it is answered here from now on */
+  /** @param {string | null} thread the conversation whose answer runs here */
   begin(thread) {
-    if (!thread || this.#own.has(thread) || this.#closed) return;
-    const told = () => this.#channel.postMessage({ thread, answering: true });
+    if (!thread || this.#answeringHere.has(thread) || this.#closed) return;
+    const announce = () => this.#channel.postMessage({ thread, answering: true });
     /** @type {Promise<void>} */
-    const ended = new Promise((resolve) => this.#own.set(thread, resolve));
-    if (!navigator.locks) return told();
+    const ended = new Promise((resolve) => this.#answeringHere.set(thread, resolve));
+    if (!navigator.locks) return announce();
     void navigator.locks.request(LOCK + thread, () => {
-      if (this.#own.has(thread)) told();
+      if (this.#answeringHere.has(thread)) announce();
       return ended;
     });
   }
 
   /** @param {string | null} thread */
   end(thread) {
-    const end = thread && this.#own.get(thread);
+    const end = thread && this.#answeringHere.get(thread);
     if (!end) return;
-    this.#own.delete(thread);
+    this.#answeringHere.delete(thread);
     end();
     this.#channel.postMessage({ thread, answering: false });
   }
 
-  /** This tab is left: no other one has to wait for its answers. */
+  /** Ends all answers, because this tab is closed. */
   leave() {
-    for (const thread of [...this.#own.keys()]) this.end(thread);
+    for (const thread of [...this.#answeringHere.keys()]) this.end(thread);
   }
 
   close() {
@@ -59,8 +59,8 @@ export class Tabs {
     this.#channel.close();
   }
 
-  /** Which conversations are answered already. */
-  async #look() {
+  /** Reads which conversations have a running answer. */
+  async #readLocks() {
     const { held = [] } = (await navigator.locks?.query()) ?? {};
     for (const { name } of held) {
       if (name?.startsWith(LOCK)) this.#receive({ thread: name.slice(LOCK.length), answering: true });
@@ -70,13 +70,13 @@ export class Tabs {
   /** @param {{thread: string, answering?: boolean}} message */
   #receive({ thread, answering }) {
     if (this.#closed) return;
-    if (answering) this.#await(thread);
+    if (answering) this.#awaitEnd(thread);
     if (answering === false && !navigator.locks) this.#ended(thread);
-    else this.#heard(thread, false);
+    else this.#onChange(thread, false);
   }
 
   /** @param {string} thread */
-  #await(thread) {
+  #awaitEnd(thread) {
     if (this.answering.has(thread)) return;
     this.answering.add(thread);
     void navigator.locks?.request(LOCK + thread, { mode: "shared" }, () => this.#ended(thread));
@@ -85,6 +85,6 @@ export class Tabs {
   /** @param {string} thread */
   #ended(thread) {
     this.answering.delete(thread);
-    if (!this.#closed) this.#heard(thread, true);
+    if (!this.#closed) this.#onChange(thread, true);
   }
 }

@@ -1,21 +1,21 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { TEXTS } from "../texts.js";
-import { pieces, written } from "./tags.js";
+import { pieces, nameTask } from "./tags.js";
 /** @import {Entity} from "@openai/chatkit" */
 /** @import {Ui} from "./ui.js" */
 
 const PAUSE = 150; // ms between two letters of who types on
 const TYPED = /(?:^|\s)@((?!\s)[^\n@]{0,60})$/;
 
-/** The tasks that are offered after an "@" in the composer. */
+/** The menu of tasks after an "@" in the composer. */
 export class TagMenu {
   /** @type {readonly Entity[]} */
   offered = [];
   active = 0;
-  /** From the "@" to the caret, null: nothing is looked for. @type {{start: number, query: string} | null} */
+  /** The text from the "@" to the caret; null without one. @type {{start: number, query: string} | null} */
   #typed = null;
-  /** What nothing was found for; nor is there for what begins so. @type {{start: number, query: string} | null} */
+  /** A text without results; longer texts have none either. @type {{start: number, query: string} | null} */
   #none = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -30,7 +30,7 @@ export class TagMenu {
     return this.offered.length > 0;
   }
 
-  /** What is written, or where the caret is, has changed. @param {HTMLTextAreaElement} field */
+  /** Handles a change of the text or the caret. @param {HTMLTextAreaElement} field */
   look({ value, selectionStart, selectionEnd }) {
     const before = value.slice(0, selectionEnd);
     const query = selectionStart === selectionEnd ? TYPED.exec(before)?.[1] : undefined;
@@ -63,7 +63,7 @@ export class TagMenu {
     this.#ui.redraw();
   }
 
-  /** Whether the key was meant for it. @param {KeyboardEvent} event */
+  /** Handles a key; returns whether it belonged to the menu. @param {KeyboardEvent} event */
   keydown(event) {
     const { length } = this.offered;
     if (length === 0) return false;
@@ -76,7 +76,7 @@ export class TagMenu {
       this.#none = this.#typed;
       this.close();
     } else {
-      if (/^(Arrow|Home|End)/.test(event.key)) this.close(); // the caret goes elsewhere
+      if (/^(Arrow|Home|End)/.test(event.key)) this.close(); // the caret moves
       return false;
     }
     event.preventDefault();
@@ -89,16 +89,15 @@ export class TagMenu {
     const [entity, typed, field] = [this.offered[index], this.#typed, this.#ui.composer];
     if (!entity || !typed || !field) return;
     this.close();
-    const text = `${written(entity.id, entity.title, field.value)} `;
+    const text = `${nameTask(entity.id, entity.title, field.value)} `;
     field.focus();
     field.setSelectionRange(typed.start, field.selectionEnd);
-    // Unlike what a script writes there, this can be taken back by the keyboard.
+    // Unlike a value set by a script, the user can undo this.
     if (document.execCommand("insertText", false, text)) return;
     field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
     this.#ui.write(field.value);
   }
 
-  /** Above the composer. */
   view() {
     if (!this.open) return nothing;
     return html`

@@ -2,7 +2,7 @@
 import { TEXTS } from "../texts.js";
 import { codeToCopy } from "./code.js";
 import { drafts, storage } from "./storage.js";
-import { lengthOf, MOST_TAGS, textOf, written } from "./tags.js";
+import { lengthOf, MOST_TAGS, textOf, nameTask } from "./tags.js";
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
 /** @import {Files} from "./files.js" */
@@ -10,24 +10,24 @@ import { lengthOf, MOST_TAGS, textOf, written } from "./tags.js";
 /** @import {TagMenu} from "./tag-menu.js" */
 /** @import {Action, Item, Retry, Thread, Unread} from "./types" */
 
-const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
+const PRECISE = matchMedia("(pointer: fine)"); // where focus opens no on-screen keyboard
 const COPIED = 1500;
-const PAUSE = 150; // ms between two letters of who writes on
+const PAUSE = 150; // ms after the last letter
 
-/** What a person sees besides the conversations themselves, and all that they can do. */
+/** The state of the chat besides its conversations, and the user's actions. */
 export class Ui {
   historyOpen;
-  /** The conversation whose title is being written. @type {string | null} */
+  /** The conversation that is being renamed. @type {string | null} */
   renaming = null;
   /** The message that is being edited. @type {string | null} */
   editing = null;
-  /** What was written in the place of messages, by their ids: neither sent nor cancelled. @type {Map<string, string>} */
+  /** Unsent edits of messages, by their ids. @type {Map<string, string>} */
   edits = new Map();
-  /** The conversation that the dialog asks about. @type {Thread | null} */
+  /** The conversation that the dialog asks to delete. @type {Thread | null} */
   deleting = null;
-  /** The item that was copied just now. @type {string | null} */
+  /** The item that was just copied. @type {string | null} */
   copied = null;
-  /** Lists that show everything. @type {Set<string>} */
+  /** Lists that show all rows. @type {Set<string>} */
   expanded = new Set();
   /** @type {Scroll | null} */
   scroll = null;
@@ -35,11 +35,11 @@ export class Ui {
   #searching;
   #element;
   redraw = () => this.#element.changed();
-  /** What is offered after an "@", once one was written. @type {TagMenu | null} */
+  /** The menu after an "@", once it is needed. @type {TagMenu | null} */
   menu = null;
-  /** What goes with messages, once a file was chosen. @type {Files | null} */
+  /** The chosen files, once there are any. @type {Files | null} */
   files = null;
-  /** What draws the list of conversations, once it was opened. @type {typeof import("./history-view.js") | null} */
+  /** The views of the list of conversations, once it was opened. @type {typeof import("./history-view.js") | null} */
   historyViews = null;
 
   /** @param {TodoChat} element @param {Chat} chat */
@@ -75,23 +75,23 @@ export class Ui {
     return this.chat.connection.state !== "lost" && !(id && this.chat.tabs.answering.has(id));
   }
 
-  /** Whether what is written could be sent now. */
+  /** Whether the draft could be sent now. */
   get sendable() {
-    return this.ready && this.#written;
+    return this.ready && this.#hasContent;
   }
 
-  /** Whether what is written could wait for the answer that is running. */
+  /** Whether the draft could wait for the running answer. */
   get queueable() {
     const { id, streaming, waiting } = this.conversation;
-    return streaming && !waiting && id !== null && this.chat.connection.state !== "lost" && this.#written;
+    return streaming && !waiting && id !== null && this.chat.connection.state !== "lost" && this.#hasContent;
   }
 
-  get #written() {
+  get #hasContent() {
     const { draft, selected } = this;
     return Boolean(draft.trim() || this.files?.any) && !this.files?.busy && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
   }
 
-  /** Offer tasks, should the caret stand behind an "@". @param {HTMLTextAreaElement} field */
+  /** Offers tasks if the caret is after an "@". @param {HTMLTextAreaElement} field */
   async offer(field) {
     if (!this.menu && !field.value.includes("@")) return;
     const module = this.menu ? null : await import("./tag-menu.js").catch(() => null);
@@ -99,12 +99,12 @@ export class Ui {
     this.menu?.look(field);
   }
 
-  /** The tasks that go with the next message. */
+  /** The tasks that the next message mentions. */
   get selected() {
     return this.#element.selected;
   }
 
-  /** Whoever has them selected is to end that. */
+  /** Asks the page to end the selection. */
   unselect() {
     this.#element.emit("todo.unselect");
   }
@@ -114,24 +114,24 @@ export class Ui {
     return this.#element.querySelector(".composer textarea");
   }
 
-  /** What is written, and below it the tasks that go with it. */
+  /** The draft with the selected tasks below it. */
   get #message() {
-    let text = this.draft.trim() || TEXTS.files.look; // else there are files: nothing more can be sent
-    this.selected.forEach(({ id, title }, at) => (text += `${at ? " " : "\n\n"}${written(String(id), title, text)}`));
+    let text = this.draft.trim() || TEXTS.files.look; // only files are sent
+    this.selected.forEach(({ id, title }, at) => (text += `${at ? " " : "\n\n"}${nameTask(String(id), title, text)}`));
     return text + (this.files?.take() ?? "");
   }
 
-  /** The largest file that can be put in, in bytes; undefined where there are no agents. */
+  /** The largest file in bytes; undefined without agents. */
   get largestFile() {
     const { agents } = this.#element;
     return agents?.offered ? agents.fileBytes : undefined;
   }
 
-  /** Files are dragged over the conversation, or dropped there. @param {DragEvent} event */
+  /** Handles files that are dragged over the conversation or dropped. @param {DragEvent} event */
   drag = (event) => {
     const { type, dataTransfer } = event;
     if (!this.largestFile || !dataTransfer?.types.includes("Files")) return;
-    event.preventDefault(); // the browser would open them
+    event.preventDefault(); // prevents that the browser opens them
     this.#element.toggleAttribute("data-dropping", type === "dragover");
     if (type === "drop") void this.attach([...dataTransfer.files]);
   };
@@ -140,7 +140,7 @@ export class Ui {
     /** @type {HTMLInputElement | null} */ (this.#element.querySelector("input[type=file]"))?.click();
   }
 
-  /** Put files into the conversation. @param {File[]} files */
+  /** Uploads files into the conversation. @param {File[]} files */
   async attach(files) {
     const module = await import("./files.js").catch(() => null);
     if (!module || !this.largestFile) return;
@@ -149,8 +149,8 @@ export class Ui {
     await this.files.add(files, this.largestFile);
   }
 
-  /** Let the page know what was refused. @param {Error} error */
-  tell(error) {
+  /** Reports an error to the page. @param {Error} error */
+  reportError(error) {
     this.#element.emit("chatkit.error", { error });
   }
 
@@ -160,7 +160,7 @@ export class Ui {
     this.#element.draw();
   }
 
-  /** Into the empty composer, to be changed or sent once more. */
+  /** Puts the last message into the empty composer. */
   recall() {
     const { lastQuestion } = this.conversation;
     if (this.draft || !lastQuestion) return false;
@@ -194,7 +194,7 @@ export class Ui {
   }
 
   /** @param {Retry} retry */
-  async again(retry) {
+  async tryAgain(retry) {
     if (retry === "send") await this.send();
     else if (retry === "load") await this.chat.load();
     else if (this.ready) await this.chat.retry();
@@ -204,11 +204,11 @@ export class Ui {
   act(action, { id, widget }) {
     if (action.handler === "client") return this.options.widgets?.onAction?.(action, { id, widget: /** @type {any} */ (widget) });
     const done = this.chat.act(action, id);
-    this.#element.draw(); // the box as it is now, lest its going back would be no change
+    this.#element.draw(); // draws the new state first, so that a reset is a change
     return done;
   }
 
-  /** Answer a card that asks; the answer to it follows as to a message. @param {Action} action @param {Item} item */
+  /** Decides an approval card. @param {Action} action @param {Item} item */
   async decide(action, { id }) {
     if (!this.ready) return;
     this.#followEnd();
@@ -222,7 +222,7 @@ export class Ui {
     this.#element.draw();
   }
 
-  /** Something in the log is being opened or closed. */
+  /** Keeps the scroll position while something is opened or closed. */
   unfold() {
     this.scroll?.hold();
     this.redraw();
@@ -236,12 +236,12 @@ export class Ui {
   }
 
   /** @param {Event} event anywhere in the log */
-  async clicked(event) {
+  async onLogClick(event) {
     if (/** @type {Element} */ (event.target).closest("summary")) this.unfold();
-    const asked = codeToCopy(event);
-    if (!asked || !(await this.#toClipboard(asked.code))) return;
-    asked.button.toggleAttribute("data-copied", true);
-    setTimeout(() => asked.button.toggleAttribute("data-copied", false), COPIED);
+    const code = codeToCopy(event);
+    if (!code || !(await this.#toClipboard(code.code))) return;
+    code.button.toggleAttribute("data-copied", true);
+    setTimeout(() => code.button.toggleAttribute("data-copied", false), COPIED);
   }
 
   /** @param {string} text */
@@ -329,7 +329,7 @@ export class Ui {
     this.#focus(".editing textarea");
   }
 
-  /** Leave the message as it is. @param {Item} item @param {boolean} [keep] have what was written there again the next time */
+  /** Ends editing without saving. @param {Item} item @param {boolean} [keep] keeps the unsaved text for the next time */
   endEdit({ id }, keep = false) {
     this.editing = null;
     if (!keep) this.edits.delete(id);
@@ -349,7 +349,7 @@ export class Ui {
     await edited;
   }
 
-  /** Another version in the place of a message. @param {Item} item @param {"previous" | "next"} side */
+  /** Shows another version of a message. @param {Item} item @param {"previous" | "next"} side */
   async showVersion({ id, versions }, side) {
     const interaction = versions?.[side];
     if (!interaction || !this.ready) return;
@@ -368,15 +368,15 @@ export class Ui {
     this.#focus(".composer textarea");
   }
 
-  /** Where the focus goes when what had it has gone. @param {boolean} inHistory @param {Element | null} [place] a widget's */
+  /** Moves the focus when its element was removed. @param {boolean} inHistory @param {Element | null} [place] a widget's */
   takeFocus(inHistory, place) {
-    const beside = place?.querySelector("button") ?? place?.querySelector("input");
-    if (beside?.isConnected) beside.focus({ preventScroll: true });
+    const target = place?.querySelector("button") ?? place?.querySelector("input");
+    if (target?.isConnected) target.focus({ preventScroll: true });
     else if (inHistory && this.historyOpen) this.#focus("nav .title") || this.#focus("nav button");
     else (PRECISE.matches && this.#focus(".composer textarea")) || this.#focus(".log");
   }
 
-  /** Leave what is open, one thing at a time. */
+  /** Closes what is open, one thing at a time. */
   escape() {
     if (this.#element.querySelector("dialog[open]")) return;
     if (this.conversation.streaming && !this.covered) this.conversation.stop();

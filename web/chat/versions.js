@@ -7,12 +7,12 @@ import { textOf } from "./tags.js";
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-/** Below a message of one's own: its other versions, and the way to a new one. @param {Item} item @param {Ui} ui */
+/** Renders the versions of a message and its edit button. @param {Item} item @param {Ui} ui */
 export function versionsView(item, ui) {
   const { conversation, options } = ui;
   const editable = options.threadItemActions?.retry;
   if (!editable && !item.versions) return nothing;
-  const busy = conversation.streaming || !item.thread_id; // one on its way has none
+  const busy = conversation.streaming || !item.thread_id; // not stored yet
   return html`
     <div class="controls asked ${busy ? "busy" : ""}" data-of=${item.id}>
       ${item.versions ? pager(item, ui) : nothing}
@@ -60,7 +60,7 @@ function pager({ versions, ...item }, ui) {
   `;
 }
 
-/** In the place of a message that is being edited. @param {Item} item @param {Ui} ui */
+/** Renders the form that edits a message. @param {Item} item @param {Ui} ui */
 export const editForm = (item, ui) => html`
   <form
     class="question editing"

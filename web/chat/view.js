@@ -3,20 +3,20 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { composerView } from "./composer.js";
 import { chatKitIcon, icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
-import { SLOW } from "./patience.js";
+import { SLOW } from "./slow-requests.js";
 /** @import {Ui} from "./ui.js" */
 
-/** What draws messages, which is loaded with the first. @type {typeof import("./log.js") | undefined} */
+/** The views of messages, loaded with the first. @type {typeof import("./log.js") | undefined} */
 let loaded;
 
 /** @param {Ui} ui */
 function messages(ui) {
   if (loaded) return loaded.messagesView(ui);
-  void import("./log.js").then((module) => ((loaded = module), ui.redraw()), () => {}); // the next drawing tries again
+  void import("./log.js").then((module) => ((loaded = module), ui.redraw()), () => {}); // retried with the next drawing
   return nothing;
 }
 
-/** Everything. @param {Ui} ui */
+/** @param {Ui} ui */
 export function chatView(ui) {
   const { chat, options, historyOpen, covered, scroll } = ui;
   return html`
@@ -30,7 +30,7 @@ export function chatView(ui) {
         aria-live="off"
         tabindex="0"
         @scroll=${() => scroll?.scrolled()}
-        @click=${(/** @type {Event} */ event) => void ui.clicked(event)}
+        @click=${(/** @type {Event} */ event) => void ui.onLogClick(event)}
       >
         ${log(ui)}
       </div>
@@ -103,11 +103,11 @@ const startScreen = (ui) => html`
   </div>
 `;
 
-/** What goes on, below the last item. @param {Ui} ui */
+/** Renders the progress below the last item. @param {Ui} ui */
 function activity(ui) {
   const { chat, conversation } = ui;
   const { progress, streaming, running, items, error, unanswered, waiting, id } = conversation;
-  const slow = chat.api.patience.waiting > 0 && streaming;
+  const slow = chat.api.slowRequests.waiting > 0 && streaming;
   if (progress && (!slow || progress.text.includes(SLOW))) {
     return html`<p class="progress">${progress.done ? icon("check") : html`<span class="spinner"></span>`}<span dir="auto" translate="no">${progress.text}</span></p>`;
   }
@@ -123,7 +123,7 @@ function activity(ui) {
   return html`
     <p class="note">
       ${TEXTS.talk.noAnswer}
-      <button type="button" class="text-button" @click=${() => ui.again("answer")}>${TEXTS.tryAgain}</button>
+      <button type="button" class="text-button" @click=${() => ui.tryAgain("answer")}>${TEXTS.tryAgain}</button>
     </p>
   `;
 }
@@ -138,7 +138,7 @@ function errorView(ui) {
       ${icon("warning")}
       <p dir="auto">${message}</p>
       ${retry
-        ? html`<button type="button" class="button" @click=${() => ui.again(retry)}>${TEXTS.tryAgain}</button>`
+        ? html`<button type="button" class="button" @click=${() => ui.tryAgain(retry)}>${TEXTS.tryAgain}</button>`
         : nothing}
       <button type="button" class="button" @click=${() => ui.chat.dismiss()}>${TEXTS.dismiss}</button>
     </div>
@@ -148,7 +148,7 @@ function errorView(ui) {
 /** @param {Ui} ui */
 function connectionView({ chat, conversation }) {
   const { state } = chat.connection;
-  if (state !== "lost" && chat.api.patience.waiting && !conversation.streaming) {
+  if (state !== "lost" && chat.api.slowRequests.waiting && !conversation.streaming) {
     return html`<p class="connection"><span class="spinner"></span>${SLOW}</p>`;
   }
   if (state === "ok") return nothing;

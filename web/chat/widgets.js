@@ -10,12 +10,12 @@ import { clockWords, dayWords, fullDay } from "../words.js";
 /** @import {Ui} from "./ui.js" */
 
 /**
- * `row`: the texts beside a component, which may be a box's label. `about`: the first box there. `open`: shows the task,
- * as a click on its title does here. `asks`: boxes are answers of a card that asks, and do nothing by themselves.
+ * `row`: the texts next to a component, such as a checkbox's label. `about`: the first checkbox there. `open`: shows the task,
+ * as a click on its title. `asks`: checkboxes belong to an approval card and do nothing by themselves.
  * @typedef {{item: Item, ui: Ui, row: string[], about: string, open?: Action | undefined, asks?: boolean}} Context
  */
 
-const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/cards/task_details.py
+const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/cards
 const OPEN = "open_task";
 const COLORED = new Set(["primary", "danger"]); // buttons
 const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);
@@ -30,18 +30,18 @@ export function widgetView(item, ui) {
   return html`<div class="widget card" translate="no" role="group" aria-label=${TEXTS.card.title}>${nodes(childrenOf(root), context)}</div>`;
 }
 
-/** A card that is to be answered; the answer to it goes on in a turn. @param {Widget} root @param {Context} context */
+/** Renders an approval card; a decision continues the run. @param {Widget} root @param {Context} context */
 function askingView(root, context) {
   const { item, ui } = context;
   const [about] = context.row;
-  const answer = (/** @type {CardAction | undefined} */ asked, /** @type {string} */ kind) => {
-    if (!asked) return nothing;
+  const answer = (/** @type {CardAction | undefined} */ button, /** @type {string} */ kind) => {
+    if (!button) return nothing;
     const click = (/** @type {Event} */ { currentTarget }) => {
       const form = /** @type {HTMLElement} */ (currentTarget).closest("form");
-      void ui.decide({ ...asked.action, payload: { ...(form && written(form)), ...asked.action.payload } }, item);
+      void ui.decide({ ...button.action, payload: { ...(form && formValues(form)), ...button.action.payload } }, item);
     };
-    const label = about?.startsWith(asked.label) ? asked.label : `${asked.label}: ${about}`;
-    return html`<button type="button" class="button ${kind}" aria-label=${label} aria-disabled=${!ui.ready || nothing} @click=${click}>${asked.label}</button>`;
+    const label = about?.startsWith(button.label) ? button.label : `${button.label}: ${about}`;
+    return html`<button type="button" class="button ${kind}" aria-label=${label} aria-disabled=${!ui.ready || nothing} @click=${click}>${button.label}</button>`;
   };
   return html`
     <div class="widget card" translate="no" role="group" aria-label=${about ?? TEXTS.card.title}>
@@ -88,8 +88,8 @@ function listView(root, context) {
   `;
 }
 
-/** What is written in the fields of a card, by their names. @param {HTMLFormElement} form */
-const written = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+/** Returns the values of a card's fields by name. @param {HTMLFormElement} form */
+const formValues = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
 
 /** @param {unknown} field @param {Context} context */
 const fieldId = (field, { item }) => `${item.id}/${text(field)}`;
@@ -97,7 +97,7 @@ const fieldId = (field, { item }) => `${item.id}/${text(field)}`;
 /** @param {Widget[]} widgets @param {Context} context */
 const nodes = (widgets, context) => repeat(widgets, keyOf, (widget) => node(widget, context));
 
-/** What is written in a form outlasts changes beside it. @param {Widget} widget @param {number} index */
+/** Returns keys that keep form fields over changes around them. @param {Widget} widget @param {number} index */
 const keyOf = ({ key }, index) => key ?? index;
 
 /** @param {Widget} widget @param {Context} context @returns {unknown} */
@@ -111,9 +111,9 @@ function node(widget, context) {
     case "Text":
       return html`<span class=${textClass(widget)} dir="auto">${text(widget.value)}</span>`;
     case "Caption":
-      return html`<small class=${textClass(widget)} dir="auto">${said(widget)}</small>`;
+      return html`<small class=${textClass(widget)} dir="auto">${labelOf(widget)}</small>`;
     case "Badge":
-      return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${said(widget)}</span>`;
+      return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${labelOf(widget)}</span>`;
     case "Icon": {
       const drawn = chatKitIcon(text(widget.name));
       return drawn ? html`<span class="symbol ${color(widget)}">${drawn}</span>` : nothing;
@@ -144,9 +144,9 @@ function checkbox(widget, context) {
   const { item, ui, row, open } = context;
   const action = /** @type {Action | undefined} */ (widget.onChangeAction);
   const runs = isRunning(action, context);
-  const checked = Boolean(widget.defaultChecked) !== runs; // while it runs, the box shows what was asked for
+  const checked = Boolean(widget.defaultChecked) !== runs; // while it runs, the checkbox shows the new state
   const label = text(widget.label);
-  // Not `disabled`, which would take the focus away from it.
+  // Not `disabled`, which would lose the focus.
   const locked = Boolean(widget.disabled) || runs || !(action || context.asks);
   const box = html`<input
     type="checkbox"
@@ -169,7 +169,7 @@ function checkbox(widget, context) {
 /** @param {Widget} widget @param {Context} context */
 function button(widget, context) {
   const action = /** @type {Action | undefined} */ (widget.onClickAction);
-  if (action?.type === OPEN) return nothing; // its title does that
+  if (action?.type === OPEN) return nothing; // its title has that action
   const label = text(widget.label);
   const kind = widget.variant === "ghost" ? "text-button" : "button";
   const name = label || (action?.type ?? "").replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
@@ -188,7 +188,7 @@ function button(widget, context) {
   `;
 }
 
-/** Once, until it is done. @param {Action} action @param {Context} context */
+/** Runs an action unless it runs already. @param {Action} action @param {Context} context */
 function act(action, context) {
   if (!isRunning(action, context)) void context.ui.act(action, context.item);
 }
@@ -202,11 +202,11 @@ export function childrenOf({ children }) {
   return Array.isArray(children) ? children : children ? [children] : [];
 }
 
-/** What a badge or a caption says: a date, which its key has, as the reader writes it. @param {Widget} widget */
-export function said({ key, label, value }) {
+/** Returns the text of a badge or caption; the date in its key is written in the user's language. @param {Widget} widget */
+export function labelOf({ key, label, value }) {
   const [, kind, day, time] = DATED.exec(key ?? "") ?? [];
   if (!Date.parse(day)) return text(label ?? value);
-  const today = new Date().toLocaleDateString("sv"); // as ISO has it, where the reader is
+  const today = new Date().toLocaleDateString("sv"); // ISO date in the browser's zone
   const words = Math.abs(between(today, day)) <= 1 ? dayWords(day, today) : fullDay(day, today);
   const date = [words, time && clockWords(time)].filter(Boolean).join(" ");
   return kind === "next" ? TEXTS.card.next(date) : date;
@@ -215,7 +215,7 @@ export function said({ key, label, value }) {
 /** @param {Widget} widget @returns {string[]} */
 const texts = (widget) => (widget.type === "Text" ? [text(widget.value)] : childrenOf(widget).flatMap(texts));
 
-/** The label of the first box in it. @param {Widget} widget @returns {string} */
+/** Returns the label of the first checkbox. @param {Widget} widget @returns {string} */
 function boxIn(widget) {
   if (widget.type === "Checkbox") return text(widget.label);
   return childrenOf(widget).map(boxIn).find(Boolean) ?? "";
@@ -227,7 +227,7 @@ function openingIn(widget) {
   return action?.type === OPEN ? action : childrenOf(widget).map(openingIn).find(Boolean);
 }
 
-/** What a component without a drawing of its own says, so that nothing is lost. @param {Widget} widget @returns {string} */
+/** Renders the texts of an unknown component. @param {Widget} widget @returns {string} */
 function readable(widget) {
   const own = ["value", "label", "alt", "title"].map((property) => text(widget[property]));
   return [...own, ...childrenOf(widget).map(readable)].filter(Boolean).join(" ");
@@ -240,7 +240,7 @@ const textClass = (widget) =>
 /** @param {Widget} widget */
 const color = (widget) => (COLORS.has(text(widget.color)) ? `color-${widget.color}` : "");
 
-/** A word that may be part of a class. @param {unknown} value */
+/** Returns a word that is safe in a class name. @param {unknown} value */
 const name = (value) => (typeof value === "string" && /^[a-z0-9]+$/.test(value) ? value : "normal");
 
 /** @param {unknown} value */

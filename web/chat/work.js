@@ -8,26 +8,26 @@ import { markdown } from "./markdown.js";
 /** @import {Item, Task} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-/** What unfolds below a command, once it was asked for. @typedef {{stdout?: string, stderr?: string, problem?: string}} Details */
+/** The loaded output of a command. @typedef {{stdout?: string, stderr?: string, problem?: string}} Details */
 
 const FILE = /^\[Open ((?:\\.|[^\]\\])*)\]\([^\s()]*\/files\/([\w.~%/-]+)\)(?: \(([\d,]+) bytes\))?\s*([^]*)$/; // as in backend/tools/workspace/call_steps.py
 const FENCED = /^(`{3,})\n([^]*)\n\1\s*$/;
 const CODE = /^(?:(`{3,})\n([^]*?)\n\1\n\n)?(Exit code [^\n]*)/;
 
-/** By item and number. @type {Map<string, Details | "asked">} */
+/** By item and number of the step. @type {Map<string, Details | "loading">} */
 const unfolded = new Map();
 
-/** An agent's work: what it is to do, its steps, and how it ended. @param {Item} item @param {Ui} ui */
+/** Renders an agent's work: its assignment, steps and outcome. @param {Item} item @param {Ui} ui */
 export function workView(item, ui) {
   const { tasks = [], summary, expanded } = item.workflow ?? {};
-  const [asked, ...steps] = tasks;
-  const who = asked?.title?.split(":")[0] ?? "";
+  const [assignment, ...steps] = tasks;
+  const who = assignment?.title?.split(":")[0] ?? "";
   const open = ui.conversation.isOpen(item);
   const title = open ? TEXTS.work.works(who) : summary?.title ?? TEXTS.work.interrupted(who);
   return html`
     <details class="workflow work" translate="no" ?open=${open || expanded}>
       <summary dir="auto">${title}</summary>
-      ${asked?.title ? html`<p dir="auto">${asked.title}</p>` : nothing}
+      ${assignment?.title ? html`<p dir="auto">${assignment.title}</p>` : nothing}
       <ol class="steps">
         ${steps.map((task, index) => stepView(task, index + 1, item, ui))}
       </ol>
@@ -59,13 +59,13 @@ function below(task, number, item, ui) {
   return content ? html`<div class="markdown">${markdown(content)}</div>` : nothing;
 }
 
-/** What was changed in a file. @param {string} changes */
+/** Renders the changes of a file. @param {string} changes */
 const changesView = (changes) =>
   html`<pre class="diff" tabindex="0" dir="ltr">${changes
     .split("\n")
     .map((line) => (line[0] === "-" ? html`<del>${line}\n</del>` : line[0] === "+" ? html`<ins>${line}\n</ins>` : line))}</pre>`;
 
-/** The files that were written. @param {Task[]} steps @param {Item} item */
+/** Renders the written files. @param {Task[]} steps @param {Item} item */
 function writtenView(steps, { thread_id: chat = "" }) {
   /** @type {Map<string, {file: RegExpExecArray, times: number}>} */
   const files = new Map();
@@ -82,7 +82,7 @@ function writtenView(steps, { thread_id: chat = "" }) {
   );
 }
 
-/** What is linked before anything that was written by others. @param {Task} step */
+/** Returns the links at the beginning of a step, before text that others wrote. @param {Task} step */
 function filesOf({ icon: drawn, content = "" }) {
   const ran = drawn === "square-code" ? CODE.exec(content) : null;
   let rest = ran ? content.slice(ran[0].length).trimStart() : drawn === "document" ? content : "";
@@ -91,17 +91,17 @@ function filesOf({ icon: drawn, content = "" }) {
   return found;
 }
 
-/** How a command ended; what it wrote is asked for when that is unfolded. @param {RegExpExecArray} found @param {number} number @param {Item} item @param {Ui} ui */
+/** Renders how a command ended; its output is loaded when it is opened. @param {RegExpExecArray} found @param {number} number @param {Item} item @param {Ui} ui */
 function commandView([, , code, ended], number, item, ui) {
   const key = `${item.id}/${number}`;
   const details = unfolded.get(key);
-  const told = details === "asked" ? undefined : details;
+  const output = details === "loading" ? undefined : details;
   const unfold = async (/** @type {Event} */ { target }) => {
     ui.unfold();
     const { open } = /** @type {HTMLDetailsElement} */ (target);
-    if (!open || (details && !told?.problem)) return;
-    unfolded.set(key, "asked");
-    const path = `/chats/${item.thread_id}/work/${item.id}/${number}`; // ids of the server's
+    if (!open || (details && !output?.problem)) return;
+    unfolded.set(key, "loading");
+    const path = `/chats/${item.thread_id}/work/${item.id}/${number}`; // safe ids of the server
     unfolded.set(key, await ui.chat.api.json(path).catch(({ message }) => ({ problem: message })));
     ui.unfold();
   };
@@ -109,10 +109,10 @@ function commandView([, , code, ended], number, item, ui) {
     ${code ? codeBlock(code) : nothing}
     <details class="output" @toggle=${unfold}>
       <summary>${ended}</summary>
-      ${told?.stdout ? codeBlock(told.stdout, TEXTS.work.output) : nothing} ${told?.stderr ? codeBlock(told.stderr, TEXTS.work.errors) : nothing}
-      ${told?.problem ? html`<p class="problem" role="alert">${told.problem}</p>` : nothing}
-      ${told && !told.stdout && !told.stderr && !told.problem ? html`<p>${TEXTS.work.nothing}</p>` : nothing}
-      ${told ? nothing : html`<p>${TEXTS.talk.loading}</p>`}
+      ${output?.stdout ? codeBlock(output.stdout, TEXTS.work.output) : nothing} ${output?.stderr ? codeBlock(output.stderr, TEXTS.work.errors) : nothing}
+      ${output?.problem ? html`<p class="problem" role="alert">${output.problem}</p>` : nothing}
+      ${output && !output.stdout && !output.stderr && !output.problem ? html`<p>${TEXTS.work.nothing}</p>` : nothing}
+      ${output ? nothing : html`<p>${TEXTS.talk.loading}</p>`}
     </details>
   `;
 }

@@ -4,7 +4,7 @@
 
 const TARGETS = "section[data-day], [data-view=today]";
 
-/** Dragging tasks to another day: onto a day of the list, or onto the view of today. */
+/** Drags tasks onto a day of the list or onto the view of today. */
 export class Dragging {
   /** @type {Task[]} */
   #tasks = [];
@@ -31,7 +31,7 @@ export class Dragging {
     const row = /** @type {HTMLElement | null} */ (target.closest?.("[data-row]"));
     const task = row && this.#ui.task(Number(row.dataset.row));
     if (!task || !event.dataTransfer) return;
-    this.#tasks = this.#ui.meant(task);
+    this.#tasks = this.#ui.affectedBy(task);
     event.dataTransfer.effectAllowed = "move";
     event.dataTransfer.setData("text/plain", this.#tasks.map(({ title }) => title).join("\n"));
   }
@@ -41,12 +41,12 @@ export class Dragging {
     const place = /** @type {HTMLElement | null} */ (target.closest(TARGETS));
     this.#mark(place);
     if (!place) return;
-    event.preventDefault(); // it may be dropped here
+    event.preventDefault(); // allows dropping
     if (event.type !== "drop") return;
     const day = place.dataset.day ?? this.#ui.today;
     const tasks = this.#tasks.filter(({ due }) => due !== day);
     this.#end();
-    if (tasks.length > 0) void this.#ui.acts.move(tasks, { day, time: null });
+    if (tasks.length > 0) void this.#ui.actions.move(tasks, { day, time: null });
   }
 
   /** @param {HTMLElement | null} place */

@@ -1,17 +1,17 @@
 // @ts-check
 import { visit } from "../chat/storage.js";
-import { LONGEST_TITLE } from "./adding.js";
+import { LONGEST_TITLE } from "./draft.js";
 import { LIST } from "../texts.js";
 import { dueInGrammar, repeatWords } from "./language/phrases.js";
 /** @import {Fields, Task, TaskPreview} from "./types" */
 
-const KEPT = "todo.tasks.editing";
+const STORAGE_KEY = "todo.tasks.editing";
 
-/** What is written in the fields of the task that is open: kept as its row may be scrolled away, and over a reload. */
+/** The values of the edited task's fields. They survive scrolling and a reload. */
 export class Editing {
-  /** Why it cannot be saved. */
+  /** Why the task cannot be saved. */
   problem = "";
-  /** The view of those that agents wrote for it. @type {unknown} */
+  /** The rendered files that agents wrote for the task. @type {unknown} */
   files;
   /** @type {Record<string, string>} */
   written;
@@ -19,7 +19,7 @@ export class Editing {
   /** @type {{text: string, understood: TaskPreview | null} | null} */
   #repeat = null;
 
-  /** @param {Task} task as it was when it was opened: only what differs from it is saved */
+  /** @param {Task} task before editing; only differences are saved */
   constructor(task) {
     this.task = task;
     this.written = {
@@ -34,10 +34,10 @@ export class Editing {
     this.#before = { ...this.written };
   }
 
-  /** What was being edited when the page was left, if it can be read. */
+  /** Restores what was edited when the page was closed. */
   static restored() {
     try {
-      const { task, written } = JSON.parse(visit.get(KEPT) ?? "");
+      const { task, written } = JSON.parse(visit.get(STORAGE_KEY) ?? "");
       return Object.assign(new Editing(task), { written });
     } catch {
       return null;
@@ -45,25 +45,24 @@ export class Editing {
   }
 
   static forget() {
-    visit.set(KEPT, null);
+    visit.set(STORAGE_KEY, null);
   }
 
   /** @param {string} name @param {string} value */
   write(name, value) {
     this.written[name] = value;
-    this.keep();
+    this.store();
   }
 
-  keep() {
-    visit.set(KEPT, this.changed ? JSON.stringify({ task: this.task, written: this.written }) : null);
+  store() {
+    visit.set(STORAGE_KEY, this.changed ? JSON.stringify({ task: this.task, written: this.written }) : null);
   }
 
-  /** Whether anything was changed. */
   get changed() {
     return Object.keys(this.written).some((name) => this.differs(name));
   }
 
-  /** The repeat in words, if the server was not asked yet what it means. */
+  /** The repeat in words, if the server has not read it yet. */
   get unreadRepeat() {
     const text = this.written.repeat.trim();
     return this.differs("repeat") && this.#repeat?.text !== text ? text : "";
@@ -79,14 +78,14 @@ export class Editing {
     return this.written[name].trim() !== this.#before[name].trim();
   }
 
-  /** What is to be sent, and how it is shown meanwhile; null: it cannot be saved, and `problem` says why. */
+  /** Returns the fields to send and how the task is shown until then; null if it cannot be saved for `problem`. */
   changes() {
     const { written } = this;
     const title = written.title.replace(/\s+/g, " ").trim();
-    const said = written.repeat.trim() && this.differs("repeat") ? this.#repeat?.understood : null;
-    const date = written.date || (said?.repeat && said.due ? said.due : "");
-    if (said?.repeat && said.time && !written.time) written.time = said.time;
-    this.problem = this.#problem(title, said?.repeat ?? null, date);
+    const understood = written.repeat.trim() && this.differs("repeat") ? this.#repeat?.understood : null;
+    const date = written.date || (understood?.repeat && understood.due ? understood.due : "");
+    if (understood?.repeat && understood.time && !written.time) written.time = understood.time;
+    this.problem = this.#problem(title, understood?.repeat ?? null, date);
     if (this.problem) return null;
     /** @type {Fields} */
     const fields = {};
@@ -99,7 +98,7 @@ export class Editing {
     if (this.differs("labels")) as.labels = fields.labels = labelsOf(written.labels);
     if (date !== (this.task.due ?? "") || this.differs("time")) Object.assign(fields, { due: this.#due(date) });
     if (fields.due) Object.assign(as, { due: date || null, time: written.time || null });
-    if (this.differs("repeat")) as.repeat = fields.repeat = said?.repeat ?? "none";
+    if (this.differs("repeat")) as.repeat = fields.repeat = understood?.repeat ?? "none";
     return { fields, as };
   }
 

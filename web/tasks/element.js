@@ -9,11 +9,11 @@ import { listView } from "./views/list.js";
 /** @import {Part} from "./focus.js" */
 
 /**
- * The list of tasks: a custom element. It tells `todo-unauthorized` when nobody is signed in, `todo-selection` with the
- * tasks that are selected, and `todo-changed` when it was read again.
+ * The list of tasks, a custom element. Its events: `todo-unauthorized` when nobody is signed in, `todo-selection` with the
+ * selected tasks, and `todo-changed` when it was loaded again.
  */
 export class TodoTasks extends HTMLElement {
-  /** How it asks the server, and whether agents can do tasks. @type {{fetch?: typeof fetch, agents?: boolean}} */
+  /** The options: `fetch`, and whether agents can work on tasks. @type {{fetch?: typeof fetch, agents?: boolean}} */
   options = {};
   /** @type {Ui | null} */
   #ui = null;
@@ -21,11 +21,11 @@ export class TodoTasks extends HTMLElement {
   #news = document.createElement("p");
   #frame = 0;
   #scrollFrame = 0;
-  /** Where the focus is to go with the next drawing. @type {Part | null} */
+  /** The focus after the next drawing. @type {Part | null} */
   #wanted = null;
   #width = 0;
   #sizes = new ResizeObserver(() => this.#resized());
-  #places = new MutationObserver(() => this.#ui?.reader.live.look());
+  #places = new MutationObserver(() => this.#ui?.reader.poller.poll());
 
   connectedCallback() {
     this.#root = Object.assign(document.createElement("div"), { className: "tasks" });
@@ -37,7 +37,7 @@ export class TodoTasks extends HTMLElement {
     this.#root.addEventListener("keydown", (event) => keydown(event, ui, this));
     this.#root.addEventListener("focusin", ({ target }) => this.#focused(/** @type {Element} */ (target)));
     this.#sizes.observe(this);
-    if (this.parentElement) this.#places.observe(this.parentElement, { attributes: true }); // the page's tab for it
+    if (this.parentElement) this.#places.observe(this.parentElement, { attributes: true }); // shown or hidden by the page's tab
     this.draw();
     ui.begin();
   }
@@ -52,28 +52,27 @@ export class TodoTasks extends HTMLElement {
     this.replaceChildren();
   }
 
-  /** Look now whether anything has changed. */
+  /** Asks for changes now. */
   refresh() {
-    this.#ui?.reader.live.look();
+    this.#ui?.reader.poller.poll();
   }
 
-  /** Show a task, in whichever view it is. @param {number} taskId */
+  /** Shows a task in the view that contains it. @param {number} taskId */
   show(taskId) {
     void this.#ui?.show(taskId);
   }
 
-  /** End the selection of tasks. */
   unselect() {
     this.#ui?.selection.end();
   }
 
-  /** Whether anybody can see it. */
+  /** Whether the list is visible. */
   get seen() {
     const visible = this.checkVisibility?.({ checkVisibilityCSS: true, visibilityProperty: true }) ?? true;
     return document.visibilityState === "visible" && visible;
   }
 
-  /** Whether the notice is under the pointer, or has the focus. */
+  /** Whether the notice has the pointer or the focus. */
   get reading() {
     return this.querySelector(".notice-bar:is(:hover, :focus-within)") !== null;
   }
@@ -83,12 +82,12 @@ export class TodoTasks extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 
-  /** Let a screen reader say it. @param {string} text */
+  /** Announces a text to screen readers. @param {string} text */
   announce(text) {
     this.#news.textContent = text;
   }
 
-  /** Draw once, in the next frame. */
+  /** Draws once, in the next frame. */
   changed() {
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => this.draw());
@@ -100,7 +99,7 @@ export class TodoTasks extends HTMLElement {
       const ui = this.#ui;
       if (!ui) return;
       if (ui.window.exhausted) this.#paint(ui, true);
-      void ui.reader.reach(ui.window.nearEnd);
+      void ui.reader.loadNearby(ui.window.nearEnd);
     });
   }
 
@@ -115,7 +114,7 @@ export class TodoTasks extends HTMLElement {
     ui.arrange();
     this.#paint(ui, false);
     const field = /** @type {HTMLInputElement | null} */ (this.querySelector("[data-part=new]"));
-    if (field && field.value !== ui.adding.text) field.value = ui.adding.text; // not what was written there just now
+    if (field && field.value !== ui.draft.text) field.value = ui.draft.text; // keeps what was typed just now
     const dialog = this.querySelector("dialog");
     if (ui.moving && !dialog?.open) dialog?.showModal();
   }
@@ -124,7 +123,7 @@ export class TodoTasks extends HTMLElement {
     this.querySelector("dialog")?.close();
   }
 
-  /** Draw what is arranged, as far as it is seen. @param {Ui} ui @param {boolean} scrolled what is seen stays, the rest follows */
+  /** Draws the visible rows. @param {Ui} ui @param {boolean} scrolled what is seen stays, the rest follows */
   #paint(ui, scrolled) {
     const { window } = ui;
     const anchors = window.anchors();
@@ -144,7 +143,7 @@ export class TodoTasks extends HTMLElement {
     focus.restore(ui.tasks, scrolled);
   }
 
-  /** At once: what is typed next is meant for it. @param {number} id @param {string} part */
+  /** Draws and focuses at once, because the next key belongs to it. @param {number} id @param {string} part */
   focusOn(id, part) {
     this.#wanted = { id, part };
     this.draw();
@@ -154,7 +153,7 @@ export class TodoTasks extends HTMLElement {
     /** @type {HTMLElement | null} */ (this.querySelector("[data-part=new]"))?.focus();
   }
 
-  /** Bring a row into sight, and the focus to it. @param {number} id */
+  /** Scrolls to a row and focuses it. @param {number} id */
   reveal(id) {
     this.focusOn(id, "open");
   }
@@ -175,4 +174,4 @@ export class TodoTasks extends HTMLElement {
   }
 }
 
-if (!customElements.get("todo-tasks")) customElements.define("todo-tasks", TodoTasks); // a page may bring its own
+if (!customElements.get("todo-tasks")) customElements.define("todo-tasks", TodoTasks); // a page may define its own

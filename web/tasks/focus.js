@@ -1,11 +1,11 @@
 // @ts-check
 /** @import {Task} from "./types" */
 
-/** A control of a row, by the name of its part. @typedef {{id: number, part: string}} Part */
+/** @typedef {{id: number, part: string}} Part */
 
-const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
+const PRECISE = matchMedia("(pointer: fine)"); // where focus opens no on-screen keyboard
 
-/** Where the focus is before a drawing, so that it is there, or next to it, afterwards. */
+/** Remembers the focus before a drawing and restores it, or moves it to a neighbour. */
 export class Focus {
   /** @type {Element | null} */
   #element;
@@ -31,7 +31,7 @@ export class Focus {
     if (this.wanted) return this.#focus(this.wanted.id, this.wanted.part);
     const element = this.#element;
     if (!element || (element.isConnected && document.activeElement === element)) return;
-    if (!this.#id) return; // the dialog, which has closed
+    if (!this.#id) return; // the dialog has closed
     if (this.#focus(this.#id, this.#part)) return;
     const other = scrolled ? undefined : tasks[Math.min(this.#index, tasks.length - 1)];
     if (other && this.#focus(other.id, this.#part)) return;
@@ -50,5 +50,5 @@ export class Focus {
   }
 }
 
-/** The tasks of the last drawing, in their order. @type {WeakMap<HTMLElement, Task[]>} */
+/** Returns the drawn tasks, in order. @type {WeakMap<HTMLElement, Task[]>} */
 const drawn = new WeakMap();

@@ -6,7 +6,7 @@
 /** @type {Record<string, -1 | 1>} */
 const STEPS = { ArrowUp: -1, ArrowDown: 1 };
 
-/** What the keyboard does in the list. @param {KeyboardEvent} event @param {Ui} ui @param {TodoTasks} element */
+/** Handles the keys of the list. @param {KeyboardEvent} event @param {Ui} ui @param {TodoTasks} element */
 export function keydown(event, ui, element) {
   const target = /** @type {HTMLElement} */ (event.target);
   if (event.defaultPrevented || event.isComposing || target.closest("dialog, .task-form")) return;
@@ -16,12 +16,12 @@ export function keydown(event, ui, element) {
   event.stopPropagation(); // Escape would stop an answer of the chat
 }
 
-/** Wherever the focus is in it; returns whether the key was one of these. @param {KeyboardEvent} event @param {Ui} ui @param {boolean} isText */
+/** Handles keys that work everywhere in the list; returns whether it was one. @param {KeyboardEvent} event @param {Ui} ui @param {boolean} isText */
 function inList({ key, ctrlKey, metaKey, shiftKey }, ui, isText) {
   const undoes = key.toLowerCase() === "z" && (ctrlKey || metaKey) && !shiftKey && !isText;
-  if (undoes) void ui.acts.undoLast();
+  if (undoes) void ui.actions.undoLast();
   else if (key === "Escape" && ui.selection.active) ui.selection.end();
-  else if (key === "Escape" && ui.acts.notice) ui.acts.dismiss();
+  else if (key === "Escape" && ui.actions.notice) ui.actions.dismiss();
   else return false;
   return true;
 }
@@ -38,9 +38,9 @@ function onRow(event, ui, element, target, isText) {
   const task = row && ui.task(Number(row.dataset.row));
   if (!task || event.ctrlKey || event.metaKey || event.altKey) return false;
   const acts = /** @type {Record<string, () => void>} */ ({
-    d: () => ui.ask(ui.meant(task)),
+    d: () => ui.startMove(ui.affectedBy(task)),
     x: () => ui.pick(task, false),
-    Delete: () => task.status !== "deleted" && ui.remove(ui.meant(task)),
+    Delete: () => task.status !== "deleted" && ui.remove(ui.affectedBy(task)),
     Home: () => go(ui, element, 0, part),
     End: () => go(ui, element, ui.tasks.length - 1, part),
   });
@@ -48,12 +48,12 @@ function onRow(event, ui, element, target, isText) {
   return key in acts;
 }
 
-/** To the next row; with Shift it is selected, too, with Alt the task goes to the next day. @param {KeyboardEvent} event @param {Ui} ui @param {TodoTasks} element @param {1 | -1} step @param {string} part @param {boolean} first */
+/** Moves to the next row; Shift also selects it, Alt moves the task to the next day. @param {KeyboardEvent} event @param {Ui} ui @param {TodoTasks} element @param {1 | -1} step @param {string} part @param {boolean} first */
 function walk({ altKey, shiftKey }, ui, element, step, part, first) {
   const at = ui.tasks.findIndex(({ id }) => id === ui.current);
   const task = ui.tasks[at];
   if (altKey) {
-    if (task && !first) void ui.acts.shift(ui.meant(task), step);
+    if (task && !first) void ui.actions.shift(ui.affectedBy(task), step);
     return true;
   }
   const to = first ? 0 : Math.max(0, Math.min(ui.tasks.length - 1, at + step));

@@ -4,9 +4,9 @@
 
 const PAUSE = 120; // ms after the last letter
 
-/** What the server understands of a text while it is written. An answer that is late for an older text is dropped. */
+/** What the server understands of a text while it is typed. Responses to older texts are dropped. */
 export class Preview {
-  /** Of the text that was answered last. @type {TaskPreview | null} */
+  /** The last response. @type {TaskPreview | null} */
   understood = null;
   #text = "";
   #dates = true;
@@ -23,7 +23,7 @@ export class Preview {
     this.#changed = changed;
   }
 
-  /** Ask for it in a moment. @param {string} text @param {Moment} now @param {boolean} [dates] whether words of time are a date */
+  /** Asks the server after a pause. @param {string} text @param {Moment} now @param {boolean} [dates] whether words of time are a date */
   write(text, now, dates = true) {
     clearTimeout(this.#timer);
     this.#text = text;
@@ -32,7 +32,7 @@ export class Preview {
     else this.#timer = setTimeout(() => void this.read(text, now, dates), PAUSE);
   }
 
-  /** Ask for it at once; null if the server does not answer. @param {string} text @param {Moment} now */
+  /** Asks the server at once; null without a response. @param {string} text @param {Moment} now */
   async read(text, now, dates = true) {
     const understood = await this.#api.preview(text, this.#mode, now, dates).catch(() => null);
     if (text === this.#text && dates === this.#dates) {

@@ -6,7 +6,7 @@ import { plusDays } from "./language/calendar.js";
 /** @import {Section, Task, View} from "./types" */
 
 /**
- * The tasks of a view under their headings, in the order of the list.
+ * Groups the tasks of a view under headings.
  * @param {View} view
  * @param {Task[]} tasks
  * @param {Clock} clock
@@ -56,7 +56,7 @@ const dayPart = (day, tasks, today, open) => part(day, headingWords(day, today),
 /** @param {string} key @param {string[]} title @param {Task[]} tasks @param {string | null} day @param {"danger"} [tone] @returns {Section} */
 const part = (key, [title, date = ""], tasks, day, tone) => ({ key, title, date, tasks, day, ...(tone && { tone }) });
 
-/** Whether a task that a person has just changed still belongs to the view. @param {View} view @param {Task} task @param {string} today */
+/** Whether a changed task still belongs to the view. @param {View} view @param {Task} task @param {string} today */
 export function belongs(view, task, today) {
   if (task.status === "deleted") return view === "deleted";
   if (view === "today") return task.due !== null && task.due <= today;
@@ -64,5 +64,5 @@ export function belongs(view, task, today) {
   return view !== "deleted";
 }
 
-/** The first days after today, which are always shown in the view of what comes. @param {string} today */
+/** The first days after today, which the upcoming view always shows. @param {string} today */
 const comingDays = (today) => [1, 2, 3, 4, 5, 6, 7].map((count) => plusDays(today, count));

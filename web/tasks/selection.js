@@ -1,8 +1,8 @@
 // @ts-check
 
-/** Which tasks are selected, and from where the next range begins. */
+/** The selected tasks and the start of the next range. */
 export class Selection {
-  /** Whether each row has a box to select it by. */
+  /** Whether each row has a checkbox for the selection. */
   active = false;
   /** @type {Set<number>} */
   ids = new Set();
@@ -20,7 +20,7 @@ export class Selection {
     this.#changed();
   }
 
-  /** Select it or no more, or all from the last that was selected to it. @param {number} id @param {number[]} [range] the order of the list */
+  /** Toggles a task, or selects the range from the last one to it. @param {number} id @param {number[]} [range] the order of the list */
   pick(id, range) {
     this.active = true;
     if (range) this.#extend(id, range);
@@ -39,11 +39,11 @@ export class Selection {
     if (from < 0) this.#anchor = id;
   }
 
-  /** Only what is still in the list. @param {Set<number>} present */
+  /** Removes tasks that are no longer in the list. @param {Set<number>} present */
   keep(present) {
     const gone = [...this.ids].filter((id) => !present.has(id));
     for (const id of gone) this.ids.delete(id);
-    if (gone.length > 0) queueMicrotask(this.#changed); // it is being drawn
+    if (gone.length > 0) queueMicrotask(this.#changed); // not while drawing
   }
 
   end() {

@@ -1,7 +1,7 @@
 // @ts-check
 import { HttpError } from "../chat/protocol.js";
-import { Acts } from "./acts.js";
-import { Adding, LONGEST_TEXT, LONGEST_TITLE, newTask } from "./adding.js";
+import { TaskActions } from "./actions.js";
+import { TaskDraft, LONGEST_TEXT, LONGEST_TITLE, newTask } from "./draft.js";
 import { Reader } from "./data/reader.js";
 import { Editing } from "./editing.js";
 import { Preview } from "./preview.js";
@@ -18,27 +18,27 @@ const MARKED = 2500; // ms
 /** @type {View[]} */
 const WHERE = ["deleted", "today", "upcoming"];
 
-/** What a person sees of their tasks, where they are in it, and what they are about to do. */
+/** The state of the list: what is shown, focused, selected and edited. */
 export class Ui {
   /** @type {Section[]} */
   sections = [];
-  /** All tasks as they are shown. @type {Task[]} */
+  /** The shown tasks, in order. @type {Task[]} */
   tasks = [];
   filtersOpen = false;
   searched = "";
-  /** The task that the keyboard is at. @type {number | null} */
+  /** The task with the keyboard focus. @type {number | null} */
   current = null;
-  /** The task whose row can be reached by Tab. @type {number | null} */
+  /** The task whose row is reached by Tab. @type {number | null} */
   tabStop = null;
-  /** The task that was asked for from outside. @type {number | null} */
+  /** The task that `show` highlights. @type {number | null} */
   marked = null;
   /** @type {Editing | null} */
   editing = null;
-  /** The tasks whose date is being asked for. @type {{tasks: Task[], text: string, day: string, preview: Preview} | null} */
+  /** The tasks for which the dialog asks for a date. @type {{tasks: Task[], text: string, day: string, preview: Preview} | null} */
   moving = null;
-  selection = new Selection(() => this.#tellSelection());
+  selection = new Selection(() => this.#announceSelection());
   window = new Window();
-  acts = new Acts(this);
+  actions = new TaskActions(this);
   #api;
   #element;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -55,16 +55,16 @@ export class Ui {
       renewed: () => element.emit("todo-changed"),
       unauthorized: () => element.emit("todo-unauthorized"),
     });
-    this.adding = new Adding(api, this.clock, this.changed);
+    this.draft = new TaskDraft(api, this.clock, this.changed);
   }
 
-  /** Draw what has changed. */
+  /** Schedules a drawing. */
   changed = () => this.#element.changed();
   scrolled = () => this.#element.scrolled();
-  /** Let a screen reader say it. @param {string} text */
+  /** Announces a text to screen readers. @param {string} text */
   announce = (text) => this.#element.announce(text);
 
-  /** Whether the notice is being read. */
+  /** Whether the notice has the focus or the pointer. */
   get reading() {
     return this.#element.reading;
   }
@@ -74,7 +74,7 @@ export class Ui {
     return this.#element.options.agents ?? false;
   }
 
-  /** Keep what was written of a task, and let an agent do it. */
+  /** Saves the edited task and lets an agent work on it. */
   async delegate() {
     const id = this.editing?.task.id;
     await this.endEditing(true);
@@ -93,8 +93,8 @@ export class Ui {
     return this.reader.pages;
   }
 
-  get wishes() {
-    return this.reader.wishes;
+  get pending() {
+    return this.reader.pending;
   }
 
   get view() {
@@ -107,28 +107,28 @@ export class Ui {
   }
 
   begin() {
-    for (const task of this.adding.unsent) void this.acts.add(task);
+    for (const task of this.draft.unsent) void this.actions.add(task);
     this.editing = Editing.restored();
     void this.open("today").then(() => this.editing && this.show(this.editing.task.id));
   }
 
   close() {
-    this.reader.live.close();
-    this.acts.close();
+    this.reader.poller.close();
+    this.actions.close();
     clearTimeout(this.#search);
   }
 
-  /** Arrange the tasks under their headings. */
+  /** Sorts the tasks into sections. */
   arrange() {
     const { view, filtered, current, hasMore } = this.pages;
     const { today } = this;
-    const wanted = this.pages.tasks.map((task) => this.wishes.applied(task)).filter((task) => belongs(view, task, today));
+    const wanted = this.pages.tasks.map((task) => this.pending.apply(task)).filter((task) => belongs(view, task, today));
     this.sections = sectionsOf(view, wanted, this.clock, current && !filtered && !hasMore);
     this.tasks = this.sections.flatMap(({ tasks }) => tasks);
     this.selection.keep(new Set(this.tasks.map(({ id }) => id)));
   }
 
-  /** Choose the row that can be reached by Tab: the one that the keyboard was at, or the first that is seen. */
+  /** Chooses the row that is reached by Tab: the focused one, or the first visible one. */
   chooseTabStop() {
     const drawn = this.window.drawn.flatMap(({ section, first, end }) => section.tasks.slice(first, end));
     const at = drawn.find(({ id }) => id === this.current) ?? this.tasks[this.window.seen[0]] ?? drawn[0];
@@ -141,12 +141,12 @@ export class Ui {
       this.selection.end();
       this.#element.toTop();
     }
-    this.adding.day = view === "today" ? this.today : null;
+    this.draft.day = view === "today" ? this.today : null;
     await this.reader.open(view, filter);
   }
 
   /** @param {Partial<Filter>} filter */
-  async narrow(filter) {
+  async setFilter(filter) {
     await this.open(this.view, filter);
     if (this.pages.filtered) this.announce(LIST.found(this.pages.total));
   }
@@ -155,19 +155,19 @@ export class Ui {
   search(text) {
     this.searched = text;
     clearTimeout(this.#search);
-    this.#search = setTimeout(() => void this.narrow({ query: text.trim() }), SEARCH_PAUSE);
+    this.#search = setTimeout(() => void this.setFilter({ query: text.trim() }), SEARCH_PAUSE);
   }
 
   toggleFilters() {
     const { label, priority } = this.pages.filter;
     this.filtersOpen = !(this.filtersOpen || label || priority);
-    if (label || priority) void this.narrow({ label: "", priority: "" });
+    if (label || priority) void this.setFilter({ label: "", priority: "" });
     this.changed();
   }
 
-  /** Show a task, in whichever view it is. @param {number} id */
+  /** Shows a task in the view that contains it. @param {number} id */
   async show(id) {
-    await this.#seek(id);
+    await this.#openViewOf(id);
     if (!this.task(id)) return;
     this.current = this.marked = id;
     this.#element.reveal(id);
@@ -177,9 +177,9 @@ export class Ui {
     }, MARKED);
   }
 
-  /** Open the view that it is in; where it is not on its first page, those with such a title. @param {number} id */
-  async #seek(id) {
-    const failed = (/** @type {unknown} */ error) => (error instanceof HttpError ? this.acts.refuse(error) : this.reader.failed(error));
+  /** Opens the view with the task; if its first page lacks the task, filters by its title. @param {number} id */
+  async #openViewOf(id) {
+    const failed = (/** @type {unknown} */ error) => (error instanceof HttpError ? this.actions.showError(error) : this.reader.failed(error));
     const found = await this.reader.task(id).catch(failed);
     if (!found || (this.task(id)?.status === found.status && belongs(this.view, found, this.today))) return;
     const view = found.status === "completed" ? "done" : WHERE.find((view) => belongs(view, found, this.today)) ?? "all";
@@ -193,36 +193,36 @@ export class Ui {
 
   /** @param {string} text */
   write(text) {
-    this.adding.write(text);
+    this.draft.write(text);
     this.changed();
   }
 
-  /** Write again what was not added. @param {number} index */
-  takeUp(index) {
-    this.adding.takeUp(index);
+  /** Edits a rejected text again. @param {number} index */
+  resumeDraft(index) {
+    this.draft.resume(index);
     this.changed();
     this.#element.focusAdding();
   }
 
-  /** Write a task for this day. @param {string} day */
+  /** Begins a task for this day. @param {string} day */
   addOn(day) {
-    this.adding.day = day;
+    this.draft.day = day;
     this.changed();
     this.#element.focusAdding();
   }
 
-  /** Add what is written. */
+  /** Adds the task of the draft. */
   async add() {
-    const { fields, text, understood } = this.adding;
+    const { fields, text, understood } = this.draft;
     if (!text.trim() || text.length > LONGEST_TEXT || (understood && understood.title.length > LONGEST_TITLE)) return;
     const task = newTask(text, fields);
-    this.adding.write("");
-    this.adding.keep(task);
-    this.#element.draw(); // what is typed next is another task
-    await this.acts.add(task);
+    this.draft.write("");
+    this.draft.storeUnsent(task);
+    this.#element.draw(); // the next key belongs to another task
+    await this.actions.add(task);
   }
 
-  /** A click on its title: it is edited, or selected. @param {Task} task @param {MouseEvent} event */
+  /** Handles a click on a title: edits or selects the task. @param {Task} task @param {MouseEvent} event */
   opened(task, { shiftKey, ctrlKey, metaKey }) {
     if (this.selection.active || shiftKey || ctrlKey || metaKey) this.pick(task, shiftKey);
     else this.edit(task);
@@ -233,21 +233,21 @@ export class Ui {
     if (task.status !== "deleted") void this.#open(new Editing(task));
   }
 
-  /** What is written for another task is saved first; if that cannot be, it says why and stays open. @param {Editing} editing */
+  /** Saves the task that is edited first; if that fails, it stays open and says why. @param {Editing} editing */
   async #open(editing) {
     const { id } = editing.task;
     if (this.editing?.unreadRepeat) await this.#readRepeat(this.editing);
     void this.endEditing(true);
     if (this.editing) return void this.show(this.editing.task.id);
     this.editing = editing;
-    editing.keep();
+    editing.store();
     this.current = id;
     this.#element.focusOn(id, "title");
     if (!this.task(id)) void this.show(id);
-    if (this.agents) void this.#lookForFiles(this.editing).catch(() => {}); // the task can be edited without
+    if (this.agents) void this.#lookForFiles(this.editing).catch(() => {}); // the files are optional
   }
 
-  /** What agents wrote for it. @param {Editing} editing */
+  /** Loads the files that agents wrote for the task. @param {Editing} editing */
   async #lookForFiles(editing) {
     const { files } = await this.#api.files(editing.task.id);
     if (files.length === 0) return;
@@ -257,56 +257,56 @@ export class Ui {
     this.changed();
   }
 
-  /** End editing: keep what was written, or leave the task as it was. @param {boolean} keep */
+  /** Ends editing and saves or discards the changes. @param {boolean} keep */
   async endEditing(keep) {
     const { editing } = this;
     if (keep && editing?.unreadRepeat) await this.#readRepeat(editing);
-    if (editing !== this.editing) return; // it was ended meanwhile
+    if (editing !== this.editing) return; // it has ended already
     const changes = keep ? editing?.changes() : null;
-    if (!editing || (keep && !changes)) return this.changed(); // it says what is missing
+    if (!editing || (keep && !changes)) return this.changed(); // it shows the problem
     this.editing = null;
     Editing.forget();
     this.#element.focusOn(editing.task.id, "open");
-    if (!keep && editing.changed) this.acts.offer(LIST.was.discarded(editing.task.title), { text: LIST.undo, act: () => this.#open(editing) });
+    if (!keep && editing.changed) this.actions.offer(LIST.was.discarded(editing.task.title), { text: LIST.undo, act: () => this.#open(editing) });
     if (!changes || Object.keys(changes.fields).length === 0) return;
-    const problem = await this.acts.save(editing.task, changes.fields, changes.as);
+    const problem = await this.actions.save(editing.task, changes.fields, changes.as);
     if (!problem) return;
     editing.problem = problem;
-    if (this.editing) return this.acts.offer(problem, { text: LIST.editAgain, act: () => this.#open(editing) }, true);
+    if (this.editing) return this.actions.offer(problem, { text: LIST.editAgain, act: () => this.#open(editing) }, true);
     void this.#open(editing);
-    this.acts.dismiss();
+    this.actions.dismiss();
   }
 
-  /** Ask what its repeat in words means. @param {Editing} editing */
+  /** Lets the server read the repeat. @param {Editing} editing */
   async #readRepeat(editing) {
     const text = editing.unreadRepeat;
     editing.readRepeat(text, await new Preview(this.#api, "date", this.changed).read(text, this.clock.now));
   }
 
-  /** Ask for a date. @param {Task[]} tasks */
-  ask(tasks) {
+  /** Opens the dialog that asks for a date. @param {Task[]} tasks */
+  startMove(tasks) {
     const open = tasks.filter(({ status }) => status === "pending");
     if (open.length === 0) return;
     this.moving = { tasks: open, text: "", day: "", preview: new Preview(this.#api, "date", this.changed) };
     this.#element.draw();
   }
 
-  /** Move the tasks to the date that is written. */
-  async answerInWords() {
+  /** Moves the tasks to the typed date. */
+  async moveToTypedDate() {
     const { moving } = this;
     const understood = await moving?.preview.read(moving.text, this.clock.now);
-    if (moving && moving === this.moving && understood?.due) this.answer({ day: understood.due, time: understood.time });
+    if (moving && moving === this.moving && understood?.due) this.endMove({ day: understood.due, time: understood.time });
   }
 
-  /** The date is asked for no more. @param {Pick<When, "day" | "time"> | null} [when] what was chosen; null: no date */
-  answer(when) {
+  /** Closes the dialog and moves the tasks. @param {Pick<When, "day" | "time"> | null} [when] the chosen date; null removes the date, undefined cancels */
+  endMove(when) {
     const { moving } = this;
     this.moving = null;
     this.#element.closeDialog();
     this.#element.draw();
     if (!moving || when === undefined) return;
     this.selection.end();
-    void this.acts.move(moving.tasks, when);
+    void this.actions.move(moving.tasks, when);
   }
 
   /** @param {Task[]} tasks */
@@ -315,11 +315,11 @@ export class Ui {
       this.editing = null;
       Editing.forget();
     }
-    void this.acts.remove(tasks);
+    void this.actions.remove(tasks);
   }
 
-  /** The tasks that are meant: the selected ones if this one is, else this one alone. @param {Task} task */
-  meant(task) {
+  /** Returns the selected tasks if this one is among them, else only this one. @param {Task} task */
+  affectedBy(task) {
     return this.selection.ids.has(task.id) ? this.selected : [task];
   }
 
@@ -327,20 +327,20 @@ export class Ui {
     return this.tasks.filter(({ id }) => this.selection.ids.has(id));
   }
 
-  /** The selected tasks, which are selected no more. */
-  taken() {
+  /** Returns the selected tasks and ends the selection. */
+  takeSelected() {
     const { selected } = this;
     this.selection.end();
     return selected;
   }
 
-  /** @param {Task} task @param {boolean} range from the one that was selected before */
+  /** @param {Task} task @param {boolean} range from the task that was selected before */
   pick(task, range) {
     this.current = task.id;
     this.selection.pick(task.id, range ? this.tasks.map(({ id }) => id) : undefined);
   }
 
-  #tellSelection() {
+  #announceSelection() {
     this.#element.emit("todo-selection", { tasks: this.selected.map(({ id, title }) => ({ id, title })) });
     this.changed();
   }

@@ -1,42 +1,42 @@
 // @ts-check
 /** @import {Section} from "./types" */
 
-const ROW = 46; // px, until a row was measured
+const ROW = 46; // px, until a row is measured
 const HEADING = 44;
-const BEYOND = 700; // px that are drawn above and below what is seen
-const ENOUGH = 250; // px: with less than that drawn beyond what is seen, more is drawn
+const BEYOND = 700; // px that are drawn above and below the visible part
+const ENOUGH = 250; // px: if less is drawn beyond the visible part, more is drawn
 const ANCHORS = 5;
 
-/** What is drawn of a section: its tasks from `first` to before `end`, and how high those above and below are. @typedef {{section: Section, first: number, end: number, above: number, below: number}} Drawn */
-/** A task, and how far below the upper edge it stands. @typedef {[id: number, distance: number]} Anchor */
+/** The drawn part of a section: its tasks from `first` to before `end`, and the heights above and below. @typedef {{section: Section, first: number, end: number, above: number, below: number}} Drawn */
+/** A task and its distance from the upper edge. @typedef {[id: number, distance: number]} Anchor */
 
-/** Which of many rows are drawn: those that can be seen, and some around them. */
+/** Chooses the rows to draw: the visible ones and some around them. */
 export class Window {
   /** @type {HTMLElement | null} */
   scroller = null;
   /** @type {Drawn[]} */
   drawn = [];
-  /** How high what is not drawn is, above and below. */
+  /** The height above and below the drawn rows. */
   above = 0;
   below = 0;
-  /** How high what stands above all sections is. */
+  /** The height above all sections. */
   #lead = 0;
   #heading = HEADING;
   /** @type {Map<number, number>} */
   #heights = new Map();
-  /** All tasks, and where each row begins. @type {number[]} */
+  /** All tasks and the offset of each row. @type {number[]} */
   #ids = [];
   /** @type {number[]} */
   #tops = [];
   #height = 0;
-  /** From where to where it is drawn. */
+  /** The drawn range. */
   #from = 0;
   #to = 0;
 
-  /** Choose what to draw of these. @param {Section[]} sections */
+  /** Chooses what to draw. @param {Section[]} sections */
   choose(sections) {
     const top = this.#top;
-    [this.#from, this.#to] = [top - BEYOND, top + this.#room + BEYOND];
+    [this.#from, this.#to] = [top - BEYOND, top + this.#viewHeight + BEYOND];
     [this.drawn, this.above, this.below, this.#ids, this.#tops] = [[], 0, 0, [], []];
     let y = this.#lead;
     for (const section of sections) {
@@ -66,7 +66,7 @@ export class Window {
     return { ...drawn, bottom: y };
   }
 
-  /** Measure what was drawn; returns whether it is as high as was thought. */
+  /** Measures the drawn rows; returns whether the heights are as expected. */
   measure() {
     let right = true;
     for (const row of /** @type {Iterable<HTMLElement>} */ (this.scroller?.querySelectorAll("[data-row]") ?? [])) {
@@ -81,37 +81,37 @@ export class Window {
     return right;
   }
 
-  /** The rows may have other heights from now on: the width has changed. */
+  /** Forgets the heights, because the width has changed. */
   forget() {
     this.#heights.clear();
   }
 
-  /** The first and the last task that can be seen, counted over all sections. @returns {[number, number]} */
+  /** The first and the last visible task, counted over all sections. @returns {[number, number]} */
   get seen() {
-    const bottom = this.#top + this.#room;
+    const bottom = this.#top + this.#viewHeight;
     const after = this.#tops.findIndex((y) => y >= bottom);
     return [this.#firstBelow(this.#top), (after < 0 ? this.#tops.length : after) - 1];
   }
 
-  /** Whether there is more to draw where the person has scrolled to. */
+  /** Whether more has to be drawn after scrolling. */
   get exhausted() {
     const top = this.#top;
-    return (this.#from > 0 && top - ENOUGH < this.#from) || (this.#to < this.#height && top + this.#room + ENOUGH > this.#to);
+    return (this.#from > 0 && top - ENOUGH < this.#from) || (this.#to < this.#height && top + this.#viewHeight + ENOUGH > this.#to);
   }
 
-  /** Whether the end of what is loaded comes near. */
+  /** Whether the end of the loaded tasks is near. */
   get nearEnd() {
-    return this.#height - this.#top < 5 * this.#room;
+    return this.#height - this.#top < 5 * this.#viewHeight;
   }
 
-  /** The first tasks that can be seen: what stays in its place. @returns {Anchor[]} */
+  /** The first visible tasks, which stay in place. @returns {Anchor[]} */
   anchors() {
     if (this.#top === 0) return [];
     const first = this.#firstBelow(this.#top);
     return this.#ids.slice(first, first + ANCHORS).map((id, at) => [id, this.#tops[first + at] - this.#top]);
   }
 
-  /** Scroll so that the first of these which is still there stands where it stood. @param {Anchor[]} anchors */
+  /** Scrolls so that the first of these tasks that still exists stays in place. @param {Anchor[]} anchors */
   keep(anchors) {
     const anchor = anchors.find(([id]) => this.#ids.includes(id));
     const moved = anchor ? this.#topOf(anchor[0]) - anchor[1] - this.#top : 0;
@@ -119,14 +119,14 @@ export class Window {
     return Math.abs(moved) >= 1;
   }
 
-  /** Scroll to a row that may not be drawn yet; returns whether that was needed. @param {number} id */
+  /** Scrolls to a row that may not be drawn yet; returns whether it had to scroll. @param {number} id */
   show(id) {
     if (!this.scroller || !this.#ids.includes(id)) return false;
     const before = this.#top;
     const y = this.#topOf(id);
     const end = y + (this.#heights.get(id) ?? ROW);
     if (y - this.#heading < before) this.scroller.scrollTop = y - this.#heading;
-    else if (end > before + this.#room) this.scroller.scrollTop = end - this.#room + 8;
+    else if (end > before + this.#viewHeight) this.scroller.scrollTop = end - this.#viewHeight + 8;
     return this.#top !== before;
   }
 
@@ -150,7 +150,7 @@ export class Window {
     return this.scroller?.scrollTop ?? 0;
   }
 
-  get #room() {
+  get #viewHeight() {
     return this.scroller?.clientHeight || innerHeight;
   }
 }

@@ -2,41 +2,40 @@
 /** @import {Api} from "./api.js" */
 /** @import {DoneOnDay, Filter, Task, TaskPage, View} from "../types" */
 
-/** Tasks that were read together, and where reading them begins. @typedef {{cursor: string | null, tasks: Task[], stale: boolean}} Part */
-/** The first and the last task that are seen, counted from 0. @typedef {[first: number, last: number]} Seen */
+/** Tasks that were loaded together, and the cursor before them. @typedef {{cursor: string | null, tasks: Task[], stale: boolean}} Part */
+/** The first and the last visible task, counted from 0. @typedef {[first: number, last: number]} Seen */
 
-const FEW = 3; // parts: so many are read again as a whole
+const FEW = 3; // so many parts are loaded again as a whole
 const NOTHING = /** @type {Filter} */ ({ query: "", label: "", priority: "" });
 
-/** What is loaded of a view: one part after the other, from its beginning; each can be read again by itself. */
+/** The loaded parts of a view, in order; each can be loaded again by itself. */
 export class Pages {
   /** @type {View} */
   view = "today";
   filter = NOTHING;
-  /** Whether anything was read since the view or the filter changed. */
+  /** Whether the view and the filter are loaded. */
   current = false;
   total = 0;
   /** @type {DoneOnDay[]} */
   days = [];
-  /** The newest change that is in all of it. */
+  /** The newest change that all parts contain. */
   last = 0;
-  /** Whether something is being read. */
   busy = false;
   /** @type {Part[]} */
   #parts = [];
-  /** Where the next part begins, null at the end. @type {string | null} */
+  /** The cursor of the next part, null at the end. @type {string | null} */
   #next = null;
   /** @type {Task[] | null} */
   #tasks = null;
   #generation = 0;
-  #turn = Promise.resolve();
+  #queue = Promise.resolve();
   #api;
-  #came;
+  #onPage;
 
-  /** @param {Api} api @param {(page: TaskPage) => void} came */
-  constructor(api, came) {
+  /** @param {Api} api @param {(page: TaskPage) => void} onPage */
+  constructor(api, onPage) {
     this.#api = api;
-    this.#came = came;
+    this.#onPage = onPage;
   }
 
   get tasks() {
@@ -51,24 +50,24 @@ export class Pages {
     return Object.values(this.filter).some(Boolean);
   }
 
-  /** Show another view, or another part of it; what is shown stays until the new tasks came, unless the view is another. @param {View} view @param {Filter} filter */
+  /** Loads a view with a filter; of the same view, the old tasks are shown until then. @param {View} view @param {Filter} filter */
   async begin(view, filter) {
     if (view !== this.view) this.#replace([], null);
     this.view = view;
     this.filter = filter;
     this.current = false;
     this.#generation++;
-    await this.#inTurn(async () => {
+    await this.#enqueue(async () => {
       const { parts, next } = await this.#read(null, 1);
       this.#replace(parts, next);
       this.current = true;
     });
   }
 
-  /** Read the tasks after the last. */
+  /** Loads the next tasks. */
   async more() {
     if (!this.current || this.#next === null) return;
-    await this.#inTurn(async () => {
+    await this.#enqueue(async () => {
       const cursor = this.#next;
       if (cursor === null) return;
       const known = new Set(this.tasks.map(({ id }) => id));
@@ -78,10 +77,10 @@ export class Pages {
     });
   }
 
-  /** Something has changed: read again what is seen; what follows is read again when it is scrolled to, and what is above, too. @param {Seen} seen @param {number[]} [changed] */
-  async renew(seen, changed = []) {
+  /** Loads the visible tasks again, and the others once they are scrolled to. @param {Seen} seen @param {number[]} [changed] */
+  async refresh(seen, changed = []) {
     if (!this.current) return this.begin(this.view, this.filter);
-    await this.#inTurn(async () => {
+    await this.#enqueue(async () => {
       const few = this.#parts.length <= FEW;
       const first = few ? 0 : this.#partAt(seen[0]);
       const last = few ? this.#parts.length : this.#partAt(seen[1]) + 1;
@@ -97,7 +96,7 @@ export class Pages {
     });
   }
 
-  /** The first part of what is seen that may have changed since it was read, null if there is none, or it is being read. @param {Seen} seen */
+  /** Returns the first visible part that may have changed; null without one, or while loading. @param {Seen} seen */
   staleIn(seen) {
     if (this.busy || !this.#parts.some(({ stale }) => stale)) return null;
     const last = this.#partAt(seen[1]);
@@ -105,9 +104,9 @@ export class Pages {
     return at < 0 ? null : at;
   }
 
-  /** Read such a part again. @param {number} at */
-  async freshen(at) {
-    await this.#inTurn(async () => {
+  /** Loads a part again. @param {number} at */
+  async reload(at) {
+    await this.#enqueue(async () => {
       if (!this.#parts[at]?.stale) return;
       const after = this.#parts.slice(at + 1);
       const following = new Set(after.flatMap(({ tasks }) => tasks.map(({ id }) => id)));
@@ -127,17 +126,17 @@ export class Pages {
     this.#tasks = null;
   }
 
-  /** Which part has this task. @param {number} index */
+  /** Returns the index of the part with this task. @param {number} index */
   #partAt(index) {
     let end = 0;
     const at = this.#parts.findIndex(({ tasks }) => (end += tasks.length) > index);
     return at < 0 ? Math.max(0, this.#parts.length - 1) : at;
   }
 
-  /** One after the other; what was asked for another view comes to nothing. @param {() => Promise<void>} work */
-  #inTurn(work) {
+  /** Runs one load after the other; loads of another view are dropped. @param {() => Promise<void>} work */
+  #enqueue(work) {
     const generation = this.#generation;
-    const turn = this.#turn.then(async () => {
+    const turn = this.#queue.then(async () => {
       if (generation !== this.#generation) return;
       this.busy = true;
       try {
@@ -148,11 +147,11 @@ export class Pages {
         this.busy = false;
       }
     });
-    this.#turn = turn.catch(() => {});
+    this.#queue = turn.catch(() => {});
     return turn;
   }
 
-  /** At least so many tasks, or all there are. @param {string | null} cursor @param {number} wanted */
+  /** Loads at least so many tasks, or all. @param {string | null} cursor @param {number} wanted */
   async #read(cursor, wanted) {
     const generation = this.#generation;
     /** @type {Part[]} */
@@ -167,7 +166,7 @@ export class Pages {
       if (next === null && page.days) this.days = page.days;
       next = page.next_cursor;
       this.total = page.total;
-      this.#came(page);
+      this.#onPage(page);
     }
     return { parts, next };
   }

@@ -1,36 +1,36 @@
 // @ts-check
 import { ConnectionLost, HttpError } from "../../chat/protocol.js";
 import { Clock } from "./clock.js";
-import { Live } from "./live.js";
+import { ChangePoller } from "./poller.js";
 import { Pages } from "./pages.js";
-import { Wishes } from "./wishes.js";
+import { PendingChanges } from "./pending.js";
 /** @import {Api} from "./api.js" */
 /** @import {Filter, TaskPage, View} from "../types" */
 
-const AROUND = 20; // tasks that are read again above and below what is seen
+const AROUND = 20; // tasks that are loaded again above and below the visible ones
 
 /**
- * Who shows what is read.
+ * The owner of a reader.
  * @typedef {object} Owner
- * @property {() => boolean} seen whether anybody sees the list
- * @property {() => [number, number]} range the first and the last task that is seen
+ * @property {() => boolean} seen whether the list is visible
+ * @property {() => [number, number]} range the first and the last visible task
  * @property {() => void} changed
  * @property {() => void} renewed
  * @property {() => void} unauthorized
  */
 
-/** Reads what is shown, and again what has changed. */
+/** Loads the shown tasks, and again those that have changed. */
 export class Reader {
-  /** Why nothing could be read. */
+  /** Why loading failed. */
   problem = "";
-  /** Labels that were seen on tasks. @type {Set<string>} */
+  /** Labels of loaded tasks. @type {Set<string>} */
   labels = new Set();
   clock = new Clock();
-  #lingerUntil = 0;
+  #refreshAfter = 0;
   /** @type {Promise<void> | null} */
-  #renewing = null;
+  #refreshing = null;
   /** @type {number[]} */
-  #news = [];
+  #changedIds = [];
   #api;
   #owner;
 
@@ -39,13 +39,13 @@ export class Reader {
     this.#api = api;
     this.#owner = owner;
     const { seen, changed } = owner;
-    this.pages = new Pages(api, (page) => this.#came(page));
-    this.live = new Live(api, { seen, changed, news: (ids) => this.renew(ids), failed: this.failed });
-    this.wishes = new Wishes(api, {
-      again: () => this.live.again(),
-      here: () => this.live.here(),
+    this.pages = new Pages(api, (page) => this.#receivePage(page));
+    this.poller = new ChangePoller(api, { seen, changed, news: (ids) => this.refresh(ids), failed: this.failed });
+    this.pending = new PendingChanges(api, {
+      again: () => this.poller.untilReachable(),
+      here: () => this.poller.markReachable(),
       changed,
-      renew: () => this.renew(),
+      renew: () => this.refresh(),
     });
   }
 
@@ -53,50 +53,50 @@ export class Reader {
   async open(view, filter) {
     const begun = this.pages.begin(view, { ...this.pages.filter, ...filter });
     this.#owner.changed();
-    await this.#reading(begun);
-    this.live.look(); // from now on again and again
+    await this.#read(begun);
+    this.poller.poll(); // begins to poll
   }
 
-  /** A task, in whatever view it is. @param {number} id */
+  /** Loads one task. @param {number} id */
   task(id) {
     return this.#api.task(id);
   }
 
-  /** Read again what may have changed, all that is asked for meanwhile in one go. @param {number[]} [ids] */
-  renew(ids = []) {
-    this.#news.push(...ids);
-    return (this.#renewing ??= this.#renew());
+  /** Loads what may have changed; calls in between are answered together. @param {number[]} [ids] */
+  refresh(ids = []) {
+    this.#changedIds.push(...ids);
+    return (this.#refreshing ??= this.#refresh());
   }
 
-  async #renew() {
-    do await new Promise((resolve) => setTimeout(resolve, this.#lingerUntil - Date.now()));
-    while (Date.now() < this.#lingerUntil);
-    this.#renewing = null; // what is asked for from now on is read once more
+  async #refresh() {
+    do await new Promise((resolve) => setTimeout(resolve, this.#refreshAfter - Date.now()));
+    while (Date.now() < this.#refreshAfter);
+    this.#refreshing = null; // later calls load once more
     const [first, last] = this.#owner.range();
-    await this.#reading(this.pages.renew([Math.max(0, first - AROUND), last + AROUND], this.#news.splice(0)));
+    await this.#read(this.pages.refresh([Math.max(0, first - AROUND), last + AROUND], this.#changedIds.splice(0)));
     this.#owner.renewed();
   }
 
-  /** Read what follows, if the end is near, and what may have changed before. @param {boolean} nearEnd */
-  async reach(nearEnd) {
+  /** Loads the next tasks near the end, and visible ones that may have changed. @param {boolean} nearEnd */
+  async loadNearby(nearEnd) {
     if (nearEnd) await this.more();
     const [first, last] = this.#owner.range();
     const stale = this.pages.staleIn([first, last + AROUND]);
-    if (stale !== null) await this.#reading(this.pages.freshen(stale));
+    if (stale !== null) await this.#read(this.pages.reload(stale));
   }
 
   async more() {
-    if (this.pages.hasMore && !this.pages.busy) await this.#reading(this.pages.more());
+    if (this.pages.hasMore && !this.pages.busy) await this.#read(this.pages.more());
   }
 
-  /** What is ticked stays where it is for a moment: several are ticked one after the other. @param {number} time ms */
-  linger(time) {
-    this.#lingerUntil = Date.now() + time;
+  /** Delays loading, so that tasks that are completed one after the other stay in place. @param {number} time ms */
+  delayRefresh(time) {
+    this.#refreshAfter = Date.now() + time;
   }
 
   /** @param {unknown} error */
   failed = (error) => {
-    if (error instanceof ConnectionLost) this.live.away();
+    if (error instanceof ConnectionLost) this.poller.markLost();
     else if (error instanceof HttpError && error.status === 401) this.#owner.unauthorized();
     else if (error instanceof HttpError) this.problem = error.message;
     else throw error;
@@ -104,7 +104,7 @@ export class Reader {
   };
 
   /** @param {Promise<void>} reading */
-  async #reading(reading) {
+  async #read(reading) {
     try {
       await reading;
       this.problem = "";
@@ -115,10 +115,10 @@ export class Reader {
   }
 
   /** @param {TaskPage} page */
-  #came({ now, time_zone, last, tasks }) {
+  #receivePage({ now, time_zone, last, tasks }) {
     this.clock.set(now, time_zone);
-    this.live.after = Math.max(this.live.after ?? 0, last);
-    this.live.here();
+    this.poller.after = Math.max(this.poller.after ?? 0, last);
+    this.poller.markReachable();
     for (const { labels } of tasks) for (const label of labels) this.labels.add(label);
   }
 }

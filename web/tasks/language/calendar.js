@@ -1,5 +1,5 @@
 // @ts-check
-/** Days are texts like "2026-11-27": they float, as the tasks' own do, and are compared as texts. */
+/** Days are texts like "2026-11-27", without a zone, and are compared as texts. */
 
 const DAY = 86_400_000; // ms
 
@@ -15,8 +15,8 @@ export const weekdayOf = (day) => (new Date(day).getUTCDay() + 6) % 7;
 /** @param {string} day */
 export const yearOf = (day) => Number(day.slice(0, 4));
 
-/** Days from one to another. @param {string} from @param {string} to */
+/** Returns the number of days between two days. @param {string} from @param {string} to */
 export const between = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / DAY);
 
-/** The Monday of this week, or of one so many weeks later. @param {string} today */
+/** Returns the Monday of this week, or of a later one. @param {string} today */
 export const week = (today, later = 0) => plusDays(today, 7 * later - weekdayOf(today));

@@ -7,7 +7,7 @@ const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "satur
 /** @param {string} day as the tools take it, with the weekday that they check */
 const inGrammar = (day) => `${capital(WEEKDAYS[weekdayOf(day)].slice(0, 3))} ${day}`;
 
-/** A date in the tools' own words. @param {string | null} day @param {string | null} [time] @param {boolean} [allDay] without the time that it had */
+/** Returns a date as the tools accept it. @param {string | null} day @param {string | null} [time] @param {boolean} [allDay] without the time that it had */
 export const dueInGrammar = (day, time, allDay) => (day ? `${inGrammar(day)}${time ? ` ${time}` : allDay ? " all day" : ""}` : "none");
 
 /** @type {Record<string, string>} */
@@ -17,7 +17,7 @@ const CODES = WEEKDAYS.map((name) => name.slice(0, 2).toUpperCase());
 const NTH = { 1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", "-1": "last" };
 const MONTHS = [..."012345678901"].map((_, at) => new Intl.DateTimeFormat("en", { month: "long", timeZone: "UTC" }).format(Date.UTC(2026, at, 1)));
 
-/** A rule in words that the grammar of the page reads again, where it has them. @param {string} rule */
+/** Returns a rule in words that the server's grammar understands, if there are any. @param {string} rule */
 export function repeatWords(rule) {
   const { FREQ, INTERVAL = "1", BYDAY, BYMONTHDAY, BYMONTH, COUNT, UNTIL, FROM } = Object.fromEntries(
     rule.split(";").map((part) => part.split("=")),

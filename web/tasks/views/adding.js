@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { LONGEST_TEXT, LONGEST_TITLE } from "../adding.js";
+import { LONGEST_TEXT, LONGEST_TITLE } from "../draft.js";
 import { icon, iconButton } from "../../icons.js";
 import { between } from "../language/calendar.js";
 import { LIST, TEXTS } from "../../texts.js";
@@ -8,9 +8,9 @@ import { clockWords, dayWords, fullDay, LANGUAGE } from "../../words.js";
 import { repeatWords } from "../language/phrases.js";
 /** @import {Ui} from "../ui.js" */
 
-/** The line that adds tasks. @param {Ui} ui */
+/** Renders the line that adds tasks. @param {Ui} ui */
 export function addingView(ui) {
-  const { adding } = ui;
+  const { draft: adding } = ui;
   return html`
     <form
       class="adding"
@@ -43,20 +43,20 @@ export function addingView(ui) {
   `;
 }
 
-/** What was not added, to be written again. @param {string} text @param {number} index @param {Ui} ui */
+/** Renders the texts that were not added. @param {string} text @param {number} index @param {Ui} ui */
 const asideView = (text, index, ui) => html`
   <li>
     <p><span class="quiet">${LIST.aside}:</span> <span dir="auto" translate="no">${text}</span></p>
-    <button type="button" class="text-button" aria-label="${LIST.editAgain}: ${text}" @click=${() => ui.takeUp(index)}>${LIST.editAgain}</button>
+    <button type="button" class="text-button" aria-label="${LIST.editAgain}: ${text}" @click=${() => ui.resumeDraft(index)}>${LIST.editAgain}</button>
     ${iconButton("close", `${TEXTS.dismiss}: ${text}`, () => {
-      ui.adding.dropAside(index);
+      ui.draft.dropAside(index);
       ui.changed();
     })}
   </li>
 `;
 
-/** What the server understood so far. @param {Ui} ui */
-function chips({ adding, today, changed }) {
+/** Renders what the server understood. @param {Ui} ui */
+function chips({ draft: adding, today, changed }) {
   const { title = "", due = null, time = null, repeat = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
   const day = due ?? adding.defaultDay;
   const words = day && (between(today, day) > 1 ? fullDay(day, today) : dayWords(day, today));
@@ -66,7 +66,7 @@ function chips({ adding, today, changed }) {
       ? html`<span class="chip when" lang=${LANGUAGE}>
           ${icon("calendar")}${[words, time && clockWords(time)].filter(Boolean).join(", ")}
           ${iconButton("close", due ? LIST.notThis : LIST.noDate, () => {
-            if (due) adding.keepWords();
+            if (due) adding.keepAsTitle();
             else adding.day = null;
             changed();
           })}

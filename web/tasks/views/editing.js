@@ -7,7 +7,7 @@ import { LIST, TEXTS } from "../../texts.js";
 
 const NAMES = LIST.editing;
 
-/** The fields of the task that is open. @param {Editing} editing @param {Ui} ui */
+/** Renders the fields of the edited task. @param {Editing} editing @param {Ui} ui */
 export function editingView(editing, ui) {
   const written = (/** @type {Event} */ { target }) => {
     const { name, value } = /** @type {HTMLInputElement} */ (target);
@@ -71,7 +71,7 @@ const input = (name, label, { written }, { type = "text", hint }) => html`
   </label>
 `;
 
-/** Enter saves, also a description with Ctrl or ⌘; Escape leaves everything as it was. @param {KeyboardEvent} event @param {Ui} ui */
+/** Enter saves (in the description with Ctrl or ⌘), Escape cancels. @param {KeyboardEvent} event @param {Ui} ui */
 function keydown(event, ui) {
   const { key, target } = event;
   if (event.isComposing || event.keyCode === 229) return;

@@ -14,9 +14,9 @@ import { barView, toolsView, viewsView } from "./tools.js";
 /** @import {Drawn} from "../window.js" */
 
 const HIGH = 40;
-const STEP = 10; // units of the drawing of the chart for a day, of which the bar takes 7
+const STEP = 10; // units of the chart for a day; the bar takes 7 of them
 
-/** Everything. @param {Ui} ui */
+/** @param {Ui} ui */
 export const listView = (ui) => html`
   ${viewsView(ui)}
   ${ui.view === "deleted" || ui.view === "done" ? nothing : addingView(ui)}
@@ -49,7 +49,7 @@ function rows(ui) {
 /** @param {Drawn} drawn @param {Ui} ui */
 function sectionView({ section, first, end, above, below }, ui) {
   const { key, title, date, day, tasks, tone } = section;
-  const dated = /^\d|^today$/.test(key); // not named by a word of ours
+  const dated = /^\d|^today$/.test(key); // not one of the fixed headings
   const words = day ? dayWords(day, ui.today) : "";
   return html`
     <section data-day=${day ?? nothing} aria-labelledby="tasks-${key}">
@@ -75,7 +75,7 @@ function sectionView({ section, first, end, above, below }, ui) {
   `;
 }
 
-/** How many tasks were done on each of the last days, as bars. @param {readonly DoneOnDay[]} days @param {string} today */
+/** Renders how many tasks were completed on each of the last days. @param {readonly DoneOnDay[]} days @param {string} today */
 function chartView(days, today) {
   const most = Math.max(1, ...days.map(({ done }) => done));
   const sum = days.reduce((all, { done }) => all + done, 0);

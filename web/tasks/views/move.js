@@ -6,13 +6,13 @@ import { LIST } from "../../texts.js";
 import { clockWords, dayWords, fullDay } from "../../words.js";
 /** @import {Ui} from "../ui.js" */
 
-/** The question where tasks are to be moved; the element opens it. @param {Ui} ui */
+/** Renders the dialog that moves tasks to another day. @param {Ui} ui */
 export const moveView = (ui) => html`
   <dialog
     class="move"
     aria-labelledby="move-title"
-    @close=${() => ui.moving && ui.answer()}
-    @click=${(/** @type {MouseEvent} */ { target, currentTarget }) => target === currentTarget && ui.answer()}
+    @close=${() => ui.moving && ui.endMove()}
+    @click=${(/** @type {MouseEvent} */ { target, currentTarget }) => target === currentTarget && ui.endMove()}
   >
     ${ui.moving ? question(ui, ui.moving) : nothing}
   </dialog>
@@ -34,7 +34,7 @@ function question(ui, moving) {
       autocomplete="off"
       @submit=${(/** @type {Event} */ event) => {
         event.preventDefault();
-        void ui.answerInWords();
+        void ui.moveToTypedDate();
       }}
     >
       <h2 id="move-title" dir="auto" translate="no">${moving.tasks.length === 1 ? LIST.movingOne(moving.tasks[0].title) : LIST.movingMany(moving.tasks.length)}</h2>
@@ -64,7 +64,7 @@ function question(ui, moving) {
       <div class="choices">
         ${choices.map(
           ([words, day]) => html`
-            <button type="button" @click=${() => ui.answer(day ? { day, time: null } : null)}>
+            <button type="button" @click=${() => ui.endMove(day ? { day, time: null } : null)}>
               <span translate="no">${words}</span><span class="quiet" translate="no">${day ? fullDay(day, today) : ""}</span>
             </button>
           `,
@@ -83,7 +83,7 @@ function question(ui, moving) {
             ui.changed();
           }}
         />
-        <button type="button" class="button" ?disabled=${!moving.day} @click=${() => ui.answer({ day: moving.day, time: null })}>${LIST.moveIt}</button>
+        <button type="button" class="button" ?disabled=${!moving.day} @click=${() => ui.endMove({ day: moving.day, time: null })}>${LIST.moveIt}</button>
       </div>
     </form>
   `;

@@ -39,7 +39,7 @@ const tickBox = (task, tabindex, ui) => html`
       tabindex=${tabindex}
       aria-label=${LIST.tick(task.title)}
       .checked=${task.status === "completed"}
-      @change=${(/** @type {Event} */ event) => ui.acts.tick([task], /** @type {HTMLInputElement} */ (event.target).checked)}
+      @change=${(/** @type {Event} */ event) => ui.actions.tick([task], /** @type {HTMLInputElement} */ (event.target).checked)}
     />
   </label>
 `;
@@ -80,7 +80,7 @@ const body = (task, tabindex, ui) => html`
 function details(task, ui) {
   const { due, time, description, labels, priority, repeat } = task;
   const past = task.status === "pending" && isPast(task, ui.clock.now);
-  const underDay = ui.view === "upcoming" || (ui.view === "today" && due === ui.today); // it stands under its day
+  const underDay = ui.view === "upcoming" || (ui.view === "today" && due === ui.today); // the heading names its day
   const words = due ? dueWords({ due: underDay ? null : due, time }, ui.today) : "";
   if (!words && !repeat && !priority && !description && labels.length === 0) return nothing;
   return html`
@@ -89,7 +89,7 @@ function details(task, ui) {
       ${repeat ? html`<span title=${repeatWords(repeat)}>${icon("repeat")}<span class="words">${repeatWords(repeat)}</span></span>` : nothing}
       ${priority ? html`<span class="priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
       ${description ? html`<span class="notes" dir="auto">${icon("notes")}<span class="words">${description}</span></span>` : nothing}
-      ${labels.map((label) => html`<button type="button" class="label" tabindex="-1" dir="auto" @click=${() => ui.narrow({ label })}>${label}</button>`)}
+      ${labels.map((label) => html`<button type="button" class="label" tabindex="-1" dir="auto" @click=${() => ui.setFilter({ label })}>${label}</button>`)}
     </p>
   `;
 }
@@ -98,11 +98,11 @@ function details(task, ui) {
 function actions(task, tabindex, ui) {
   if (ui.selection.active) return nothing;
   if (task.status === "deleted") {
-    return html`<button type="button" class="text-button" data-part="restore" tabindex=${tabindex} @click=${() => ui.acts.restore([task])}>${LIST.restore}</button>`;
+    return html`<button type="button" class="text-button" data-part="restore" tabindex=${tabindex} @click=${() => ui.actions.restore([task])}>${LIST.restore}</button>`;
   }
   return html`
     <span class="actions">
-      ${task.status === "pending" ? iconButton("calendar", `${LIST.moveOne}: ${task.title}`, () => ui.ask([task]), { tabindex }) : nothing}
+      ${task.status === "pending" ? iconButton("calendar", `${LIST.moveOne}: ${task.title}`, () => ui.startMove([task]), { tabindex }) : nothing}
       ${iconButton("remove", `${LIST.remove}: ${task.title}`, () => ui.remove([task]), { tabindex })}
     </span>
   `;

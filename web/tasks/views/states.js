@@ -4,7 +4,7 @@ import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { icon, iconButton } from "../../icons.js";
 import { LIST, TEXTS } from "../../texts.js";
 /** @import {Icon} from "../../icons.js" */
-/** @import {Notice} from "../acts.js" */
+/** @import {Notice} from "../actions.js" */
 /** @import {View} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
@@ -22,7 +22,7 @@ export function emptyView({ view, pages }) {
   `;
 }
 
-/** Rows to come. */
+/** Placeholders for rows. */
 export const loadingView = () => html`
   <div class="coming-rows">
     <p class="visually-hidden" role="status">${LIST.loading}</p>
@@ -36,28 +36,28 @@ export const problemView = (ui) => html`
     ${icon("warning")}
     <p class="greeting">${LIST.problem}</p>
     <p class="quiet" dir="auto">${ui.reader.problem}</p>
-    <button type="button" class="button" @click=${() => ui.reader.renew()}>${TEXTS.tryAgain}</button>
+    <button type="button" class="button" @click=${() => ui.reader.refresh()}>${TEXTS.tryAgain}</button>
   </div>
 `;
 
 /** @param {Ui} ui */
-export const connectionView = ({ reader: { live, wishes } }) =>
+export const connectionView = ({ reader: { poller: live, pending: wishes } }) =>
   live.lost
     ? html`<p class="lost" role="status">
         <span class="spinner"></span><span translate="no">${LIST.lost} ${wishes.open > 0 ? LIST.unsaved(wishes.open) : nothing}</span>
       </p>`
     : nothing;
 
-/** What was done just now, and the way back. @param {Ui} ui */
+/** Renders the notice of the last change and its undo button. @param {Ui} ui */
 export function noticeView(ui) {
-  const { acts } = ui;
+  const { actions: acts } = ui;
   const notices = acts.notice ? [acts.notice] : [];
-  return repeat(notices, (notice) => notice, (notice) => barOf(notice, ui)); // each with a text of its own, which the browser may translate
+  return repeat(notices, (notice) => notice, (notice) => barOf(notice, ui)); // the browser may translate the text of each
 }
 
 /** @param {Notice} notice @param {Ui} ui */
 function barOf({ text, back, danger, show = null }, ui) {
-  const { acts } = ui;
+  const { actions: acts } = ui;
   return html`
     <div class="notice-bar ${danger ? "danger" : ""}" role=${danger ? "alert" : nothing}>
       ${danger ? icon("warning") : nothing}

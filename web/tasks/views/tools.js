@@ -7,7 +7,7 @@ import { counted } from "../../words.js";
 /** @import {Filter, View} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
-const MOST_COUNTED = 2000; // the server counts no further
+const MOST_COUNTED = 2000; // the server stops counting here
 const VIEWS = /** @type {View[]} */ (Object.keys(LIST.views));
 
 /** @param {Ui} ui */
@@ -23,7 +23,7 @@ export const viewsView = (ui) => html`
   </nav>
 `;
 
-/** Search, filters and the way to select. @param {Ui} ui */
+/** Renders search, filters and the button that begins a selection. @param {Ui} ui */
 export function toolsView(ui) {
   const { pages, selection } = ui;
   const { label, priority } = pages.filter;
@@ -56,7 +56,7 @@ function filters(ui) {
   const labels = [...new Set([...ui.reader.labels, ...(label ? [label] : [])])].sort((one, other) => one.localeCompare(other));
   const chosen = (/** @type {Event} */ { target }) => {
     const { name, value } = /** @type {HTMLSelectElement} */ (target);
-    void ui.narrow(/** @type {Partial<Filter>} */ ({ [name]: value }));
+    void ui.setFilter(/** @type {Partial<Filter>} */ ({ [name]: value }));
   };
   return html`
     <div class="filters" @change=${chosen}>
@@ -69,13 +69,13 @@ function filters(ui) {
         ${Object.entries(LIST.priorities).map(([value, name]) => html`<option value=${value} ?selected=${value === priority}>${name}</option>`)}
       </select>
       ${label || priority
-        ? html`<button type="button" class="text-button" @click=${() => ui.narrow({ label: "", priority: "" })}>${LIST.clearFilter}</button>`
+        ? html`<button type="button" class="text-button" @click=${() => ui.setFilter({ label: "", priority: "" })}>${LIST.clearFilter}</button>`
         : nothing}
     </div>
   `;
 }
 
-/** What can be done with those that are selected. @param {Ui} ui */
+/** Renders the actions for the selected tasks. @param {Ui} ui */
 export function barView(ui) {
   const { selection, selected, view } = ui;
   if (!selection.active) return nothing;
@@ -87,11 +87,11 @@ export function barView(ui) {
       <span role="status" translate="no">${LIST.selected(selected.length)}</span>
       <span class="spacer"></span>
       ${view === "deleted"
-        ? act("restore", LIST.restore, () => ui.acts.restore(ui.taken()))
+        ? act("restore", LIST.restore, () => ui.actions.restore(ui.takeSelected()))
         : html`
-            ${view === "done" ? nothing : act("check", LIST.complete, () => ui.acts.tick(ui.taken(), true))}
-            ${view === "done" ? nothing : act("calendar", LIST.move, () => ui.ask(selected))}
-            ${act("remove", LIST.remove, () => ui.remove(ui.taken()))}
+            ${view === "done" ? nothing : act("check", LIST.complete, () => ui.actions.tick(ui.takeSelected(), true))}
+            ${view === "done" ? nothing : act("calendar", LIST.move, () => ui.startMove(selected))}
+            ${act("remove", LIST.remove, () => ui.remove(ui.takeSelected()))}
           `}
       ${iconButton("close", LIST.endSelection, () => ui.selection.end())}
     </div>

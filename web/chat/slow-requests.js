@@ -1,11 +1,11 @@
 // @ts-check
 import { TEXTS } from "../texts.js";
-const USUAL = 5000; // ms
+const SLOW_AFTER = 5000; // ms
 
 export const SLOW = TEXTS.talk.slow;
 
-/** Counts what has been waited for longer than usual. */
-export class Patience {
+/** Counts requests that take longer than usual. */
+export class SlowRequests {
   waiting = 0;
   #changed;
 
@@ -14,23 +14,23 @@ export class Patience {
     this.#changed = changed;
   }
 
-  /** Begin to wait. What it returns is called whenever something came, with true when there is more to wait for. */
+  /** Begins to wait. The returned function is called when data has arrived, with true if more is expected. */
   begin() {
     let late = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
-    const beLate = () => {
+    const markSlow = () => {
       late = true;
       this.#count(1);
     };
-    const came = (more = false) => {
+    const received = (more = false) => {
       clearTimeout(timer);
       if (late) this.#count(-1);
       late = false;
-      if (more) timer = setTimeout(beLate, USUAL);
+      if (more) timer = setTimeout(markSlow, SLOW_AFTER);
     };
-    came(true);
-    return came;
+    received(true);
+    return received;
   }
 
   /** @param {number} more */

@@ -6,21 +6,21 @@ import { newKey } from "./api.js";
 
 /** A request without its key. @typedef {{method: string, path: string, body?: object}} Request */
 /**
- * What a person does, as one or more requests.
+ * A user's change, as one or more requests.
  * @typedef {object} Act
  * @property {(Request & {key?: string})[]} requests
- * @property {number[]} [ids] the tasks that it changes
- * @property {Partial<Task> | ((task: Task) => Partial<Task>)} [as] what is shown of them at once
+ * @property {number[]} [ids] the changed tasks
+ * @property {Partial<Task> | ((task: Task) => Partial<Task>)} [as] the fields that are shown at once
  */
-/** How it ended. @typedef {{tasks: Task[], batches: string[], notUnderstood: string[], refused: HttpError | null}} Outcome */
+/** The result of a change. @typedef {{tasks: Task[], batches: string[], notUnderstood: string[], refused: HttpError | null}} Outcome */
 
-/** What is to be changed: shown at once, sent in order, again with the same key when an answer is lost. */
-export class Wishes {
-  /** What is shown before the server's list tells it. @type {Set<{ids: Set<number>, as: NonNullable<Act["as"]>}>} */
+/** Changes without a response: shown at once, sent in order, and sent again with the same key if the response is lost. */
+export class PendingChanges {
+  /** Changes that are shown but not loaded yet. @type {Set<{ids: Set<number>, as: NonNullable<Act["as"]>}>} */
   #shown = new Set();
-  /** How many acts are not answered yet. */
+  /** The number of changes without a response. */
   open = 0;
-  #line = Promise.resolve();
+  #queue = Promise.resolve();
   #api;
   #owner;
 
@@ -30,20 +30,20 @@ export class Wishes {
     this.#owner = owner;
   }
 
-  /** A task as the person wants it. @param {Task} task @returns {Task} */
-  applied(task) {
+  /** Returns the task with its pending changes. @param {Task} task @returns {Task} */
+  apply(task) {
     for (const { ids, as } of this.#shown) if (ids.has(task.id)) task = { ...task, ...(typeof as === "function" ? as(task) : as) };
     return task;
   }
 
-  /** Ends when the server has answered; what is shown is then the list's own, once that is read again. @param {Act} act @returns {Promise<Outcome>} */
-  act({ requests, ids = [], as = {} }) {
+  /** Resolves with the response; the change is shown until the list is loaded again. @param {Act} act @returns {Promise<Outcome>} */
+  send({ requests, ids = [], as = {} }) {
     const shown = { ids: new Set(ids), as };
     this.#shown.add(shown);
     this.open++;
     this.#owner.changed();
-    const outcome = this.#line.then(() => this.#made(requests));
-    this.#line = outcome.then(
+    const outcome = this.#queue.then(() => this.#sendAll(requests));
+    this.#queue = outcome.then(
       () => {},
       () => {},
     );
@@ -59,12 +59,12 @@ export class Wishes {
   }
 
   /** @param {Act["requests"]} requests @returns {Promise<Outcome>} */
-  async #made(requests) {
+  async #sendAll(requests) {
     /** @type {Outcome} */
     const outcome = { tasks: [], batches: [], notUnderstood: [], refused: null };
     for (const request of requests) {
       try {
-        const { tasks, batch, not_understood: notUnderstood = [] } = await this.#sent({ key: newKey(), ...request });
+        const { tasks, batch, not_understood: notUnderstood = [] } = await this.#send({ key: newKey(), ...request });
         outcome.tasks.push(...tasks);
         outcome.notUnderstood.push(...notUnderstood);
         if (batch) outcome.batches.push(batch);
@@ -77,11 +77,11 @@ export class Wishes {
     return outcome;
   }
 
-  /** @param {Request & {key: string}} wish @returns {Promise<Changed>} */
-  async #sent(wish) {
+  /** @param {Request & {key: string}} request @returns {Promise<Changed>} */
+  async #send(request) {
     for (;;) {
       try {
-        const changed = await this.#api.change(wish);
+        const changed = await this.#api.change(request);
         this.#owner.here();
         return changed;
       } catch (error) {

@@ -2,20 +2,20 @@
 import { TEXTS } from "../texts.js";
 import { actionKey } from "./actions.js";
 import { textOf } from "./tags.js";
-import { childrenOf, said } from "./widgets.js";
+import { childrenOf, labelOf } from "./widgets.js";
 /** @import {Action, Item, Widget} from "./types" */
 
 const SPOKEN = TEXTS.spoken;
-const MARKS = /\*\*|__|~~|`+|^#+ |^> /gm; // of Markdown, which nobody wants to hear
+const MARKS = /\*\*|__|~~|`+|^#+ |^> /gm; // Markdown characters, which are not read out
 const NAMED = 10; // tasks of a list
 
-/** What is read out when an answer has ended: all that it shows. @param {readonly Item[]} answer */
+/** Returns the announcement of a completed answer. @param {readonly Item[]} answer */
 export function spokenAnswer(answer) {
   const parts = answer.map(spoken).filter(Boolean);
   return parts.length ? SPOKEN.answer(parts.join("\n")) : SPOKEN.ended;
 }
 
-/** What is read out of a widget when something was done in it. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
+/** Returns the announcement after an action in a widget. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
 export function spokenAction(action, before, after) {
   if (!after) return null;
   const known = new Set(before && partsOf(before));
@@ -40,7 +40,7 @@ function spoken({ type, ...item }) {
   return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;
 }
 
-/** What a widget's heading says, and its tasks. @param {Item} item */
+/** Returns the text of a widget's heading and its tasks. @param {Item} item */
 function partsOf({ widget }) {
   if (!widget) return [];
   const list = widget.type === "ListView";
@@ -49,7 +49,7 @@ function partsOf({ widget }) {
   return [list ? headingOf(widget) : badgesOf(widget).join(", "), ...tasks];
 }
 
-/** A task of a list, with its badges. @param {Widget} box @param {Widget | undefined} row */
+/** Returns the text of a task with its badges. @param {Widget} box @param {Widget | undefined} row */
 const named = ({ label, defaultChecked }, row) => [label, ...(defaultChecked ? [SPOKEN.done] : []), ...badgesOf(row)].join(", ");
 
 /** @param {Widget | undefined} widget @param {string} type @returns {Widget[]} */
@@ -60,7 +60,7 @@ const all = (widget, type) =>
 const boxesOf = (widget) => all(widget, "Checkbox");
 
 /** @param {Widget | undefined} widget */
-const badgesOf = (widget) => all(widget, "Badge").map(said);
+const badgesOf = (widget) => all(widget, "Badge").map(labelOf);
 
-/** A list's. @param {Widget | undefined} widget */
+/** @param {Widget | undefined} widget */
 const headingOf = (widget) => /** @type {{text?: string} | undefined} */ (widget?.status)?.text ?? "";

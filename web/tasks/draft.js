@@ -12,16 +12,16 @@ const ASIDE = "todo.tasks.aside";
 export const LONGEST_TITLE = 200;
 export const LONGEST_TEXT = 1000;
 
-/** What is sent of a new task, and what was written for it. @typedef {{key: string, text: string, fields: object}} NewTask */
+/** The request for a new task and the text that the user typed. @typedef {{key: string, text: string, fields: object}} NewTask */
 
-/** The line that adds tasks: what is written there, and what the server understands of it. It is kept over a reload. */
-export class Adding {
+/** The text of a new task and what the server understands of it. It survives a reload. */
+export class TaskDraft {
   text = storage.get(DRAFT) ?? "";
-  /** The day that a task without one gets. @type {string | null} */
+  /** The day of a task whose text has none. @type {string | null} */
   day = null;
-  /** Whether the words that tell a date are the title's. */
+  /** Whether words that look like a date belong to the title. */
   literal = false;
-  /** What was refused while something else was written, to be written again. @type {string[]} */
+  /** Rejected texts that the user can edit again. @type {string[]} */
   aside = stored(ASIDE);
   #clock;
   #preview;
@@ -30,10 +30,10 @@ export class Adding {
   constructor(api, clock, changed) {
     this.#clock = clock;
     this.#preview = new Preview(api, "task", changed);
-    this.#ask();
+    this.#updatePreview();
   }
 
-  #ask() {
+  #updatePreview() {
     this.#preview.write(this.text, this.#clock.now, !this.literal);
   }
 
@@ -42,25 +42,25 @@ export class Adding {
     this.text = text;
     if (!text.trim()) this.literal = false;
     storage.set(DRAFT, text);
-    this.#ask();
+    this.#updatePreview();
   }
 
-  /** The words that tell a date are the title's, and the task has none. */
-  keepWords() {
+  /** Leaves words that look like a date in the title. */
+  keepAsTitle() {
     this.literal = true;
-    this.#ask();
+    this.#updatePreview();
   }
 
   get understood() {
     return this.#preview.understood;
   }
 
-  /** The day of a task whose words tell none. */
+  /** The day of a task whose text has none. */
   get defaultDay() {
     return this.literal ? null : this.day;
   }
 
-  /** What is sent: the text, and when it was written, for it may be sent much later. */
+  /** The request. It says when the text was written, because it may be sent much later. */
   get fields() {
     const { day, time } = this.#clock.now;
     return {
@@ -71,42 +71,42 @@ export class Adding {
     };
   }
 
-  /** The tasks that no answer has come for, from before the page was loaded, too. @returns {NewTask[]} */
+  /** Tasks without a response, also from before a reload. @returns {NewTask[]} */
   get unsent() {
     return stored(UNSENT);
   }
 
   /** @param {NewTask} task */
-  keep(task) {
+  storeUnsent(task) {
     storage.set(UNSENT, JSON.stringify([...this.unsent, task]));
   }
 
   /** @param {NewTask} task */
-  forget({ key }) {
+  removeUnsent({ key }) {
     const others = this.unsent.filter((one) => one.key !== key);
     storage.set(UNSENT, others.length > 0 ? JSON.stringify(others) : null);
   }
 
   /** @param {string} text */
   setAside(text) {
-    this.#keepAside([...this.aside, text]);
+    this.#storeAside([...this.aside, text]);
   }
 
   /** @param {number} index */
   dropAside(index) {
-    this.#keepAside(this.aside.filter((_, at) => at !== index));
+    this.#storeAside(this.aside.filter((_, at) => at !== index));
   }
 
-  /** Write it again; what is written now is set aside in its place. @param {number} index */
-  takeUp(index) {
+  /** Edits a rejected text again; the current text takes its place. @param {number} index */
+  resume(index) {
     const text = this.aside[index];
     const { text: now } = this;
-    this.#keepAside(this.aside.flatMap((one, at) => (at !== index ? [one] : now.trim() ? [now] : [])));
+    this.#storeAside(this.aside.flatMap((one, at) => (at !== index ? [one] : now.trim() ? [now] : [])));
     this.write(text);
   }
 
   /** @param {string[]} aside */
-  #keepAside(aside) {
+  #storeAside(aside) {
     this.aside = aside;
     storage.set(ASIDE, aside.length > 0 ? JSON.stringify(aside) : null);
   }

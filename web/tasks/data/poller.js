@@ -2,19 +2,19 @@
 import { HttpError } from "../../chat/protocol.js";
 /** @import {Api} from "./api.js" */
 
-const PAUSE = 1500; // ms between two looks
+const PAUSE = 1500; // ms between two requests
 const LONGEST_PAUSE = 10_000;
 
-/** Looks for changes as long as somebody sees the list, ever less often while the server is away. */
-export class Live {
+/** Asks for changes while the list is visible, less often while the server is unreachable. */
+export class ChangePoller {
   /** Whether the server cannot be reached. */
   lost = false;
-  /** The newest change that is known. @type {number | null} */
+  /** The newest known change. @type {number | null} */
   after = null;
   #pause = PAUSE;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #looking = false;
+  #polling = false;
   /** @type {(() => void)[]} */
   #waiting = [];
   #closed = false;
@@ -25,31 +25,29 @@ export class Live {
   constructor(api, owner) {
     this.#api = api;
     this.#owner = owner;
-    document.addEventListener("visibilitychange", this.look);
-    addEventListener("online", this.look);
+    document.addEventListener("visibilitychange", this.poll);
+    addEventListener("online", this.poll);
   }
 
   close() {
     this.#closed = true;
     clearTimeout(this.#timer);
-    document.removeEventListener("visibilitychange", this.look);
-    removeEventListener("online", this.look);
+    document.removeEventListener("visibilitychange", this.poll);
+    removeEventListener("online", this.poll);
   }
 
-  /** Look at once. */
-  look = () => void this.#look();
+  /** Asks at once. */
+  poll = () => void this.#poll();
 
-  /** The server could not be reached. */
-  away() {
+  markLost() {
     if (!this.lost) {
       this.lost = true;
       this.#owner.changed();
     }
-    this.#later();
+    this.#schedule();
   }
 
-  /** It answers. */
-  here() {
+  markReachable() {
     this.#pause = PAUSE;
     if (this.lost) {
       this.lost = false;
@@ -58,37 +56,37 @@ export class Live {
     for (const go of this.#waiting.splice(0)) go();
   }
 
-  /** When it can be reached again. @returns {Promise<void>} */
-  again() {
-    this.away();
+  /** Resolves once the server can be reached. @returns {Promise<void>} */
+  untilReachable() {
+    this.markLost();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  async #look() {
+  async #poll() {
     clearTimeout(this.#timer);
-    if (this.#closed || this.#looking || !(this.#owner.seen() || this.#waiting.length > 0)) return;
-    this.#looking = true;
+    if (this.#closed || this.#polling || !(this.#owner.seen() || this.#waiting.length > 0)) return;
+    this.#polling = true;
     try {
       const { last, task_ids, more } = await this.#api.changes(this.after ?? 0);
       const first = this.after === null;
       this.after = Math.max(last, this.after ?? 0);
       if (this.#closed) return;
       const wasLost = this.lost;
-      this.here();
+      this.markReachable();
       if (more || first || wasLost || task_ids.length > 0) await this.#owner.news(task_ids);
     } catch (error) {
       if (!this.#closed) this.#owner.failed(error);
       if (error instanceof HttpError) this.#pause = LONGEST_PAUSE;
     } finally {
-      this.#looking = false;
-      this.#later();
+      this.#polling = false;
+      this.#schedule();
     }
   }
 
-  #later() {
+  #schedule() {
     clearTimeout(this.#timer);
     if (this.#closed) return;
-    this.#timer = setTimeout(this.look, this.#pause);
+    this.#timer = setTimeout(this.poll, this.#pause);
     if (this.lost) this.#pause = Math.min(this.#pause * 1.6, LONGEST_PAUSE);
   }
 }
