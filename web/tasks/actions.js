@@ -6,7 +6,7 @@ import { dueInGrammar } from "./language/phrases.js";
 import { LIST } from "../texts.js";
 /** @import {HttpError} from "../chat/protocol.js" */
 /** @import {NewTask} from "./draft.js" */
-/** @import {Act, Outcome} from "./data/pending.js" */
+/** @import {TaskChange, Outcome} from "./data/pending.js" */
 /** @import {Fields, Task, When} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -112,20 +112,20 @@ export class TaskActions {
     await this.#perform({ requests, ids: ids(tasks), as: { status: "pending" } }, tasks, LIST.was.restored);
   }
 
-  /** @param {Task[]} tasks @param {Fields} fields @param {Act["as"]} as @param {string} summary */
+  /** @param {Task[]} tasks @param {Fields} fields @param {TaskChange["as"]} as @param {string} summary */
   #change(tasks, fields, as, summary) {
     const requests = splitIds(tasks).map((ids) => changeRequest(ids, fields));
     return this.#perform({ requests, ids: ids(tasks), as }, tasks, summary);
   }
 
-  /** @param {Act} act @param {Task[]} tasks @param {string} summary @returns {Promise<Outcome>} */
+  /** @param {TaskChange} act @param {Task[]} tasks @param {string} summary @returns {Promise<Outcome>} */
   #perform(act, tasks, summary) {
     const outcome = this.#report(act, tasks, summary);
     this.#latest = outcome;
     return outcome;
   }
 
-  /** @param {Act} act @param {Task[]} tasks @param {string} summary @returns {Promise<Outcome>} */
+  /** @param {TaskChange} act @param {Task[]} tasks @param {string} summary @returns {Promise<Outcome>} */
   async #report(act, tasks, summary) {
     const outcome = await this.#ui.pending.send(act);
     const what = tasks.length === 1 ? `“${tasks[0].title}”` : LIST.tasks(tasks.length);

@@ -7,7 +7,7 @@ import { newKey } from "./api.js";
 /** A request without its key. @typedef {{method: string, path: string, body?: object}} Request */
 /**
  * A user's change, as one or more requests.
- * @typedef {object} Act
+ * @typedef {object} TaskChange
  * @property {(Request & {key?: string})[]} requests
  * @property {number[]} [ids] the changed tasks
  * @property {Partial<Task> | ((task: Task) => Partial<Task>)} [as] the fields that are shown at once
@@ -16,7 +16,7 @@ import { newKey } from "./api.js";
 
 /** Changes without a response: shown at once, sent in order, and sent again with the same key if the response is lost. */
 export class PendingChanges {
-  /** Changes that are shown but not loaded yet. @type {Set<{ids: Set<number>, as: NonNullable<Act["as"]>}>} */
+  /** Changes that are shown but not loaded yet. @type {Set<{ids: Set<number>, as: NonNullable<TaskChange["as"]>}>} */
   #shown = new Set();
   /** The number of changes without a response. */
   open = 0;
@@ -36,7 +36,7 @@ export class PendingChanges {
     return task;
   }
 
-  /** Resolves with the response; the change is shown until the list is loaded again. @param {Act} act @returns {Promise<Outcome>} */
+  /** Resolves with the response; the change is shown until the list is loaded again. @param {TaskChange} act @returns {Promise<Outcome>} */
   send({ requests, ids = [], as = {} }) {
     const shown = { ids: new Set(ids), as };
     this.#shown.add(shown);
@@ -58,7 +58,7 @@ export class PendingChanges {
     return outcome.finally(() => this.open--);
   }
 
-  /** @param {Act["requests"]} requests @returns {Promise<Outcome>} */
+  /** @param {TaskChange["requests"]} requests @returns {Promise<Outcome>} */
   async #sendAll(requests) {
     /** @type {Outcome} */
     const outcome = { tasks: [], batches: [], notUnderstood: [], refused: null };
