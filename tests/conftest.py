@@ -110,9 +110,9 @@ def template(server_url: str) -> Iterator[str]:
 def session_database_url(server_url: str, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
     with new_database(server_url, template) as (_, url):
         if request.config.getoption("--pooled"):
-            from tests.scale.pooled import pooled_for_all  # which stands on this
+            from tests.scale.pooler import pool_all_tests  # which imports this module
 
-            with pooled_for_all(as_service(url)) as pooled_url:
+            with pool_all_tests(as_service(url)) as pooled_url:
                 yield pooled_url
         else:
             yield as_service(url)

@@ -1,4 +1,4 @@
-"""A few of the kills that `python -m tests.chaos` does by the thousand: nothing is lost, nothing is done twice."""
+"""A short run of `python -m tests.chaos`: services are killed, nothing is lost, and nothing is done twice."""
 
 import pytest
 
@@ -10,9 +10,9 @@ SEED = 20_261_123
 
 async def test_kills_while_users_talk() -> None:
     """Each service is killed once before any is killed again."""
-    await harness.run(6, SEED)
+    await harness.run_kills(6, SEED)
 
 
 async def test_kills_while_agents_work() -> None:
-    """The workspace is killed, too: each step has a result, and no command goes on."""
-    await harness.run(4, SEED, agents=True)
+    """The workspace is killed, too: each call has a result, and no command goes on running."""
+    await harness.run_kills(4, SEED, agents=True)

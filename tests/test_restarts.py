@@ -12,11 +12,10 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.chaos.checks.stored import Stored
+from tests.chaos.checks.stored_rows import StoredRows
+from tests.chaos.client_record import ClientRecord
 from tests.chaos.model import serve_model
-from tests.chaos.people import person
-from tests.chaos.plays import Plays
-from tests.chaos.record import Record
+from tests.chaos.scenarios import simulate_user
 from tests.chaos.system import System, reachable_directory
 from tests.processes import ServiceProcess
 from tests.waiting import until
@@ -28,7 +27,7 @@ RESTARTED = "-- the backend is started again --\n"
 
 @pytest.mark.long(seconds=30)
 async def test_restart_of_each_service_under_load(tmp_path: Path) -> None:
-    record, done = Record(), asyncio.Event()
+    record, done = ClientRecord(), asyncio.Event()
     with reachable_directory() as directory:
         async with serve_model() as model:
             system = System(directory, model.url)
@@ -43,23 +42,22 @@ async def test_restart_of_each_service_under_load(tmp_path: Path) -> None:
                 await asyncio.sleep(1)
                 done.set()
                 await asyncio.gather(*talking)
-                assert list(Stored(system.cluster.admin_url).problems(record)) == []
+                assert StoredRows(system.cluster.admin_url).find_problems(record) == []
                 assert model.unpaired == []
                 assert all(ran_on(system, moment) for moment in moments), "each part was restarted amid answers"
                 await check_logs_and_metrics(system)
             finally:
                 done.set()
                 system.stop()
-    assert list(record.wishes.values()).count("completed") >= CONVERSATIONS
+    assert list(record.expected_tasks.values()).count("completed") >= CONVERSATIONS
 
 
-async def talk(system: System, record: Record, number: int, done: asyncio.Event) -> None:
-    chance = random.Random(number)
-    async with person(system.url, record, chance, number, Plays) as begin:
-        plays = await begin()
-        await plays.plain()
+async def talk(system: System, record: ClientRecord, number: int, done: asyncio.Event) -> None:
+    async with simulate_user(system.url, record, random.Random(number), number) as start_conversation:
+        scenarios = await start_conversation()
+        await scenarios.add_and_complete()
         while not done.is_set():
-            await plays.plain()
+            await scenarios.add_and_complete()
 
 
 def running(system: System) -> int:

@@ -20,7 +20,7 @@ from mcp_server.commands import check as mcp_check
 from tests.conftest import ROOT, find_free_port, migrate
 from tests.logins import as_admin, as_service
 from tests.processes import INHERITED, ServiceProcess
-from tests.scale.pooler import pooled
+from tests.scale.pooler import run_pgbouncer
 from tests.serving import serve
 from tests.support.stack import SIGN_IN, Services
 from tests.tokens import IDP_SECRET, MCP_TOKEN_SECRET
@@ -162,7 +162,7 @@ def test_superuser_is_no_login_for_a_service(fresh_database_url: str) -> None:
 
 def test_backend_needs_the_address_of_postgresql_behind_a_pooler(services: Services) -> None:
     """The pooler would keep the lock that says that the process is alive."""
-    with pooled(services.database_url) as url:
+    with run_pgbouncer(services.database_url) as url:
         settings = {"DATABASE_URL": url, "LISTEN_DATABASE_URL": "", "BACKEND_PORT": str(find_free_port())}
         done = run("backend", **settings)
     assert done.returncode == os.EX_CONFIG, done.stderr

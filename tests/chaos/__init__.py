@@ -1,5 +1,5 @@
-"""People and programs go on while the backend, the MCP server and PostgreSQL are killed: nothing is lost or done twice.
+"""Kills the backend, the MCP server and PostgreSQL under load, and checks that nothing is lost or done twice.
 
-`python -m tests.chaos --kills 1000` runs it by hand, and with `--agents` while agents work, the workspace killed, too;
-`--scaled` does it to the set-up of docs/deployment.md. `--seed` repeats the choices of a run, though not its timing.
+Run it with `python -m tests.chaos --kills 1000`. With `--agents` the users start agents, and the workspace is killed,
+too; with `--scaled` the system is the one of docs/deployment.md. `--seed` repeats the random choices, not the timing.
 """

@@ -1,192 +1,212 @@
-"""A conversation at both doors, and a person who goes on until what they said is answered."""
+"""A conversation of a simulated user, who chooses ChatKit or the run API at random and retries until it works."""
 
+import asyncio
 import random
 import re
+import secrets
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, TypeVar
 
-from tests.chaos.doors.chatkit import DECIDED, ChatKitDoor
-from tests.chaos.doors.runs import RunsDoor, answers_of, new_key
-from tests.chaos.patience import NotDone, patiently
-from tests.chaos.record import Record
-from todo_client.connection import ApiError
+from tests.chaos.apis.chatkit import DECIDED, RecordingChatKit, RunIncomplete
+from tests.chaos.apis.runs import InputMode, OnRunning, RecordingRuns, answers_of
+from tests.chaos.client_record import ClientRecord
+from todo_client.connection import ApiError, ConnectionLost
 
+T = TypeVar("T")
 Json = dict[str, Any]
-# An answer, as the database was away when a tool asked for it. What is not found any more was deleted by the attempt
-# before, which broke off: at the end each task is looked at.
-NOT_DONE = re.compile("I could not (?!find)|did not work")
-_NOT_KNOWN = "It is unknown whether the first request"
-_OVER = ("has already ended", "has finished answering")
+retry_seconds = 150.0  # `python -m tests.chaos` sets more; pytest ends a hanging test after 300 without a reason
+_RETRY_PAUSE_SECONDS = 0.2
+# Answers of the offline model if the database was down when it called a tool. "I could not find" is no failure: an
+# earlier attempt, which was interrupted, may have deleted the task. The final checks look at each task.
+_FAILED = re.compile("I could not (?!find)|did not work")
+_OUTCOME_UNKNOWN = "It is unknown whether the first request"
+_RUN_ENDED = ("has already ended", "has finished answering")
 
 
 class Conversation:
-    """`chat` is what the run API calls it, `thread` what ChatKit does."""
+    """`chat` is its id or name in the run API, `thread_id` its id in ChatKit."""
 
-    def __init__(self, chatkit: ChatKitDoor, runs: RunsDoor, record: Record, chance: random.Random, name: str) -> None:
+    def __init__(
+        self, chatkit: RecordingChatKit, runs: RecordingRuns, record: ClientRecord, rng: random.Random, name: str
+    ) -> None:
         self._chatkit = chatkit
         self._runs = runs
         self._record = record
-        self._chance = chance
+        self._rng = rng
         self.chat = name
-        self.thread = ""
+        self.thread_id = ""
 
-    async def begin(self, text: str) -> Json:
-        """Say something at either door, which makes a conversation, and see it answered."""
-        if self._at_chatkit():
-            self.thread = self.chat = await self._patiently(lambda: self._chatkit.begin(text), text)
+    async def start(self, text: str) -> Json:
+        """Creates the conversation with a first message, and returns its interaction when it is answered."""
+        if self._choose_chatkit():
+            self.thread_id = self.chat = await self._retry(lambda: self._chatkit.create_thread(text), text)
         else:
             await self.interact(text)
-            self.thread = await self._patiently(lambda: self._runs.thread(self.chat), self.chat)
-        return await self.settled(text)
+            self.thread_id = await self._retry(lambda: self._runs.find_chat_id(self.chat), self.chat)
+        return await self.wait_for_answer(text)
 
-    def _at_chatkit(self) -> bool:
-        return self._chance.random() < 0.5
+    def _choose_chatkit(self) -> bool:
+        return self._rng.random() < 0.5
 
-    async def answered(self, text: str, *, approve: bool | None = False) -> Json:
-        """Say something, and go on until it is answered; what it asks is decided so, or with None left to wait."""
-        await self.say(text)
-        return await self.settled(text, approve=approve)
-
-    async def say(self, text: str) -> None:
-        """Until it is acknowledged."""
-        if self._at_chatkit():
-            await self._send(text, lambda: self._chatkit.say(self.thread, text))
+    async def ask(self, text: str, *, approve: bool | None = False) -> Json:
+        """Sends a message and waits for its answer; `approve` is explained at `wait_for_answer`."""
+        if self._choose_chatkit():
+            await self._send_through_chatkit(text, lambda: self._chatkit.add_message(self.thread_id, text))
         else:
             await self.interact(text)
+        return await self.wait_for_answer(text, approve=approve)
 
-    async def interact(self, text: str, meanwhile: Callable[[str], Awaitable[None]] | None = None) -> None:
-        """Say it at the run API; `meanwhile` is done with the interaction while it goes on."""
-        key = new_key()
-        await self._patiently(
-            lambda: self._runs.begin(self._runs.interact(self.chat, text, key), self.chat, text, meanwhile), text
-        )
+    async def interact(self, text: str, on_running: OnRunning | None = None) -> None:
+        """Sends a message through the run API; `on_running` is called while it is being answered."""
+        key = _create_key()
+        await self._retry(lambda: self._runs.interact(self.chat, text, key, on_running), text)
 
     async def edit(self, edited: Json, text: str) -> None:
-        """Say something else in place of an interaction's message."""
-        if self._at_chatkit():
-            await self._send(text, lambda: self._chatkit.edit(self.thread, edited["user_message"], text))
-            return
-        key = new_key()
-        await self._patiently(
-            lambda: self._runs.begin(self._runs.edit(self.chat, edited["id"], text, key), self.chat, text), text
-        )
+        """Replaces the message of an interaction."""
+        if self._choose_chatkit():
+            edit = self._chatkit.edit
+            await self._send_through_chatkit(text, lambda: edit(self.thread_id, edited["user_message"], text))
+        else:
+            key = _create_key()
+            await self._retry(lambda: self._runs.edit(self.chat, edited["id"], text, key), text)
 
-    async def _send(self, text: str, send: Callable[[], Awaitable[None]]) -> None:
-        """Without a key: after each attempt it is looked whether the message is there."""
+    async def _send_through_chatkit(self, text: str, send: Callable[[], Awaitable[None]]) -> None:
+        """Sends a message without an idempotency key: each further attempt first checks whether it was stored."""
 
         async def attempt() -> bool | None:
-            leaf = await self._runs.leaf(self.chat)
-            if leaf is not None and leaf["user_message"] == text:
+            last = await self._runs.get_last_interaction(self.chat)
+            if last is not None and last["user_message"] == text:
                 return True
             try:
                 await send()
-            except NotDone:  # it says why on the next look, or was never stored
+            except RunIncomplete:  # the next attempt finds the message, unless it was never stored
                 return None
             return True
 
-        await self._patiently(attempt, text)
+        await self._retry(attempt, text)
 
-    async def settled(self, text: str, *, approve: bool | None = False) -> Json:
-        """The interaction of this message when it has been answered: answered again where it was not.
+    async def wait_for_answer(self, text: str, *, approve: bool | None = False) -> Json:
+        """Returns the interaction of this message when it has completed; retries the message if it failed.
 
-        Who insists asks for another answer while the first one goes on, and is refused until its lease is over.
+        Approvals are decided by `approve`; with None, the interaction is returned when it waits for one. Sometimes the
+        retry comes while the run is still active; it is then rejected until the run's lease has expired.
         """
-        insists = self._chance.random() < 0.3
+        retry_early = self._rng.random() < 0.3
 
         async def attempt() -> Json:
-            one = await self._runs.leaf(self.chat)
-            assert one is not None, self.chat
-            assert one["user_message"] == text, f"{one['user_message']!r} stands where {text!r} was acknowledged"
-            if one["status"] == "RUNNING" and not insists:
-                await self._runs.follow(self.chat, one["id"])
-            elif one["status"] == "WAITING_APPROVAL":
+            interaction = await self._runs.get_last_interaction(self.chat)
+            assert interaction is not None, self.chat
+            message, status = interaction["user_message"], interaction["status"]
+            assert message == text, f"the last message is {message!r}, but {text!r} was acknowledged"
+            if status == "RUNNING" and not retry_early:
+                await self._runs.follow(self.chat, interaction["id"])
+            elif status == "WAITING_APPROVAL":
                 if approve is None:
-                    return one
-                await self.decide(one, approve=approve)
-            elif one["status"] == "COMPLETED" and _is_done(one):
-                return one
+                    return interaction
+                await self.decide(interaction, approve=approve)
+            elif status == "COMPLETED" and _has_succeeded(interaction):
+                return interaction
             else:
-                await self._answer_again(text)
-            raise NotDone(f"{one['id']} was {one['status']}, {one.get('reason')}: {answers_of(one)}")
+                # An edit with the same text would be another message, so the retry uses ChatKit.
+                with suppress(RunIncomplete):
+                    await self._chatkit.retry(self.thread_id, text)
+            raise RunIncomplete(
+                f"{interaction['id']} was {status}, {interaction.get('reason')}: {answers_of(interaction)}"
+            )
 
-        return await self._patiently(attempt, text)
+        return await self._retry(attempt, text)
 
-    async def _answer_again(self, text: str) -> None:
-        """ChatKit's retry, as the same message in an edit is another message."""
-        with suppress(NotDone):
-            await self._chatkit.answer_again(self.thread, text)
-
-    async def stopped(self) -> Json:
-        """The newest interaction when it has ended or waits; it is followed, or just asked for, while it goes on."""
+    async def wait_for_end(self) -> Json:
+        """Returns the last interaction when it has ended or waits for an approval."""
 
         async def attempt() -> Json | None:
-            one = await self._runs.leaf(self.chat)
-            assert one is not None, self.chat
-            if one["status"] != "RUNNING":
-                return one
-            await self._runs.follow(self.chat, one["id"])
+            interaction = await self._runs.get_last_interaction(self.chat)
+            assert interaction is not None, self.chat
+            if interaction["status"] != "RUNNING":
+                return interaction
+            await self._runs.follow(self.chat, interaction["id"])
             return None
 
-        return await self._patiently(attempt, "the end of an answer")
+        return await self._retry(attempt, "the end of an answer")
 
-    async def decide(self, one: Json, *, approve: bool) -> None:
-        """All that an interaction asks, one after the other, at some door; again where nobody said that it arrived."""
-        for asked in one["approvals"]:
-            if asked["approved"] is None:
-                await self._decide(one["id"], asked["approval_id"], approve=approve)
+    async def decide(self, interaction: Json, *, approve: bool) -> None:
+        """Decides all open approvals of an interaction."""
+        for approval in interaction["approvals"]:
+            if approval["approved"] is None:
+                await self._decide(interaction["id"], approval["approval_id"], approve=approve)
 
     async def _decide(self, run_id: str, approval_id: str, *, approve: bool) -> None:
         attempts = 0
-        key = new_key() if self._chance.random() < 0.5 else None
+        key = _create_key() if self._rng.random() < 0.5 else None
 
         async def attempt() -> bool | None:
             nonlocal attempts, key
             attempts += 1
             try:
-                if self._at_chatkit():
-                    await self._chatkit.decide(self.thread, approval_id, approved=approve)
+                if self._choose_chatkit():
+                    await self._chatkit.decide(self.thread_id, approval_id, approved=approve)
                 else:
                     await self._runs.decide(self.chat, run_id, approval_id, approved=approve, key=key)
-            except ApiError as refusal:
-                if _NOT_KNOWN in str(refusal):  # the answer to the first attempt was lost, and who looks sees it
+            except ApiError as error:
+                if _OUTCOME_UNKNOWN in str(error):  # the first response was lost: send it again without the key
                     key = None
                     return None
-                if DECIDED not in str(refusal) or attempts == 1:  # nobody else decides
+                if DECIDED not in str(error) or attempts == 1:  # nobody else decides
                     raise
             return True
 
-        await self._patiently(attempt, f"decision {approval_id}")
+        await self._retry(attempt, f"decision {approval_id}")
         self._record.decisions[approval_id] = approve
-        if self._chance.random() < 0.2:
-            await self._runs.decide_otherwise(self.chat, run_id, approval_id, approved=approve)
+        if self._rng.random() < 0.2:
+            await self._runs.check_decision_is_final(self.chat, run_id, approval_id, approved=approve)
 
-    async def send(self, run_id: str, text: str, mode: Literal["steer", "follow_up"]) -> None:
-        """Say something to an interaction that goes on, if it still does."""
-        self._record.sent_to[text] = run_id
-        key = new_key()
-        await self._unless_over(lambda: self._runs.send(self.chat, run_id, text, mode, key), text)
+    async def send_input(self, run_id: str, text: str, mode: InputMode) -> None:
+        """Sends a steering message or follow-up to an interaction, unless it has ended."""
+        self._record.input_runs[text] = run_id
+        key = _create_key()
+        await self._retry_unless_ended(lambda: self._runs.send_input(self.chat, run_id, text, mode, key), text)
 
     async def cancel(self, run_id: str) -> None:
-        key = new_key()
-        await self._unless_over(lambda: self._runs.cancel(self.chat, run_id, key), "cancel")
+        key = _create_key()
+        await self._retry_unless_ended(lambda: self._runs.cancel(self.chat, run_id, key), "cancel")
 
-    async def _unless_over(self, request: Callable[[], Awaitable[None]], what: str) -> None:
+    async def _retry_unless_ended(self, request: Callable[[], Awaitable[None]], what: str) -> None:
         async def attempt() -> bool:
             try:
                 await request()
-            except ApiError as refusal:
-                if not any(over in str(refusal) for over in (*_OVER, _NOT_KNOWN)):
+            except ApiError as error:
+                if not any(sentence in str(error) for sentence in (*_RUN_ENDED, _OUTCOME_UNKNOWN)):
                     raise
             return True
 
-        await self._patiently(attempt, what)
+        await self._retry(attempt, what)
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[Any]], what: str) -> Any:
-        return await patiently(attempt, what, self.chat)
+    async def _retry(self, attempt: Callable[[], Awaitable[T | None]], what: str) -> T:
+        """Returns the first result that is not None; raises errors that no kill and no active run explains."""
+        deadline = time.monotonic() + retry_seconds
+        last_error: Exception | None = None
+        while time.monotonic() < deadline:
+            try:
+                if (result := await attempt()) is not None:
+                    return result
+                last_error = None
+            except (ConnectionLost, RunIncomplete) as error:
+                last_error = error
+            except ApiError as error:
+                if not ("still answering" in str(error) or error.status >= 500):
+                    raise
+                last_error = error
+            await asyncio.sleep(_RETRY_PAUSE_SECONDS)
+        raise AssertionError(f"{what} in {self.chat}: no result for {retry_seconds:.0f} s, last error: {last_error!r}")
 
 
-def _is_done(one: Json) -> bool:
-    """What was refused was not done either, and that is an answer."""
-    refused = any(asked["approved"] is False for asked in one["approvals"])
-    return refused or not any(map(NOT_DONE.search, answers_of(one)))
+def _has_succeeded(interaction: Json) -> bool:
+    """Returns whether the work was done, or was not to be done because an approval was rejected."""
+    rejected = any(approval["approved"] is False for approval in interaction["approvals"])
+    return rejected or not any(map(_FAILED.search, answers_of(interaction)))
+
+
+def _create_key() -> str:
+    return secrets.token_hex(8)

@@ -1,6 +1,6 @@
-"""Readers of runs are cut off at random bytes, and go on in any of three processes: nothing is missing or comes twice.
+"""Disconnects readers of runs at random bytes, and checks that they miss nothing and read nothing twice.
 
-`python -m tests.chaos.disconnects --cuts 1000` runs it by hand.
+They continue at any of three backends. Run it with `python -m tests.chaos.disconnects --cuts 1000`.
 """
 
 import argparse
@@ -23,54 +23,53 @@ _RUN_SECONDS = 300
 
 
 async def main(cuts: int, seed: int) -> str:
-    chance, began = random.Random(seed), time.monotonic()
+    rng, start = random.Random(seed), time.monotonic()
     with reachable_directory() as directory:
         endpoint = ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", directory / "model.log")
         endpoint.start()
         endpoint.wait_until_ready(path="/health")
-        system = System(directory, f"{endpoint.url}/v1", asked_first=["delete_task"])
-        backends = [system.backend, *_more_backends(system, directory)]
+        system = System(directory, f"{endpoint.url}/v1", approval_tools=["delete_task"])
+        backends = [system.backend, *_start_more_backends(system, directory)]
         try:
-            done, runs = 0, 0
-            while done < cuts:
-                done, runs = done + await _read_one_run(chance, backends, endpoint, f"chat-{runs}"), runs + 1
+            total, runs = 0, 0
+            while total < cuts:
+                total += await _read_run(rng, backends, endpoint, f"chat-{runs}")
+                runs += 1
         finally:
             for service in (*backends[1:], endpoint):
                 service.end()
             system.stop()
-    return f"seed {seed}: {done} disconnects of {READERS} readers in {runs} runs, {time.monotonic() - began:.0f} s"
+    return f"seed {seed}: {total} disconnects of {READERS} readers in {runs} runs, {time.monotonic() - start:.0f} s"
 
 
-def _more_backends(system: System, directory: Path) -> Sequence[ServiceProcess]:
-    made = [
+def _start_more_backends(system: System, directory: Path) -> Sequence[ServiceProcess]:
+    backends = [
         ServiceProcess("backend", "BACKEND_PORT", directory / f"backend-{number}.log", **system.backend.environment)
         for number in range(2, PROCESSES + 1)
     ]
-    for backend in made:
+    for backend in backends:
         backend.start()
-    for backend in made:
+    for backend in backends:
         backend.wait_until_ready()
-    return made
+    return backends
 
 
-async def _read_one_run(
-    chance: random.Random, backends: Sequence[ServiceProcess], endpoint: ServiceProcess, chat: str
-) -> int:
-    """A run with calls, an approval and a long text; returns how often its readers were cut off."""
+async def _read_run(rng: random.Random, backends: Sequence[ServiceProcess], endpoint: ServiceProcess, chat: str) -> int:
+    """Starts a run with calls, an approval and a long text; returns how often its readers were disconnected."""
     async with AsyncExitStack() as stack, asyncio.timeout(_RUN_SECONDS):
         processes = [await stack.enter_async_context(Runs(backend.url)) for backend in backends]
         model = ScriptedModel(endpoint.url)
         stack.push_async_callback(model.aclose)
         await script_long_run(model)
-        async with chance.choice(processes).interact(chat, "go on") as events:
+        async with rng.choice(processes).interact(chat, "go on") as events:
             run = (await anext(events)).data["interaction_id"]
-        readers = [CutReader(chance, processes) for _ in range(READERS)]
+        readers = [CutReader(rng, processes) for _ in range(READERS)]
         reading = [asyncio.create_task(reader.read(chat, run)) for reader in readers]
-        while not (approvals := (await chance.choice(processes).get_interaction(chat, run))["approvals"]):
+        while not (approvals := (await rng.choice(processes).get_interaction(chat, run))["approvals"]):
             await asyncio.sleep(0.05)
-        await chance.choice(processes).approve(chat, run, approvals[0]["approval_id"], approved=chance.random() < 0.5)
+        await rng.choice(processes).approve(chat, run, approvals[0]["approval_id"], approved=rng.random() < 0.5)
         await asyncio.gather(*reading)
-        stored = await chance.choice(processes).get_interaction(chat, run)
+        stored = await rng.choice(processes).get_interaction(chat, run)
     for reader in readers:
         numbers = [event.number for event in reader.events if event.number]
         assert numbers == sorted(set(numbers))
@@ -83,5 +82,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.disconnects")
     parser.add_argument("--cuts", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
-    given = parser.parse_args()
-    sys.stdout.write(f"{asyncio.run(main(given.cuts, given.seed))}\n")
+    arguments = parser.parse_args()
+    sys.stdout.write(f"{asyncio.run(main(arguments.cuts, arguments.seed))}\n")

@@ -1,4 +1,4 @@
-"""People at work while everything is killed, and then all that is checked."""
+"""Runs simulated users while parts of the system are killed, and then all checks."""
 
 import asyncio
 import random
@@ -8,92 +8,97 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
-from tests.chaos.agents.at_work import AgentsAtWork
-from tests.chaos.agents.plays import AgentPlays
-from tests.chaos.checks import told
-from tests.chaos.checks.stored import Stored
-from tests.chaos.kills import Kills
-from tests.chaos.model import LookedAt, serve_model
-from tests.chaos.people import person
-from tests.chaos.plays import Plays
-from tests.chaos.record import Record
-from tests.chaos.system import Killable, System, reachable_directory
+from tests.chaos.agents.scenarios import AgentScenarios
+from tests.chaos.agents.workload import AgentWorkload
+from tests.chaos.checks import responses
+from tests.chaos.checks.stored_rows import StoredRows
+from tests.chaos.client_record import ClientRecord
+from tests.chaos.killer import Killer
+from tests.chaos.model import CheckingEndpoint, serve_model
+from tests.chaos.scenarios import Scenarios, simulate_user
+from tests.chaos.system import APPROVAL_TOOLS, KillableSystem, System, reachable_directory
 from tests.chatkit_client import ChatKit
-from tests.scale.system import Scaled
+from tests.scale.system import ScaledSystem
 from todo_client.runs import Runs
 
-PEOPLE = 8
-PEOPLE_WITH_AGENTS = 4  # of which each may have a command that runs
-_PLAYS = (2, 6)  # in one conversation
-_ENDED_SECONDS = 25  # a process takes another one for dead when it has been there for 10 s itself
+USERS = 8
+USERS_WITH_AGENTS = 4  # each may have a running command
+_SCENARIOS_PER_CONVERSATION = (2, 6)
+_LEASE_SECONDS = 25  # a process declares another one dead only after it has been connected for 10 s itself
 
 
 class Harness:
-    """All of it, with one seed."""
-
     def __init__(
-        self, system: Killable, model: LookedAt, kills: Kills, seed: str, agents: AgentsAtWork | None = None
+        self,
+        system: KillableSystem,
+        model: CheckingEndpoint,
+        killer: Killer,
+        seed: int,
+        agents: AgentWorkload | None = None,
     ) -> None:
         self._system = system
         self._model = model
-        self._kills = kills
+        self._killer = killer
         self._seed = seed
         self._agents = agents
-        self.record = Record()
+        self._record = ClientRecord()
 
     async def run(self) -> str:
-        """Raises AssertionError when anything was lost, mixed or repeated; returns a line of figures."""
-        began = time.monotonic()
+        """Returns a line of figures; raises AssertionError if anything was lost, mixed up or repeated."""
+        start = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._kills.run())
-            for number in range(PEOPLE_WITH_AGENTS if self._agents else PEOPLE):
-                tasks.create_task(self._person(number))
-        took = time.monotonic() - began
-        free = await self._until_free()
-        stored = Stored(self._system.cluster.admin_url)
+            tasks.create_task(self._killer.run())
+            for number in range(USERS_WITH_AGENTS if self._agents else USERS):
+                tasks.create_task(self._run_user(number))
+        seconds = time.monotonic() - start
+        free_seconds = await self._wait_until_free()
+        rows = StoredRows(self._system.cluster.admin_url)
         async with ChatKit(self._system.url) as chat, Runs(self._system.url) as runs:
-            problems = await self._agents.problems(self._system, chat, self.record) if self._agents else []
-            problems += [*stored.problems(self.record), *await told.problems(runs, chat, self.record, stored)]
-        problems += [f"a request is not paired: {messages}" for messages in self._model.unpaired]
+            problems = await self._agents.find_problems(rows, chat, self._record) if self._agents else []
+            problems += rows.find_problems(self._record)
+            problems += await responses.find_problems(runs, chat, self._record, rows)
+        problems += [f"a request has unpaired calls: {messages}" for messages in self._model.unpaired]
         assert not problems, "\n".join(problems)
-        return self._figures(stored, took, free)
+        return self._render_figures(rows, seconds, free_seconds)
 
-    async def _person(self, number: int) -> None:
-        """One conversation after the other, as long as there are kills."""
-        chance = random.Random(f"{self._seed} person {number}")
-        play = AgentPlays if self._agents else Plays
-        async with person(self._system.url, self.record, chance, number, play) as begin:
-            while not self._kills.over:
-                plays = await begin()
-                for _ in range(chance.randint(*_PLAYS)):
-                    if self._kills.over:
+    async def _run_user(self, number: int) -> None:
+        """Starts one conversation after the other until the last kill."""
+        rng = random.Random(f"{self._seed} user {number}")
+        scenarios_class = AgentScenarios if self._agents else Scenarios
+        async with simulate_user(self._system.url, self._record, rng, number, scenarios_class) as start_conversation:
+            while not self._killer.is_finished:
+                scenarios = await start_conversation()
+                for _ in range(rng.randint(*_SCENARIOS_PER_CONVERSATION)):
+                    if self._killer.is_finished:
                         break
-                    self.record.done[await plays.some()] += 1
+                    self._record.scenarios[await scenarios.run_random()] += 1
 
-    async def _until_free(self) -> float:
-        """Seconds until no run is running any more, once nothing is killed."""
-        began = time.monotonic()
-        while any(run["status"] == "running" for run in Stored(self._system.cluster.admin_url).runs.values()):
-            assert time.monotonic() - began < _ENDED_SECONDS, "a conversation stays locked"
+    async def _wait_until_free(self) -> float:
+        """Returns how many seconds it took, after the last kill, until no run was running."""
+        start = time.monotonic()
+        while any(run["status"] == "running" for run in StoredRows(self._system.cluster.admin_url).runs.values()):
+            assert time.monotonic() - start < _LEASE_SECONDS, "a conversation stays locked"
             await asyncio.sleep(0.2)
-        return time.monotonic() - began
+        return time.monotonic() - start
 
-    def _figures(self, stored: Stored, took: float, free: float) -> str:
-        outcomes = Counter(run["status"] for run in stored.runs.values())
-        decided = Counter(self.record.decisions.values())
-        told = len(self.record.messages) + len(self.record.interactions)
+    def _render_figures(self, rows: StoredRows, seconds: float, free_seconds: float) -> str:
+        outcomes = Counter(run["status"] for run in rows.runs.values())
+        decisions = Counter(self._record.decisions.values())
+        messages = len(self._record.messages) + len(self._record.interactions)
         return (
-            f"seed {self._seed}: {self._kills.of.total()} kills in {took:.0f} s ({_counted(self._kills.of)}); "
-            f"plays: {_counted(self.record.done)}; {len(stored.runs)} runs ({_counted(outcomes)}); "
-            f"kept: {told} messages, {len(self.record.inputs)} inputs, {decided[True]} approvals, "
-            f"{decided[False]} refusals, {len(self.record.answers)} answers, "
-            f"{len(self.record.wishes)} tasks as they must be; {len(stored.calls)} calls made once; "
-            f"{self._model.requests} requests paired; all free {free:.1f} s after the last kill"
+            f"seed {self._seed}: {self._killer.kills.total()} kills in {seconds:.0f} s "
+            f"({_render_counts(self._killer.kills)}); scenarios: {_render_counts(self._record.scenarios)}; "
+            f"{len(rows.runs)} runs ({_render_counts(outcomes)}); "
+            f"kept: {messages} messages, {len(self._record.inputs)} inputs, {decisions[True]} approvals, "
+            f"{decisions[False]} rejections, {len(self._record.answers)} answers, "
+            f"{len(self._record.expected_tasks)} tasks as expected; {len(rows.task_calls)} calls made once; "
+            f"{self._model.requests} requests with paired calls; "
+            f"all conversations free {free_seconds:.1f} s after the last kill"
             f"{self._agents.figures if self._agents else ''}"
         )
 
 
-async def run(
+async def run_kills(
     kills: int,
     seed: int,
     *,
@@ -101,34 +106,44 @@ async def run(
     agents: bool = False,
     scaled: bool = False,
     directory: Path | None = None,
-    told: Callable[[int], None] = lambda _: None,
+    on_kill: Callable[[int], None] = lambda _: None,
 ) -> str:
-    """Raises AssertionError, which names the seed; `directory` keeps what is stored and logged.
+    """Returns a line of figures; raises AssertionError, which names the seed. `directory` keeps the data and logs.
 
-    With `agents` people let these work, and the workspace is killed, too. `scaled` is several of each service, HAProxy
-    and PgBouncer, each of which is killed.
+    With `agents`, users start agents, and the workspace is killed, too. `scaled` starts several of each service, and
+    HAProxy and PgBouncer, which are killed, too.
     """
-    with nullcontext(directory) if directory else reachable_directory() as place:
-        at_work = AgentsAtWork(place, asks=random.Random(f"{seed} asks").random() < 0.5) if agents else None
-        async with serve_model(at_work and at_work.script) as model:
-            given = {"workspace": at_work.workspace, "asked_first": at_work.asked_first} if at_work else {}
-            system: Killable = Scaled(place, model.url) if scaled else System(place, model.url, workers, **given)
-            counted = at_work.script if at_work else model
-            killing = Kills(system, kills, random.Random(f"{seed} kills"), lambda: counted.requests, told)
+    with nullcontext(directory) if directory else reachable_directory() as folder:
+        approve_starts = random.Random(f"{seed} approvals").random() < 0.5
+        workload = AgentWorkload(folder, approve_starts=approve_starts) if agents else None
+        async with serve_model(workload.script if workload else None) as model:
+            system: KillableSystem
+            if scaled:
+                system = ScaledSystem(folder, model.url)
+            else:
+                system = System(
+                    folder,
+                    model.url,
+                    workers,
+                    workspace=workload.workspace if workload else None,
+                    approval_tools=workload.approval_tools if workload else APPROVAL_TOOLS,
+                )
+            requests = workload.script if workload else model
+            killer = Killer(system, kills, random.Random(f"{seed} kills"), lambda: requests.requests, on_kill)
             try:
-                return await Harness(system, model, killing, str(seed), at_work).run()
-            except* Exception as failed:
-                raise AssertionError(f"with the seed {seed} and {workers} workers: {_sentences(failed)}") from failed
+                return await Harness(system, model, killer, seed, workload).run()
+            except* Exception as errors:
+                raise AssertionError(f"with the seed {seed} and {workers} workers: {_join(errors)}") from errors
             finally:
                 system.stop()
 
 
-def _counted(counter: Counter[str]) -> str:
+def _render_counts(counter: Counter[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counter.items()))
 
 
-def _sentences(failed: BaseExceptionGroup[Exception]) -> str:
+def _join(errors: BaseExceptionGroup[Exception]) -> str:
     return "; ".join(
-        _sentences(one) if isinstance(one, BaseExceptionGroup) else f"{type(one).__name__}: {one}"
-        for one in failed.exceptions
+        _join(error) if isinstance(error, BaseExceptionGroup) else f"{type(error).__name__}: {error}"
+        for error in errors.exceptions
     )

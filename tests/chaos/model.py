@@ -1,4 +1,4 @@
-"""The model's endpoint: the offline model, which looks at each request as it comes."""
+"""The offline model as an HTTP endpoint that checks each request."""
 
 import json
 import re
@@ -13,21 +13,21 @@ from offline_model import app as offline
 from offline_model.conversation import parse_turns
 from offline_model.protocol import MODEL, ChatMessage, Completion, CompletionCall, CompletionRequest, parse_request
 from offline_model.settings import OfflineSettings
-from tests.chaos.agents.script import Script
+from tests.chaos.agents.model_script import AgentScript
 from tests.serving import serve
 from tests.support.completions import check_pairs
 
 TOKEN_SECONDS = 0.02
-_TWO = re.compile(r"delete task (\d+) and postpone task (\d+)")
+_TWO_TASKS = re.compile(r"delete task (\d+) and postpone task (\d+)")
 
 
-class LookedAt(offline.Endpoint):
-    """Counts the requests, and keeps those whose calls and outputs are not paired.
+class CheckingEndpoint(offline.Endpoint):
+    """Counts the requests and keeps the messages of those whose tool calls and outputs are not paired.
 
-    Beside what the rules know it can do two things in one step that are asked for one by one, and what a script says.
+    It also answers a message about two tasks with two calls in one response, and follows the script, if there is one.
     """
 
-    def __init__(self, script: Script | None, token_seconds: float) -> None:
+    def __init__(self, script: AgentScript | None, token_seconds: float) -> None:
         super().__init__(token_seconds, None)
         self._script = script
         self.url = ""
@@ -41,18 +41,18 @@ class LookedAt(offline.Endpoint):
             check_pairs([message.model_dump() for message in chat.messages])
         except AssertionError:
             self.unpaired.append(chat.messages)
-        completion = _two_at_once(chat) or (self._script and self._script.next_of(chat))
+        completion = _complete_two_calls(chat) or (self._script and self._script.complete(chat))
         if chat.stream and completion is not None:
             return StreamingResponse(self._paced(completion.as_events()), headers=offline.EVENTS)
         return await super().chat_completions(request)
 
 
-def _two_at_once(chat: CompletionRequest) -> Completion | None:
+def _complete_two_calls(chat: CompletionRequest) -> Completion | None:
     turn = parse_turns(chat.messages)[-1]
-    asked = _TWO.fullmatch(turn.request)
-    if asked is None:
+    match = _TWO_TASKS.fullmatch(turn.request)
+    if match is None:
         return None
-    deleted, postponed = map(int, asked.groups())
+    deleted, postponed = map(int, match.groups())
     calls = [
         CompletionCall("delete_task", json.dumps({"task_id": deleted})),
         CompletionCall("update_task", json.dumps({"task_id": postponed, "due": "+2d"})),
@@ -60,15 +60,17 @@ def _two_at_once(chat: CompletionRequest) -> Completion | None:
     outputs = [text for _, answers in turn.made for text in answers.values()]
     if outputs:
         failed = any(not text.startswith(("{", "The person refused")) for text in outputs)
-        said = f"{'That did not work' if failed else 'I heard'}: {' / '.join(outputs)}"
-        return Completion(model=MODEL, text=said, calls=[], finish_reason="stop", usage=None)
+        answer = f"{'That did not work' if failed else 'I heard'}: {' / '.join(outputs)}"
+        return Completion(model=MODEL, text=answer, calls=[], finish_reason="stop", usage=None)
     return Completion(model=MODEL, text="", calls=calls, finish_reason="tool_calls", usage=None)
 
 
 @asynccontextmanager
-async def serve_model(script: Script | None = None, *, token_seconds: float = TOKEN_SECONDS) -> AsyncIterator[LookedAt]:
+async def serve_model(
+    script: AgentScript | None = None, *, token_seconds: float = TOKEN_SECONDS
+) -> AsyncIterator[CheckingEndpoint]:
     app = offline.create_app(OfflineSettings())
-    endpoint = LookedAt(script, token_seconds)
+    endpoint = CheckingEndpoint(script, token_seconds)
     app.router.routes.insert(0, Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]))
     async with serve(app, lifespan="off") as url:
         endpoint.url = f"{url}/v1"

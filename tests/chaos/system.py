@@ -1,4 +1,4 @@
-"""What is killed: the services and PostgreSQL as processes."""
+"""The services and PostgreSQL as processes that can be killed and started again."""
 
 import contextlib
 import os
@@ -14,35 +14,35 @@ from cli.database.postgres import Cluster
 from tests.conftest import migrate
 from tests.processes import ServiceProcess
 
-ASKED_FIRST = ("delete_task", "update_task")  # the tools whose calls wait for consent
+APPROVAL_TOOLS = ("delete_task", "update_task")  # tools whose calls wait for approval
 
 
-class Killable(Protocol):
-    """Parts that can be killed, and started again by the same name."""
+class KillableSystem(Protocol):
+    """A system whose parts can be killed and started again by name."""
 
     cluster: Cluster
 
     @property
     def url(self) -> str:
-        """Where people are served."""
+        """The base URL for users."""
         ...
 
     @property
     def parts(self) -> Sequence[str]: ...
 
     def service(self, part: str) -> ServiceProcess | None:
-        """The part, if it is a service, which tells when it is ready."""
+        """Returns the process of a part that answers `/ready`; None for other parts."""
 
-    def kill(self, part: str, chance: random.Random, /) -> None: ...
+    def kill(self, part: str, rng: random.Random, /) -> None: ...
 
     def start(self, part: str) -> None:
-        """What was killed, or has ended since; returns when it is there, and at once for a service."""
+        """Starts a part unless it runs; does not wait until a service is ready."""
 
     def stop(self) -> None: ...
 
 
 class System:
-    """PostgreSQL, the MCP server, the backend and perhaps a `workspace`; the model is an endpoint somewhere else."""
+    """PostgreSQL, the MCP server, the backend and, if one is given, a `workspace`."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class System:
         workers: int = 1,
         *,
         workspace: ServiceProcess | None = None,
-        asked_first: Sequence[str] = ASKED_FIRST,
+        approval_tools: Sequence[str] = APPROVAL_TOOLS,
     ) -> None:
         self.workers = workers
         self.cluster = Cluster.start(directory / "data")
-        self._keeper = ThreadPoolExecutor(1)  # PostgreSQL ends with the thread that started it
+        self._postgres_thread = ThreadPoolExecutor(1)  # PostgreSQL is killed when the thread that started it ends
         migrate(self.cluster.url)
         self.mcp = ServiceProcess(
             "mcp_server",
@@ -65,7 +65,11 @@ class System:
             MCP_WORKERS=str(workers),
         )
         self.workspace = workspace
-        its = workspace.environment if workspace else {}
+        workspace_settings = (
+            {name: workspace.environment[name] for name in ("WORKSPACE_URL", "WORKSPACE_TOKEN_SECRET")}
+            if workspace
+            else {}
+        )
         self.backend = ServiceProcess(
             "backend",
             "BACKEND_PORT",
@@ -74,9 +78,9 @@ class System:
             MCP_URL=f"{self.mcp.url}/mcp",
             LLM_PROVIDER="offline",
             LLM_BASE_URL=model_url,
-            APPROVALS=",".join(asked_first),
+            APPROVALS=",".join(approval_tools),
             BACKEND_WORKERS=str(workers),
-            **{name: its[name] for name in ("WORKSPACE_URL", "WORKSPACE_TOKEN_SECRET") if name in its},
+            **workspace_settings,
         )
         self.services = [self.mcp, *([workspace] if workspace else []), self.backend]
         for service in self.services:
@@ -92,18 +96,18 @@ class System:
     def parts(self) -> Sequence[str]:
         return ("backend", "mcp", "postgres", *(["workspace"] if self.workspace else []))
 
-    def kill(self, part: str, chance: random.Random) -> None:
-        """By SIGKILL; of a service with several processes one of these, now and then all."""
+    def kill(self, part: str, rng: random.Random) -> None:
+        """Sends SIGKILL; of a service with several processes mostly to one of these, sometimes to all."""
         if part == "postgres":
             self.cluster.process.kill()
             self.cluster.process.wait()
             return
         service = self.service(part)
         assert service is not None
-        several = service.workers if self.workers > 1 else []
-        if several and chance.random() < 0.8:
+        workers = service.workers if self.workers > 1 else []
+        if workers and rng.random() < 0.8:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(chance.choice(several), signal.SIGKILL)
+                os.kill(rng.choice(workers), signal.SIGKILL)
         else:
             service.end(signal.SIGKILL)
 
@@ -113,8 +117,8 @@ class System:
     def start(self, part: str) -> None:
         service = self.service(part)
         if service is None:
-            self._keeper.submit(self.cluster.restart).result()
-        elif service.process is None or service.process.poll() is not None:
+            self._postgres_thread.submit(self.cluster.restart).result()
+        elif not service.is_running:
             service.start()
 
     def stop(self) -> None:
@@ -122,12 +126,12 @@ class System:
             with contextlib.suppress(ProcessLookupError):
                 service.end()
         self.cluster.stop()
-        self._keeper.shutdown()
+        self._postgres_thread.shutdown()
 
 
 @contextlib.contextmanager
 def reachable_directory() -> Iterator[Path]:
-    """A temporary directory that PostgreSQL can reach when it runs as another user."""
+    """Creates a temporary directory that PostgreSQL can enter if it runs as another account."""
     with tempfile.TemporaryDirectory(prefix="todo-chaos-") as directory:
         Path(directory).chmod(0o711)
         yield Path(directory)

@@ -13,7 +13,7 @@ from common.database import schema
 from migrations.schema import alembic_config
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
-from tests.scale.pooler import pooled
+from tests.scale.pooler import run_pgbouncer
 
 pytestmark = pytest.mark.long
 
@@ -51,7 +51,7 @@ def test_newer_revision_is_left_alone(fresh_database_url: str) -> None:
 
 def test_several_at_once(empty_database_url: str) -> None:
     """Behind a pooler, too, in whose session nothing is left of them."""
-    with pooled(empty_database_url, default_pool_size=1, reserve_pool_size=0) as pooled_url:
+    with run_pgbouncer(empty_database_url, default_pool_size=1, reserve_pool_size=0) as pooled_url:
         started = [run(url) for url in (empty_database_url, pooled_url, pooled_url)]
         results = [process.communicate(timeout=60) for process in started]
         assert [process.returncode for process in started] == [0, 0, 0], results

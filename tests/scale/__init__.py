@@ -1,1 +1,1 @@
-"""Several backends and MCP servers as separate processes, behind what distributes requests and database connections."""
+"""Several backends and MCP servers behind HAProxy, and PostgreSQL behind PgBouncer, as in docs/deployment.md."""

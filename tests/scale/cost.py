@@ -1,6 +1,6 @@
-"""What a turn costs of processor time, over all parts, with one backend and with two.
+"""Measures the processor time of a run, over all processes, with one backend and with two.
 
-Of several at once two backends have half each, and a process takes more for each turn the fewer it has at once.
+With two backends each has half of the concurrent runs, and a process with fewer of them needs more time for each.
 """
 
 import asyncio
@@ -13,93 +13,92 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.chatkit_client import ChatKit
-from tests.scale.system import Scaled
+from tests.scale.system import ScaledSystem
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SETTLED_SECONDS = 3.0  # until HAProxy has seen who is there, and nobody warms up any more
+_SETTLING_SECONDS = 3.0  # until HAProxy knows which backends are up, and their start is over
 
 
-class Cost(NamedTuple):
-    """Of a turn, in milliseconds of processor time."""
+class RunCost(NamedTuple):
+    """Milliseconds of processor time per run."""
 
     services: float
     database: float
-    between: float
+    proxies: float
     seconds: float  # of the whole round
 
     @property
-    def all(self) -> float:
-        return self.services + self.database + self.between
+    def total(self) -> float:
+        return self.services + self.database + self.proxies
 
 
-async def compare(scaled: Scaled, *, turns: int, rounds: int, at_once: int) -> tuple[Cost, Cost]:
-    """The medians with the first backend alone and with both, measured in turn."""
-    found: dict[int, list[Cost]] = {1: [], 2: []}
-    async with ChatKit(scaled.url) as chat:
-        await _talk(chat, turns, at_once)
+async def compare(system: ScaledSystem, *, runs: int, rounds: int, concurrency: int) -> tuple[RunCost, RunCost]:
+    """Returns the medians with the first backend alone and with both, measured alternately."""
+    costs: dict[int, list[RunCost]] = {1: [], 2: []}
+    async with ChatKit(system.url) as chat:
+        await _talk(chat, runs, concurrency)
         for _ in range(rounds):
             for backends in (1, 2):
-                await _let_serve(scaled, backends)
-                await _talk(chat, turns, at_once)  # what is done the first time is done
-                found[backends].append(await _measured(scaled, chat, turns, at_once))
-    return _typical(found[1]), _typical(found[2])
+                await _set_backends(system, backends)
+                await _talk(chat, runs, concurrency)  # warms up the services
+                costs[backends].append(await _measure(system, chat, runs, concurrency))
+    return _compute_medians(costs[1]), _compute_medians(costs[2])
 
 
-def _typical(found: Sequence[Cost]) -> Cost:
-    services, database, between, seconds = (statistics.median(values) for values in zip(*found, strict=True))
-    return Cost(services, database, between, seconds)
+def _compute_medians(costs: Sequence[RunCost]) -> RunCost:
+    services, database, proxies, seconds = (statistics.median(values) for values in zip(*costs, strict=True))
+    return RunCost(services, database, proxies, seconds)
 
 
-async def _let_serve(scaled: Scaled, backends: int) -> None:
-    second = scaled.services["backend-2"]
-    runs = second.process is not None and second.process.poll() is None
-    if backends == 1 and runs:
+async def _set_backends(system: ScaledSystem, backends: int) -> None:
+    second = system.services["backend-2"]
+    if backends == 1 and second.is_running:
         await asyncio.to_thread(second.end)
-    elif backends == 2 and not runs:
+    elif backends == 2 and not second.is_running:
         second.start()
         await asyncio.to_thread(second.wait_until_ready)
-    await asyncio.sleep(_SETTLED_SECONDS)
+    await asyncio.sleep(_SETTLING_SECONDS)
 
 
-async def _measured(scaled: Scaled, chat: ChatKit, turns: int, at_once: int) -> Cost:
-    before, began = _spent(scaled), time.monotonic()
-    await _talk(chat, turns, at_once)
-    took = time.monotonic() - began
-    services, database, between = (
-        (now - then) * 1000 / turns for then, now in zip(before, _spent(scaled), strict=True)
+async def _measure(system: ScaledSystem, chat: ChatKit, runs: int, concurrency: int) -> RunCost:
+    before, start = _read_times(system), time.monotonic()
+    await _talk(chat, runs, concurrency)
+    seconds = time.monotonic() - start
+    services, database, proxies = (
+        (now - then) * 1000 / runs for then, now in zip(before, _read_times(system), strict=True)
     )
-    return Cost(services, database, between, took)
+    return RunCost(services, database, proxies, seconds)
 
 
-async def _talk(chat: ChatKit, turns: int, at_once: int) -> None:
-    """So many conversations of one message, which a tool is called for."""
-    left = iter(range(turns))
+async def _talk(chat: ChatKit, runs: int, concurrency: int) -> None:
+    """Starts a conversation for each run, whose message adds a task."""
+    numbers = iter(range(runs))
 
-    async def one_after_the_other() -> None:
-        for number in left:
+    async def talk_in_sequence() -> None:
+        for number in numbers:
             answer = await chat.say(f"add task {number}")
             assert answer.error is None, answer.error
 
-    await asyncio.gather(*(one_after_the_other() for _ in range(at_once)))
+    await asyncio.gather(*(talk_in_sequence() for _ in range(concurrency)))
 
 
-def _spent(scaled: Scaled) -> tuple[float, float, float]:
-    """Seconds of processor time so far, of services, PostgreSQL, and what stands between."""
-    services = [service.process for service in scaled.services.values()]
-    between = [scaled.proxy.process, scaled.pooler.process]
+def _read_times(system: ScaledSystem) -> tuple[float, float, float]:
+    """Returns the seconds of processor time so far: of the services, of PostgreSQL, of HAProxy and PgBouncer."""
+    services = [service.process for service in system.services.values() if service.is_running]
+    proxies = [system.proxy.process, system.pooler.process]
     return (
-        sum(_of(process.pid) for process in services if process and process.poll() is None),
-        _of(scaled.cluster.process.pid),
-        sum(_of(process.pid) for process in between if process),
+        sum(_read_time(process.pid) for process in services if process),
+        _read_time(system.cluster.process.pid),
+        sum(_read_time(process.pid) for process in proxies if process),
     )
 
 
-def _of(pid: int) -> float:
-    """With its children, those that have ended included."""
-    own = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, own[11:15])) / _TICKS + sum(_of(child) for child in _children(pid))
+def _read_time(pid: int) -> float:
+    """Includes the children, also those that have ended."""
+    stat = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, stat[11:15])) / _TICKS + sum(map(_read_time, _list_children(pid)))
 
 
-def _children(pid: int) -> Iterator[int]:
+def _list_children(pid: int) -> Iterator[int]:
     with suppress(FileNotFoundError):
         yield from map(int, (Path("/proc") / str(pid) / "task" / str(pid) / "children").read_text().split())

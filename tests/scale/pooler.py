@@ -1,4 +1,4 @@
-"""PgBouncer as `deploy/pgbouncer.ini` sets it up, before a test's own PostgreSQL."""
+"""Runs PgBouncer with `deploy/pgbouncer.ini` in front of the PostgreSQL of a test."""
 
 import os
 import pwd
@@ -15,20 +15,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from cli.database import postgres
 from cli.processes.children import die_with_parent
+from common.database import Database
+from tests import logins
 from tests.conftest import ROOT, find_free_port
-from tests.logins import as_admin, password
 
 PROGRAM = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
 _START_SECONDS = 20
 _LOGINS = (postgres.SERVICE, postgres.OWNER)
 
 
-class Pooler:
-    """Keeps its port over restarts. `settings` come instead of those of the file."""
+class PgBouncer:
+    """Keeps its port when it is restarted. `settings` replace those of the file."""
 
     def __init__(self, database_url: str, directory: Path, **settings: object) -> None:
         self.port = find_free_port()
@@ -37,27 +39,27 @@ class Pooler:
         self._log = directory / "pgbouncer.log"
         self._configuration = directory / "pgbouncer.ini"
         users = directory / "userlist.txt"
-        users.write_text("".join(f'"{login}" "{password() or ""}"\n' for login in _LOGINS))
-        own = {
-            "todo": self._place,
+        users.write_text("".join(f'"{login}" "{logins.password() or ""}"\n' for login in _LOGINS))
+        defaults = {
+            "todo": self._database,
             "listen_addr": "127.0.0.1",
             "listen_port": self.port,
             "unix_socket_dir": "",
             "auth_type": "trust",
             "auth_file": users,
         }
-        self._configuration.write_text(_with({**own, **settings}))
+        self._configuration.write_text(_render_configuration({**defaults, **settings}))
 
     @property
     def url(self) -> str:
-        """The address of the same database and login by way of it."""
+        """The URL of the same database and login through PgBouncer."""
         login = urlsplit(self._database_url).netloc.rpartition("@")[0]
         return urlunsplit(("postgresql", f"{login}@127.0.0.1:{self.port}", "/todo", "", ""))
 
     @property
-    def _place(self) -> str:
-        known = conninfo_to_dict(as_admin(self._database_url))
-        return " ".join(f"{name}={known[name]}" for name in ("host", "port", "dbname") if name in known)
+    def _database(self) -> str:
+        parts = conninfo_to_dict(logins.as_admin(self._database_url))
+        return " ".join(f"{name}={parts[name]}" for name in ("host", "port", "dbname") if name in parts)
 
     def start(self) -> None:
         with self._log.open("ab") as log:
@@ -69,12 +71,12 @@ class Pooler:
                 **_account(),
             )
         deadline = time.monotonic() + _START_SECONDS
-        while not self._answers():
+        while not self._is_listening():
             assert self.process.poll() is None, self._log.read_text()
             assert time.monotonic() < deadline, self._log.read_text()
             time.sleep(0.02)
 
-    def _answers(self) -> bool:
+    def _is_listening(self) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
@@ -85,7 +87,10 @@ class Pooler:
 
 
 def _account() -> dict[str, Any]:
-    """It refuses to be root; where it became another by itself, it would live on without us."""
+    """Returns the options that start it as nobody, as it refuses to run as root.
+
+    If it changed the account by itself, it would not be killed together with the tests.
+    """
     if os.getuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -93,11 +98,11 @@ def _account() -> dict[str, Any]:
 
 
 @contextmanager
-def pooled(database_url: str, **settings: object) -> Iterator[str]:
-    """The address of the same database and login by way of a pooler of its own."""
+def run_pgbouncer(database_url: str, **settings: object) -> Iterator[str]:
+    """Starts a PgBouncer; yields the URL of the same database and login through it."""
     with tempfile.TemporaryDirectory(prefix="todo-pooler-") as directory:
         Path(directory).chmod(0o711)  # it may run as another user than we do
-        pooler = Pooler(database_url, Path(directory), **settings)
+        pooler = PgBouncer(database_url, Path(directory), **settings)
         pooler.start()
         try:
             yield pooler.url
@@ -105,10 +110,23 @@ def pooled(database_url: str, **settings: object) -> Iterator[str]:
             pooler.end()
 
 
-def _with(settings: Mapping[str, object]) -> str:
-    """The file, with other values for these settings, and with those that it does not have."""
+@contextmanager
+def pool_all_tests(database_url: str) -> Iterator[str]:
+    """Runs PgBouncer for `pytest --pooled`; yields its URL, and sets what databases and services need behind it."""
+    defaults = Database.__init__.__kwdefaults__
+    assert defaults is not None
+    with run_pgbouncer(database_url) as pooled_url, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(logins.PAST, logins.place_of(pooled_url), database_url)
+        patch.setitem(defaults, "prepared", False)
+        patch.setenv("LISTEN_DATABASE_URL", database_url)
+        patch.setenv("DATABASE_PREPARED", "off")
+        yield pooled_url
+
+
+def _render_configuration(settings: Mapping[str, object]) -> str:
+    """Returns the file with these settings replaced or added."""
     text = (ROOT / "deploy" / "pgbouncer.ini").read_text()
     for name, value in settings.items():
-        text, found = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
-        text += "" if found else f"{name} = {value}\n"
+        text, replaced = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
+        text += "" if replaced else f"{name} = {value}\n"
     return text

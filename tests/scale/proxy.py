@@ -1,4 +1,4 @@
-"""HAProxy as `deploy/haproxy.cfg` sets it up, before a test's own services."""
+"""Runs HAProxy with `deploy/haproxy.cfg` in front of the services of a test."""
 
 import datetime
 import re
@@ -21,11 +21,11 @@ from tests.conftest import ROOT, find_free_port
 PROGRAM = shutil.which("haproxy") or "/usr/sbin/haproxy"
 FILE = ROOT / "deploy" / "haproxy.cfg"
 _START_SECONDS = 20
-_STATUS = re.compile(r" [-+\d]+(?:/[-+\d]+){4} (\d{3}) ")  # behind the times of a request
+_STATUS = re.compile(r" [-+\d]+(?:/[-+\d]+){4} (\d{3}) ")  # after the durations in a line of the log
 
 
-class Proxy:
-    """Keeps its ports over restarts. `servers` are the services' ports by the addresses that the file has."""
+class HaProxy:
+    """Keeps its ports when it is restarted. `servers` are the ports of the services by their addresses in the file."""
 
     def __init__(self, servers: Mapping[str, int], directory: Path) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -34,8 +34,8 @@ class Proxy:
         self._log = directory / "haproxy.log"
         self._configuration = directory / "haproxy.cfg"
         self.certificate = directory / "todo.pem"
-        self.certificate.write_bytes(_certificate())
-        places = {
+        self.certificate.write_bytes(_create_certificate())
+        replacements = {
             "/dev/log local0": "stderr format raw local0",
             "bind :80\n": f"bind 127.0.0.1:{find_free_port()}\n",
             "bind :443": f"bind 127.0.0.1:{self.port}",
@@ -44,9 +44,9 @@ class Proxy:
             **{address: f"127.0.0.1:{port}" for address, port in servers.items()},
         }
         text = FILE.read_text()
-        for example, own in places.items():
+        for example, value in replacements.items():
             assert example in text, example
-            text = text.replace(example, own)
+            text = text.replace(example, value)
         assert not re.search(r"^ +(?:bind|server) .*\b10\.0\.0\.", text, re.MULTILINE)
         self._configuration.write_text(text)
 
@@ -61,13 +61,13 @@ class Proxy:
         self._wait(lambda _: True)
 
     def wait_until_ready(self) -> None:
-        """For both kinds of servers."""
+        """Waits until HAProxy reaches a backend and an MCP server."""
         self._wait(lambda status: status == 200)
 
     def _wait(self, is_good: Callable[[int], bool]) -> None:
         deadline = time.monotonic() + _START_SECONDS
         for url in (self.url, self.tools_url):
-            while not _answers(url, is_good):
+            while not _is_ready(url, is_good):
                 assert self.process is not None
                 assert self.process.poll() is None, self._log.read_text()
                 assert time.monotonic() < deadline, self._log.read_text()[-2000:]
@@ -75,11 +75,11 @@ class Proxy:
 
     @property
     def statuses(self) -> Counter[int]:
-        """Of what it answered, as it logged that."""
+        """The responses by status, from the log."""
         return Counter(int(status) for status in _STATUS.findall(self._log.read_text()))
 
-    def times_up(self, name: str) -> int:
-        """How often a server was found to be ready after it was not."""
+    def count_up(self, name: str) -> int:
+        """Returns how often the log says that a server became ready."""
         return len(re.findall(rf"Server (?:backends|tools)/{name} is UP", self._log.read_text()))
 
     def end(self, request: signal.Signals = signal.SIGTERM) -> None:
@@ -88,19 +88,19 @@ class Proxy:
             self.process.wait(20)
 
 
-def _answers(url: str, is_good: Callable[[int], bool]) -> bool:
+def _is_ready(url: str, is_good: Callable[[int], bool]) -> bool:
     try:
         return is_good(httpx2.get(f"{url}/ready", timeout=5, trust_env=False, verify=False).status_code)
     except httpx2.TransportError:
         return False
 
 
-def _certificate() -> bytes:
-    """Of localhost, signed by itself, with its key."""
+def _create_certificate() -> bytes:
+    """Creates a self-signed certificate of localhost; returns it with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
@@ -108,5 +108,5 @@ def _certificate() -> bytes:
         .sign(key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return made.public_bytes(pem) + secret
+    private_key = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return certificate.public_bytes(pem) + private_key

@@ -1,4 +1,4 @@
-"""A restart of all services, one after the other, while people talk: each answer comes to its end."""
+"""Restarts services behind HAProxy while simulated users talk."""
 
 import asyncio
 import random
@@ -6,31 +6,29 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from tests.chaos.checks.stored import ENDED, Stored
-from tests.chaos.people import person
-from tests.chaos.plays import Plays
-from tests.chaos.record import Record
-from tests.scale.system import Scaled
+from tests.chaos.checks.stored_rows import ENDED, StoredRows
+from tests.chaos.client_record import ClientRecord
+from tests.chaos.scenarios import Scenarios, simulate_user
+from tests.scale.system import ScaledSystem
 from tests.waiting import until
 
 _END_SECONDS = 60
 _START_SECONDS = 120
 
-
-Play = Callable[[Plays], Awaitable[object]]
+Scenario = Callable[[Scenarios], Awaitable[object]]
 
 
 @asynccontextmanager
-async def people_talk(scaled: Scaled, count: int, play: Play) -> AsyncIterator[Record]:
-    """For as long as the block; each does at least one thing after it."""
-    record, done = Record(), asyncio.Event()
+async def simulate_users(system: ScaledSystem, count: int, scenario: Scenario) -> AsyncIterator[ClientRecord]:
+    """Repeats a scenario during the block; afterwards each user adds and completes one more task."""
+    record, done = ClientRecord(), asyncio.Event()
 
     async def talk(number: int) -> None:
-        async with person(scaled.url, record, random.Random(number), number, Plays) as begin:
-            plays = await begin()
+        async with simulate_user(system.url, record, random.Random(number), number) as start_conversation:
+            scenarios = await start_conversation()
             while not done.is_set():
-                await play(plays)
-            await plays.plain()
+                await scenario(scenarios)
+            await scenarios.add_and_complete()
 
     async with asyncio.TaskGroup() as tasks:
         for number in range(count):
@@ -41,19 +39,19 @@ async def people_talk(scaled: Scaled, count: int, play: Play) -> AsyncIterator[R
             done.set()
 
 
-async def restart(scaled: Scaled, names: Sequence[str]) -> None:
-    """These at once; returns when requests come to them again."""
+async def restart(system: ScaledSystem, names: Sequence[str]) -> None:
+    """Restarts these services at once; returns when HAProxy sends them requests again."""
 
-    async def one(name: str) -> None:
-        service, before = scaled.services[name], scaled.proxy.times_up(name)
+    async def restart_one(name: str) -> None:
+        service, before = system.services[name], system.proxy.count_up(name)
         assert await asyncio.to_thread(service.end, timeout=_END_SECONDS) == 0, name
         service.start()
-        await until(lambda: scaled.proxy.times_up(name) > before, seconds=_START_SECONDS)
+        await until(lambda: system.proxy.count_up(name) > before, seconds=_START_SECONDS)
 
-    await asyncio.gather(*map(one, names))
+    await asyncio.gather(*map(restart_one, names))
 
 
-def outcomes(scaled: Scaled) -> Counter[str]:
-    """Of all runs that have ended."""
-    runs = Stored(scaled.cluster.admin_url).runs.values()
+def count_outcomes(system: ScaledSystem) -> Counter[str]:
+    """Counts the runs that have ended by their status."""
+    runs = StoredRows(system.cluster.admin_url).runs.values()
     return Counter(run["status"] for run in runs if run["status"] in ENDED)

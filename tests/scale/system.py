@@ -1,4 +1,4 @@
-"""Three backends and two MCP servers as processes of their own behind HAProxy, PostgreSQL behind PgBouncer."""
+"""Starts several backends and MCP servers behind HAProxy, and PostgreSQL behind PgBouncer."""
 
 import contextlib
 import os
@@ -9,18 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli.database.postgres import Cluster
-from tests.chaos.system import ASKED_FIRST
+from tests.chaos.system import APPROVAL_TOOLS
 from tests.conftest import migrate
 from tests.processes import ServiceProcess
-from tests.scale.pooler import Pooler
-from tests.scale.proxy import Proxy
+from tests.scale.pooler import PgBouncer
+from tests.scale.proxy import HaProxy
 
 BACKENDS, MCP_SERVERS = 3, 2
 DRAIN_SECONDS = 10.0
+_UNUSED_PORT = 9  # nothing listens there, so HAProxy considers the server down
 
 
-class Scaled:
-    """All on this machine; the model is an endpoint somewhere else. People are at `url`."""
+class ScaledSystem:
+    """All processes run on this machine; `url` is HAProxy's address for users."""
 
     def __init__(
         self,
@@ -33,21 +34,24 @@ class Scaled:
     ) -> None:
         self._drain_seconds = drain_seconds
         self.cluster = Cluster.start(directory / "data")
-        self._keeper = ThreadPoolExecutor(1)  # PostgreSQL ends with the thread that started it
+        self._postgres_thread = ThreadPoolExecutor(1)  # PostgreSQL is killed when the thread that started it ends
         migrate(self.cluster.url)
-        self.pooler = Pooler(self.cluster.url, directory)
+        self.pooler = PgBouncer(self.cluster.url, directory)
         self._directory = directory
         self._services: dict[str, ServiceProcess] = {}
         for n in range(1, mcp_servers + 1):
             self._services[f"mcp-{n}"] = self._service(f"mcp-{n}", "mcp_server", "MCP_PORT")
         for n in range(1, backends + 1):
             self._services[f"backend-{n}"] = self._service(f"backend-{n}", "backend", "BACKEND_PORT")
-        self.proxy = Proxy(self._places(), directory)
+        self.proxy = HaProxy(self._ports_by_address(), directory)
         for name, service in self._services.items():
+            service.environment["MCP_URL"] = f"{self.proxy.tools_url}/mcp"
             if name.startswith("backend"):
-                service.environment |= self._of_backends(model_url)
-            else:
-                service.environment["MCP_URL"] = f"{self.proxy.tools_url}/mcp"
+                service.environment |= {
+                    "LLM_PROVIDER": "offline",
+                    "LLM_BASE_URL": model_url,
+                    "APPROVALS": ",".join(APPROVAL_TOOLS),
+                }
         self.url = self.proxy.url
         os.environ["SSL_CERT_FILE"] = str(self.proxy.certificate)  # what clients in this process trust
         try:
@@ -76,22 +80,15 @@ class Scaled:
             DRAIN_SECONDS=str(self._drain_seconds),
         )
 
-    def _places(self) -> dict[str, int]:
-        """The ports, by the addresses that HAProxy's file has for them; of a service that is not there, nobody's."""
-        return {
-            **{f"10.0.0.{10 + n}:8000": self._port(f"backend-{n}") for n in range(1, BACKENDS + 1)},
-            **{f"10.0.0.{20 + n}:8001": self._port(f"mcp-{n}") for n in range(1, MCP_SERVERS + 1)},
+    def _ports_by_address(self) -> dict[str, int]:
+        """Returns the local port for each address of a service in `deploy/haproxy.cfg`."""
+        addresses = {
+            **{f"10.0.0.{10 + n}:8000": f"backend-{n}" for n in range(1, BACKENDS + 1)},
+            **{f"10.0.0.{20 + n}:8001": f"mcp-{n}" for n in range(1, MCP_SERVERS + 1)},
         }
-
-    def _port(self, name: str) -> int:
-        return self._services[name].port if name in self._services else 9
-
-    def _of_backends(self, model_url: str) -> dict[str, str]:
         return {
-            "MCP_URL": f"{self.proxy.tools_url}/mcp",
-            "LLM_PROVIDER": "offline",
-            "LLM_BASE_URL": model_url,
-            "APPROVALS": ",".join(ASKED_FIRST),
+            address: self._services[name].port if name in self._services else _UNUSED_PORT
+            for address, name in addresses.items()
         }
 
     @property
@@ -106,7 +103,7 @@ class Scaled:
         return self._services.get(part)
 
     def kill(self, part: str, _: random.Random) -> None:
-        """By SIGKILL."""
+        """Sends SIGKILL."""
         match part:
             case "postgres":
                 self.cluster.process.kill()
@@ -119,18 +116,17 @@ class Scaled:
                 self._services[part].end(signal.SIGKILL)
 
     def start(self, part: str) -> None:
-        """What was killed, or has ended since; returns at once for a service."""
+        """Starts a part unless it runs; does not wait until a service is ready."""
         match part:
             case "postgres":
-                self._keeper.submit(self.cluster.restart).result()
+                self._postgres_thread.submit(self.cluster.restart).result()
             case "haproxy":
                 self.proxy.start()
             case "pgbouncer":
                 self.pooler.start()
             case _:
-                service = self._services[part]
-                if service.process is None or service.process.poll() is not None:
-                    service.start()
+                if not self._services[part].is_running:
+                    self._services[part].start()
 
     def stop(self) -> None:
         del os.environ["SSL_CERT_FILE"]
@@ -141,4 +137,4 @@ class Scaled:
         self.proxy.end()
         self.pooler.end()
         self.cluster.stop()
-        self._keeper.shutdown()
+        self._postgres_thread.shutdown()

@@ -29,29 +29,28 @@ SECRETS = {
 }
 
 
-def pod_of(name: str) -> Json:
+def get_pod(name: str) -> Json:
     kind, _ = SERVICES[name]
-    return kubernetes.object_of(kind, name)["spec"]["template"]["spec"]
+    return kubernetes.get_object(kind, name)["spec"]["template"]["spec"]
 
 
-def container_of(name: str) -> Json:
-    [container] = pod_of(name)["containers"]
+def get_container(name: str) -> Json:
+    [container] = get_pod(name)["containers"]
     return container
 
 
-def environment_of(name: str) -> dict[str, str]:
-    container = container_of(name)
-    maps = [kubernetes.object_of("ConfigMap", one["configMapRef"]["name"]) for one in container.get("envFrom", [])]
-    given = {key: value for one in maps for key, value in one["data"].items()}
-    return given | {one["name"]: one["value"] for one in container["env"]}
+def get_environment(name: str) -> dict[str, str]:
+    container = get_container(name)
+    maps = [kubernetes.get_object("ConfigMap", one["configMapRef"]["name"]) for one in container.get("envFrom", [])]
+    shared = {key: value for one in maps for key, value in one["data"].items()}
+    return shared | {one["name"]: one["value"] for one in container["env"]}
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_object_is_valid(version: str) -> None:
-    """By the schemas of Kubernetes, which are downloaded."""
     assert len(kubernetes.objects()) > 10
-    assert [problem for each in kubernetes.objects() for problem in kubernetes.problems(each, version)] == []
+    assert [problem for each in kubernetes.objects() for problem in kubernetes.find_problems(each, version)] == []
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -60,7 +59,7 @@ def test_service_accepts_its_settings(name: str, monkeypatch: pytest.MonkeyPatch
     known = {*variables(BackendSettings, McpSettings, WorkspaceSettings)}
     for variable in (*known, *variables(OwnerSettings)):
         monkeypatch.delenv(variable, raising=False)
-    environment = environment_of(name)
+    environment = get_environment(name)
     assert environment.keys() <= known
     for variable, value in (SECRETS | environment).items():
         monkeypatch.setenv(variable, value)
@@ -72,15 +71,15 @@ def test_service_accepts_its_settings(name: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_probes_use_paths_and_hosts_of_the_service(name: str) -> None:
-    container = container_of(name)
+    container = get_container(name)
     probes = {probe: container[f"{probe}Probe"]["httpGet"] for probe in ("startup", "liveness", "readiness")}
-    assert {probe: asked["path"] for probe, asked in probes.items()} == {
+    assert {probe: request["path"] for probe, request in probes.items()} == {
         "startup": "/health",
         "liveness": "/health",
         "readiness": "/ready",
     }
-    for asked in probes.values():
-        assert [header["value"] for header in asked["httpHeaders"]] == ["localhost"]
+    for request in probes.values():
+        assert [header["value"] for header in request["httpHeaders"]] == ["localhost"]
     assert "localhost" in LOOPBACK
     _, settings = SERVICES[name]
     [port] = container["ports"]

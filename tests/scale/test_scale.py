@@ -1,4 +1,4 @@
-"""Several backends and MCP servers behind HAProxy, with PostgreSQL behind PgBouncer, as in docs/deployment.md."""
+"""Users are served by several backends and MCP servers behind HAProxy, during restarts and attacks, too."""
 
 import asyncio
 import json
@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests import abuse
-from tests.chaos.checks.stored import Stored
-from tests.chaos.plays import Plays
+from tests.chaos.checks.stored_rows import StoredRows
+from tests.chaos.scenarios import Scenarios
 from tests.chaos.system import reachable_directory
 from tests.chatkit_client import ChatKit
 from tests.processes import ServiceProcess, running
 from tests.runs_client import Runs
-from tests.scale.rolling import outcomes, people_talk, restart
-from tests.scale.system import Scaled
+from tests.scale.rolling import count_outcomes, restart, simulate_users
+from tests.scale.system import ScaledSystem
 from tests.scripted_model import ScriptedModel
 from tests.support.port_attacks import MEMORY_MB, memory_mb, start_attack
 
@@ -33,9 +33,11 @@ def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceP
 
 
 @pytest.fixture(scope="module")
-def scaled(model_service: ServiceProcess) -> Iterator[Scaled]:
+def scaled(model_service: ServiceProcess) -> Iterator[ScaledSystem]:
     with reachable_directory() as directory:
-        scaled = Scaled(directory, f"{model_service.url}/v1", backends=2, mcp_servers=2, drain_seconds=DRAIN_SECONDS)
+        scaled = ScaledSystem(
+            directory, f"{model_service.url}/v1", backends=2, mcp_servers=2, drain_seconds=DRAIN_SECONDS
+        )
         yield scaled
         scaled.stop()
 
@@ -48,12 +50,12 @@ async def model(model_service: ServiceProcess) -> AsyncIterator[ScriptedModel]:
     await model.aclose()
 
 
-def _without(scaled: Scaled, module: str, line: str) -> list[str]:
-    """The services of this kind whose log has no such line yet."""
+def _list_services_without(scaled: ScaledSystem, module: str, line: str) -> list[str]:
+    """Returns the names of the services of a module whose log does not contain a line."""
     return [name for name, one in scaled.services.items() if one.module == module and line not in one.log_text]
 
 
-async def test_users_are_served_by_every_process_at_one_address(scaled: Scaled) -> None:
+async def test_users_are_served_by_every_process_at_one_address(scaled: ScaledSystem) -> None:
     async with ChatKit(scaled.url) as chat:
         number = 5
         for first in range(number + 1):
@@ -64,7 +66,10 @@ async def test_users_are_served_by_every_process_at_one_address(scaled: Scaled) 
         assert (await chat.http.get("/metrics")).status_code == 404
         # HAProxy leaves out a process that is late to answer its check, until it has answered again.
         async with asyncio.timeout(60):
-            while idle := _without(scaled, "backend", "turn ended") + _without(scaled, "mcp_server", "tool call"):
+            while idle := [
+                *_list_services_without(scaled, "backend", "turn ended"),
+                *_list_services_without(scaled, "mcp_server", "tool call"),
+            ]:
                 number += 1
                 assert (await chat.say(f"add task number {number}")).error is None, idle
     services = scaled.services.values()
@@ -74,7 +79,7 @@ async def test_users_are_served_by_every_process_at_one_address(scaled: Scaled) 
 @pytest.mark.extended
 @pytest.mark.parametrize("name", abuse.ABUSES)
 @pytest.mark.parametrize("attacked", ["backend", "mcp_server"])
-async def test_users_are_served_while_the_proxy_is_attacked(scaled: Scaled, attacked: str, name: str) -> None:
+async def test_users_are_served_while_the_proxy_is_attacked(scaled: ScaledSystem, attacked: str, name: str) -> None:
     memory = {service: memory_mb(one) for service, one in scaled.services.items()}
     port, tls = (scaled.proxy.port, True) if attacked == "backend" else (scaled.proxy.tools_port, False)
     process = await start_attack(port, attacked, name, ATTACK_SECONDS, tls=tls)
@@ -95,12 +100,14 @@ async def test_users_are_served_while_the_proxy_is_attacked(scaled: Scaled, atta
 
 
 @pytest.mark.extended
-async def test_restart_of_every_service_interrupts_only_endless_answers(scaled: Scaled, model: ScriptedModel) -> None:
-    before, answered_before = outcomes(scaled), scaled.proxy.statuses
+async def test_restart_of_every_service_interrupts_only_endless_answers(
+    scaled: ScaledSystem, model: ScriptedModel
+) -> None:
+    before, answered_before = count_outcomes(scaled), scaled.proxy.statuses
     async with (
         Runs(scaled.services["backend-1"].url) as first,
         Runs(scaled.services["backend-2"].url) as second,
-        people_talk(scaled, USERS, Plays.plain) as record,
+        simulate_users(scaled, USERS, Scenarios.add_and_complete) as record,
     ):
         await restart(scaled, ["mcp-1", "backend-1"])
         await model.script(ENDLESS)
@@ -110,8 +117,8 @@ async def test_restart_of_every_service_interrupts_only_endless_answers(scaled: 
         await restart(scaled, ["mcp-2", "backend-2"])
         events_read = await reading
     assert events_read[-1].data["status"] == "FAILED"
-    assert list(Stored(scaled.cluster.admin_url).problems(record)) == []
-    ended = outcomes(scaled) - before
+    assert StoredRows(scaled.cluster.admin_url).find_problems(record) == []
+    ended = count_outcomes(scaled) - before
     assert ended.keys() <= {"completed", "cancelled", "interrupted"}
     assert ended["interrupted"] == 1, ended
     assert max(scaled.proxy.statuses - answered_before) < 500

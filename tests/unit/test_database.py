@@ -11,7 +11,7 @@ import pytest
 
 from common.database import Database, DatabaseUnavailable, Transaction
 from tests.logins import as_service
-from tests.scale.pooler import pooled
+from tests.scale.pooler import run_pgbouncer
 from tests.support.database_relay import Relay, relayed
 from tests.waiting import until
 
@@ -154,7 +154,7 @@ async def test_users_who_share_the_connections_of_a_pooler_see_only_own_rows(dat
             await add(database, user_id, f"{user_id}-{n}")
             assert await list_ids(database, user_id) == [f"{user_id}-{m}" for m in range(n + 1)]
 
-    with pooled(as_service(database_url), default_pool_size=2, reserve_pool_size=0) as pooled_url:
+    with run_pgbouncer(as_service(database_url), default_pool_size=2, reserve_pool_size=0) as pooled_url:
         async with Database(pooled_url, prepared=False) as database:
             await asyncio.gather(*(use(f"user{n}") for n in range(20)))
 

@@ -18,7 +18,7 @@ from cli.processes.children import die_with_parent
 from common.database import Confirmation, Database, PoolerFound, ProcessConnection, run_sweeps
 from tests.conftest import ROOT
 from tests.logins import as_service
-from tests.scale.pooler import pooled
+from tests.scale.pooler import run_pgbouncer
 from tests.support.database_proxy import DatabaseProxy, database_proxy
 from tests.waiting import until
 
@@ -286,7 +286,7 @@ async def test_the_lock_ends_with_the_block(judge: ProcessConnection, url: str, 
 
 @pytest.mark.long
 async def test_a_pooler_is_refused(url: str, database: Database) -> None:
-    with pooled(url) as pooled_url, pytest.raises(PoolerFound, match="LISTEN_DATABASE_URL"):
+    with run_pgbouncer(url) as pooled_url, pytest.raises(PoolerFound, match="LISTEN_DATABASE_URL"):
         async with connect(pooled_url, database):
             pytest.fail("there is a pooler")
 

@@ -1,1 +1,1 @@
-"""Agents at work while everything is killed, the workspace too: what they do, and what must hold of it."""
+"""The workload of `python -m tests.chaos --agents`: users who start agents, and checks of what the agents did."""
