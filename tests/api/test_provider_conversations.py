@@ -10,7 +10,7 @@ import pytest
 from backend.model.providers import PROFILES
 from backend.settings import ProviderName
 from tests.chatkit_client import Answer
-from tests.strict_provider import habits
+from tests.strict_provider import responses
 from tests.support.completions import call_delta, check_pairs, chunk
 from tests.support.providers import KEY, Talk, call, talking
 from tests.support.stack import Services
@@ -43,7 +43,7 @@ async def one_call(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["milk"])
     if talk.provider == "gemini":
         [called] = [message for message in (await talk.bodies())[-1]["messages"] if message.get("tool_calls")]
-        assert called["tool_calls"][0]["extra_content"] == habits.SIGNATURE
+        assert called["tool_calls"][0]["extra_content"] == responses.SIGNATURE
 
 
 async def two_parallel_calls(talk: Talk, stored: Stored) -> None:
@@ -157,7 +157,10 @@ async def refusal(talk: Talk, stored: Stored) -> None:
 
 
 async def busy_then_answered(talk: Talk, stored: Stored) -> None:
-    busy = {"status": 429, "body": habits.error(talk.provider, f"Requests per minute exceeded for {KEY}", 429)}
+    busy = {
+        "status": 429,
+        "body": responses.render_error(talk.provider, f"Requests per minute exceeded for {KEY}", 429),
+    }
     answer = await talk.say("hello", busy, {**busy, "headers": {"retry-after": "0.02"}}, {"text": "Here I am."})
     assert (answer.error, answer.text) == (None, "Here I am.")
     assert [event["text"] for event in answer.of("progress_update")] == ["The model is busy, trying again…"] * 2
@@ -170,7 +173,9 @@ async def busy_then_answered(talk: Talk, stored: Stored) -> None:
 
 
 async def error_in_the_stream(talk: Talk, stored: Stored) -> None:
-    answer = await talk.say("hello", {"raw": [chunk({"content": "Let me"}), habits.failing_midway(talk.provider)]})
+    answer = await talk.say(
+        "hello", {"raw": [chunk({"content": "Let me"}), responses.render_stream_error(talk.provider)]}
+    )
     assert (answer.text, error(answer)["allow_retry"]) == ("Let me", True)
     assert "busy right now" in error(answer)["message"]
     answer = await talk.say("again", {"tool_calls": [call("add_task", title="k")]}, {"text": "Added."})
@@ -204,7 +209,7 @@ async def test_conversations(
             with subtests.test(conversation.__name__):
                 async with talk.of_new_user() as other:
                     await conversation(other, stored)
-                assert talk.strict.refused == []
+                assert talk.strict.rejections == []
                 for body in await talk.bodies():
                     check_body(provider, body)
 
@@ -230,12 +235,12 @@ async def test_custom_server_is_sent_no_field_twice_that_it_rejects(
     async with talking(services, user, "custom", None, server, LLM_TEMPERATURE="2.0") as talk:
         calls = [call("add_task", title="a"), call("add_task", title="b")]
         answer = await talk.say("add a and b", {"tool_calls": calls}, {"text": "Added."})
-        assert (answer.error, answer.text) == (None, "Added."), talk.strict.refused
+        assert (answer.error, answer.text) == (None, "Added."), talk.strict.rejections
         assert stored.titles(user.name) == ["a", "b"]
         answer = await talk.say("thanks", {"text": "You are welcome."})
         assert (answer.error, answer.text) == (None, "You are welcome.")
-    assert len(talk.strict.refused) == len(UNNAMED[server]), talk.strict.refused
-    assert all(field in reason for field, reason in zip(UNNAMED[server], talk.strict.refused, strict=True))
+    assert len(talk.strict.rejections) == len(UNNAMED[server]), talk.strict.rejections
+    assert all(field in reason for field, reason in zip(UNNAMED[server], talk.strict.rejections, strict=True))
 
 
 def check_body(provider: ProviderName, body: dict[str, Any]) -> None:

@@ -181,7 +181,7 @@ class TestOllama:
     """Its streams lose calls, and its requests are cut without a word."""
 
     async def test_lost_calls_are_asked_for_whole(self, services: Services, user: User, stored: Stored) -> None:
-        async with talking(services, user, "ollama", {"loses_calls": True}) as talk:
+        async with talking(services, user, "ollama", {"drops_calls": True}) as talk:
             thoughtful = {**MILK, "reasoning": "Milk."}
             answer = await talk.say("add milk", thoughtful, thoughtful, says("Added."))
             bodies = await requests_to(talk.model)
@@ -199,7 +199,7 @@ class TestOllama:
         self, setting: str, titles: list[str], services: Services, user: User, stored: Stored
     ) -> None:
         """LLM_TOOL_CALLS=whole has them."""
-        async with talking(services, user, "ollama", {"loses_calls": True}, LLM_TOOL_CALLS=setting) as talk:
+        async with talking(services, user, "ollama", {"drops_calls": True}, LLM_TOOL_CALLS=setting) as talk:
             answer = await talk.say("add milk", {**MILK, "text": "I add it."}, says("Added."))
         assert stored.titles(user.name) == titles
         assert answer.text == ("I add it.\nAdded." if titles else "I add it.")

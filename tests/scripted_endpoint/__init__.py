@@ -1,4 +1,4 @@
-"""The offline model as tests need it: it answers and breaks as it is told to, and keeps what it was asked.
+"""A chat-completions endpoint with scripted responses and failures, which logs its requests.
 
-What it was not told, the offline model's rules answer.
+The offline model answers requests for which there is no scripted step.
 """

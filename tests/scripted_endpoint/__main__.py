@@ -1,4 +1,4 @@
-"""A process of its own, on the port OFFLINE_PORT."""
+"""Serves the endpoint on the port OFFLINE_PORT."""
 
 import os
 

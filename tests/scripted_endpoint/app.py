@@ -1,4 +1,4 @@
-"""The offline model's application, with the script in front of its rules."""
+"""The application of the offline model, with a script that takes precedence over its rules."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from offline_model import app as offline
 from offline_model.protocol import CompletionRequest, RequestError, parse_request, render_error
 from offline_model.settings import OfflineSettings
 from tests.scripted_endpoint.delivery import Delivery
-from tests.scripted_endpoint.received import ReceivedRequest, RequestLog
+from tests.scripted_endpoint.request_log import ReceivedRequest, RequestLog
 from tests.scripted_endpoint.script import Addition, Script, Step
 
 _JSON = {"content-type": "application/json"}
@@ -29,7 +29,7 @@ def create_app(*, token_delay: float = 0) -> Starlette:
         Route("/script", endpoint.add_to_script, methods=["POST"]),
         Route("/script", endpoint.clear_script, methods=["DELETE"]),
         Route("/release", endpoint.release, methods=["POST"]),
-        Route("/requests", endpoint.received_requests),
+        Route("/requests", endpoint.list_requests),
     ]
     return app
 
@@ -49,11 +49,11 @@ class Endpoint:
         except RequestError:
             received.finish("completed")
             raise
-        said = next((message.content for message in reversed(chat.messages) if message.role == "user"), "")
-        return self._delivery(chat, self._script.take(said), received)
+        user_text = next((message.content for message in reversed(chat.messages) if message.role == "user"), "")
+        return self._create_delivery(chat, self._script.take(user_text), received)
 
-    def _delivery(self, chat: CompletionRequest, step: Step | None, received: ReceivedRequest) -> Delivery:
-        frames = _frames(chat, step)
+    def _create_delivery(self, chat: CompletionRequest, step: Step | None, received: ReceivedRequest) -> Delivery:
+        frames = _render_frames(chat, step)
         step = step or Step()
         return Delivery(
             frames=islice(frames, step.eof_after if step.cut_after is None else step.cut_after),
@@ -83,18 +83,18 @@ class Endpoint:
         return Response(status_code=204)
 
     async def release(self, request: Request) -> Response:
-        """Lets all answers that are held go on, until steps are added."""
+        """Continues all paused responses; further ones do not pause until steps are added."""
         self._released.set()
         return Response(status_code=204)
 
-    async def received_requests(self, request: Request) -> Response:
+    async def list_requests(self, request: Request) -> Response:
         return JSONResponse(self._log.as_list())
 
 
-def _frames(chat: CompletionRequest, step: Step | None) -> Iterable[str]:
+def _render_frames(chat: CompletionRequest, step: Step | None) -> Iterable[str]:
     if step is not None and step.status is not None:
         return [step.body if isinstance(step.body, str) else json.dumps(step.body)]
     if step is not None and step.raw is not None:
         return step.raw
-    completion = offline.create_completion(chat) if step is None else step.completion(chat)
+    completion = offline.create_completion(chat) if step is None else step.create_completion(chat)
     return completion.as_events() if chat.stream else [json.dumps(completion.as_object())]

@@ -1,4 +1,4 @@
-"""How an answer travels: paced, cut short or left hanging, while we watch whether the client is still there."""
+"""Sends a scripted response, which may be slow, end early or hang, and detects whether the client disconnects."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -7,15 +7,13 @@ from typing import Literal
 
 from starlette.types import Receive, Scope, Send
 
-from tests.scripted_endpoint.received import Outcome, ReceivedRequest
+from tests.scripted_endpoint.request_log import Outcome, ReceivedRequest
 
-_AT_ONCE = 32
+_FRAMES_WITHOUT_PAUSE = 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """An ASGI response."""
-
     frames: Iterable[str]
     charset: str = "utf-8"
     status: int = 200
@@ -30,15 +28,15 @@ class Delivery:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         outcome: Outcome = "aborted"
         sending = asyncio.create_task(self._send(send))
-        leaving = asyncio.create_task(_disconnected(receive))
+        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sending, disconnect), return_when=asyncio.FIRST_COMPLETED)
             outcome = sending.result() if sending.done() else "client_closed"
         except OSError:
             outcome = "client_closed"
         finally:
             sending.cancel()
-            leaving.cancel()
+            disconnect.cancel()
             self.request.finish(outcome)
 
     async def _send(self, send: Send) -> Outcome:
@@ -48,8 +46,8 @@ class Delivery:
         for index, frame in enumerate(self.frames):
             if index == self.hold_after:
                 await self.released.wait()
-            if index and (self.token_delay or index % _AT_ONCE == 0):
-                await asyncio.sleep(self.token_delay)  # of 0 too: others have their turn
+            if index and (self.token_delay or index % _FRAMES_WITHOUT_PAUSE == 0):
+                await asyncio.sleep(self.token_delay)  # even of 0, so that other requests are served, too
             await send({"type": "http.response.body", "body": frame.encode(self.charset), "more_body": True})
         if self.ending == "hang":
             await asyncio.Event().wait()
@@ -59,6 +57,6 @@ class Delivery:
         return "completed"
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""The answers that a test has asked for, used up one by one."""
+"""The steps that a test has scripted; each is used for one response."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from offline_model.protocol import Completion, CompletionCall, CompletionRequest
 
 Seconds = Annotated[float, Field(ge=0)]
 Frames = Annotated[int, Field(ge=0)]
-_CHARS_OF_TOKEN = 4  # as `estimate_usage` counts
+_CHARS_PER_TOKEN = 4  # as `estimate_usage` counts
 
 
 class ScriptedCall(BaseModel):
@@ -34,7 +34,7 @@ class CallWithoutId(CompletionCall):
 
 
 class Step(BaseModel):
-    """One answer; a field that is left out behaves as with a real model."""
+    """A response; without a field it is like that of a real model."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,45 +43,49 @@ class Step(BaseModel):
     reasoning: str = ""
     reasoning_field: Literal["reasoning", "reasoning_content"] = "reasoning"
     tool_calls: list[ScriptedCall] = Field(default_factory=list)
-    finish_reason: str | None = Field(default=None, description="Null: none is ever sent.")
-    usage: dict[str, Any] | None = Field(default=None, description="Sent even if not asked for; null: never sent.")
+    finish_reason: str | None = Field(default=None, description="Null sends none.")
+    usage: dict[str, Any] | None = Field(default=None, description="Is sent even if not requested; null sends none.")
 
-    keeps_limit: bool = Field(default=False, description="Cut at the request's output limit, as real servers do.")
+    keeps_limit: bool = Field(default=False, description="Truncate at the request's output limit, as real servers do.")
 
     delay: Seconds = Field(default=0, description="Before the first byte.")
     token_delay: Seconds | None = Field(default=None, description="Between two frames; the setting's if left out.")
-    chunk_chars: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Text and arguments are cut so.")
+    chunk_chars: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Size of the pieces of text and arguments."
+    )
 
     status: Annotated[int, Field(ge=200, le=599)] | None = Field(default=None, description="Answer with an HTTP error.")
     body: Any = Field(default={"error": {"message": "Scripted.", "type": "server_error"}}, description="JSON, or text.")
     headers: dict[str, str] = Field(default_factory=dict)
 
     raw: list[str] | None = Field(default=None, description="The frames of the body, verbatim.")
-    charset: Literal["utf-8", "latin-1"] = Field(default="utf-8", description="Of the frames; latin-1 is any bytes.")
+    charset: Literal["utf-8", "latin-1"] = Field(
+        default="utf-8", description="Of the frames; latin-1 can send any bytes."
+    )
     cut_after: Frames | None = Field(default=None, description="Break the connection after so many frames.")
     eof_after: Frames | None = Field(default=None, description="End the body after so many frames, without [DONE].")
-    hang: bool = Field(default=False, description="After the frames stay silent until the client leaves.")
+    hang: bool = Field(default=False, description="Send nothing after the frames until the client disconnects.")
     hold_after: Frames | None = Field(default=None, description="Pause after so many frames until POST /release.")
 
-    def completion(self, chat: CompletionRequest) -> Completion:
+    def create_completion(self, chat: CompletionRequest) -> Completion:
         calls = [call.as_call() for call in self.tool_calls]
         limit = chat.max_completion_tokens or chat.max_tokens
         if self.keeps_limit and limit:
-            return self._cut(limit * _CHARS_OF_TOKEN).completion(chat)
-        by_itself = "tool_calls" if calls else "stop"
+            return self._truncate(limit * _CHARS_PER_TOKEN).create_completion(chat)
+        default_reason = "tool_calls" if calls else "stop"
         estimated = estimate_usage(chat.characters, self.reasoning + self.text, calls) if chat.include_usage else None
         return ScriptedCompletion(
             step=self,
-            pieces=self._pieces,
+            pieces=self._split,
             model=chat.model,
             text=self.text,
             calls=calls,
-            finish_reason=self.finish_reason if "finish_reason" in self.model_fields_set else by_itself,
+            finish_reason=self.finish_reason if "finish_reason" in self.model_fields_set else default_reason,
             usage=self.usage if "usage" in self.model_fields_set else estimated,
         )
 
-    def _cut(self, left: int) -> "Step":
-        """As much of the answer as so many characters are: its text, then its calls."""
+    def _truncate(self, left: int) -> "Step":
+        """Returns the step with at most this many characters of its text and then of its calls."""
         text, calls = self.text[:left], list[ScriptedCall]()
         left -= len(text)
         for call in self.tool_calls:
@@ -92,11 +96,11 @@ class Step(BaseModel):
         changes = {"text": text, "tool_calls": calls, "keeps_limit": False}
         return self.model_copy(update=changes | ({"finish_reason": "length"} if left < 0 else {}))
 
-    def _pieces(self, text: str) -> Iterable[str]:
+    def _split(self, text: str) -> Iterable[str]:
         size = self.chunk_chars
         return [text[start : start + size] for start in range(0, len(text), size)] if size else split_tokens(text)
 
-    def fits(self, user_text: str) -> bool:
+    def matches(self, user_text: str) -> bool:
         return self.when is None or self.when in user_text
 
 
@@ -105,17 +109,17 @@ class ScriptedCompletion(Completion):
     step: Step
 
     def as_object(self) -> dict[str, Any]:
-        whole = super().as_object()
+        response = super().as_object()
         if self.step.reasoning:
-            whole["choices"][0]["message"][self.step.reasoning_field] = self.step.reasoning
-        return whole
+            response["choices"][0]["message"][self.step.reasoning_field] = self.step.reasoning
+        return response
 
     def chunks(self) -> Iterator[dict[str, Any]]:
-        first, *others = super().chunks()
+        first, *rest = super().chunks()
         yield first
         for piece in self.pieces(self.step.reasoning):
             yield self.chunk({self.step.reasoning_field: piece})
-        yield from others
+        yield from rest
 
 
 class Addition(BaseModel):
@@ -137,8 +141,8 @@ class Script:
         self._steps.clear()
 
     def take(self, user_text: str) -> Step | None:
-        """Remove and return the first step that fits."""
+        """Removes and returns the first matching step."""
         for index, step in enumerate(self._steps):
-            if step.fits(user_text):
+            if step.matches(user_text):
                 return self._steps.pop(index)
         return None

@@ -1,4 +1,1 @@
-"""A chat-completions endpoint that refuses what a provider refuses, and sends answers as that one does.
-
-What it answers is scripted.
-"""
+"""A scripted chat-completions endpoint with the request rules and the response format of a given provider."""

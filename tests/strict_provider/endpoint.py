@@ -4,25 +4,25 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tests.strict_provider import habits
-from tests.strict_provider.rules import refusals
+from tests.strict_provider import responses
+from tests.strict_provider.rules import find_violations
 
 _DATA = "data: "
-_CHARS = 4  # of a token
+_CHARS_PER_TOKEN = 4
 
 
 class StrictProvider:
-    """Wraps the scripted model; `refused` is what it refused, `headers` what it was sent with each request, in order.
+    """Wraps the scripted model; `rejections` has the reasons of rejected requests, `headers` those of every request.
 
-    A request with more tokens than the `context` is cut from the front, and nothing said.
+    The oldest messages of a request with more tokens than `context` are silently dropped.
     """
 
-    def __init__(self, app: ASGIApp, provider: str, *, loses_calls: bool = False, context: int | None = None) -> None:
+    def __init__(self, app: ASGIApp, provider: str, *, drops_calls: bool = False, context: int | None = None) -> None:
         self._app = app
         self._provider = provider
-        self._loses_calls = loses_calls
+        self._drops_calls = drops_calls
         self._context = context
-        self.refused: list[str] = []
+        self.rejections: list[str] = []
         self.headers: list[dict[str, str]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,14 +36,16 @@ class StrictProvider:
             if not message.get("more_body"):
                 break
         body = json.loads(raw)
-        reason = next(refusals(self._provider, body), None)
+        reason = next(find_violations(self._provider, body), None)
         if reason is not None:
-            self.refused.append(reason)
-            status = habits.status_of_refusal(self._provider, reason)
-            await JSONResponse(habits.error(self._provider, reason, status), status_code=status)(scope, receive, send)
+            self.rejections.append(reason)
+            status = responses.choose_status(self._provider, reason)
+            await JSONResponse(responses.render_error(self._provider, reason, status), status_code=status)(
+                scope, receive, send
+            )
             return
-        tokens = self._cut(body)
-        sender = habits.ANSWERS.get(self._provider, habits.Answer)()
+        tokens = self._drop_oldest_messages(body)
+        formatter = responses.FORMATTERS.get(self._provider, responses.Formatter)()
         pending: list[Message] = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
 
         async def replay() -> Message:
@@ -51,35 +53,37 @@ class StrictProvider:
 
         async def deliver(message: Message) -> None:
             if text := message.get("body", b"").decode():
-                message = {**message, "body": self._as_sent(text, tokens, sender).encode()}
+                message = {**message, "body": self._format(text, tokens, formatter).encode()}
             await send(message)
 
         await self._app(scope, replay, deliver)
 
-    def _cut(self, body: dict[str, Any]) -> int:
-        """The tokens that are read of a request."""
-        while (tokens := len(json.dumps(body)) // _CHARS) > (self._context or tokens) and len(body["messages"]) > 1:
+    def _drop_oldest_messages(self, body: dict[str, Any]) -> int:
+        """Shortens a request to the context; returns its number of tokens."""
+        while (tokens := len(json.dumps(body)) // _CHARS_PER_TOKEN) > (self._context or tokens) and len(
+            body["messages"]
+        ) > 1:
             del body["messages"][0]
         return min(tokens, self._context or tokens)
 
-    def _as_sent(self, text: str, tokens: int, sender: habits.Answer) -> str:
-        """A frame of a stream, or a whole answer, as the provider sends it."""
+    def _format(self, text: str, tokens: int, formatter: responses.Formatter) -> str:
+        """Converts an event of a stream, or a whole response, to the provider's format."""
         is_streamed = text.startswith(_DATA)
-        before = sender.before if is_streamed else ""
-        if text.startswith(f"{_DATA}[DONE]") and not sender.says_done:
+        prefix = formatter.prefix if is_streamed else ""
+        if text.startswith(f"{_DATA}[DONE]") and not formatter.sends_done:
             return ""
         try:
-            answer = json.loads(text.removeprefix(_DATA))
+            response = json.loads(text.removeprefix(_DATA))
         except ValueError:
-            return before + text
-        if not isinstance(answer, dict) or "choices" not in answer:
-            return before + text
-        if answer.get("usage"):
-            answer["usage"]["prompt_tokens"] = tokens
+            return prefix + text
+        if not isinstance(response, dict) or "choices" not in response:
+            return prefix + text
+        if response.get("usage"):
+            response["usage"]["prompt_tokens"] = tokens
         if not is_streamed:
-            return json.dumps(sender.send(answer)[-1])
-        frames = sender.send(answer)
-        if self._loses_calls:
-            for frame in frames:
-                habits.lose_calls(frame)
-        return "".join(f"{before}{_DATA}{json.dumps(frame)}\n\n" for frame in frames)
+            return json.dumps(formatter.format(response)[-1])
+        chunks = formatter.format(response)
+        if self._drops_calls:
+            for chunk in chunks:
+                responses.drop_calls(chunk)
+        return "".join(f"{prefix}{_DATA}{json.dumps(chunk)}\n\n" for chunk in chunks)

@@ -1,7 +1,4 @@
-"""What each provider refuses, as its documentation and public reports of refused requests have it.
-
-`sources.md` names the pages.
-"""
+"""The requests that each provider rejects, by its documentation and by public reports; see `sources.md`."""
 
 import json
 import re
@@ -21,24 +18,24 @@ COMMON = {"model", "messages", "stream", "stream_options", "tools", "tool_choice
 }
 
 
-def only(*more: str) -> Rule:
+def allow_common_fields_and(*more: str) -> Rule:
     return lambda body: next((f"unknown property {key}" for key in body if key not in COMMON | {*more}), None)
 
 
-def exactly(*known: str) -> Rule:
+def allow_fields(*known: str) -> Rule:
     return lambda body: next((f"extra_forbidden: {key}" for key in body if key not in known), None)
 
 
-def one_strict_value(body: Body) -> str | None:
+def require_equal_strict(body: Body) -> str | None:
     values = {tool["function"].get("strict") for tool in body.get("tools", [])}
     return "Tools with mixed values for 'strict' are not allowed" if len(values) > 1 else None
 
 
-def no_strict(body: Body) -> str | None:
+def reject_strict(body: Body) -> str | None:
     return next(("unknown property strict" for tool in body.get("tools", []) if "strict" in tool["function"]), None)
 
 
-def messages_have_only(*keys: str) -> Rule:
+def allow_message_fields(*keys: str) -> Rule:
     allowed = {"role", "content", "tool_calls", "tool_call_id", "name", "refusal", *keys}
 
     def rule(body: Body) -> str | None:
@@ -50,21 +47,21 @@ def messages_have_only(*keys: str) -> Rule:
     return rule
 
 
-def no_names(body: Body) -> str | None:
+def reject_names(body: Body) -> str | None:
     return next(("messages[].name is not supported" for message in body["messages"] if "name" in message), None)
 
 
-def content_is_text(body: Body) -> str | None:
-    odd = (message for message in body["messages"] if not isinstance(message.get("content"), str | None))
-    return next(("content must be a string" for _ in odd), None)
+def require_text_content(body: Body) -> str | None:
+    invalid = (message for message in body["messages"] if not isinstance(message.get("content"), str | None))
+    return next(("content must be a string" for _ in invalid), None)
 
 
-def temperature_up_to(most: float) -> Rule:
-    return lambda body: f"temperature is at most {most}" if body.get("temperature", 0) > most else None
+def limit_temperature(maximum: float) -> Rule:
+    return lambda body: f"temperature is at most {maximum}" if body.get("temperature", 0) > maximum else None
 
 
-def no_temperature_for(models: str) -> Rule:
-    """Models that think choose it by themselves; an effort of none says that they do not."""
+def reject_temperature_for(models: str) -> Rule:
+    """Reasoning models reject a temperature, unless the effort is none."""
     return lambda body: (
         "temperature is deprecated for this model"
         if "temperature" in body and re.match(models, body["model"]) and body.get("reasoning_effort") != "none"
@@ -72,7 +69,7 @@ def no_temperature_for(models: str) -> Rule:
     )
 
 
-def no_tools_while_reasoning(models: str) -> Rule:
+def reject_tools_while_reasoning(models: str) -> Rule:
     return lambda body: (
         "function tools are not supported: set reasoning_effort to 'none'"
         if body.get("tools") and re.match(models, body["model"]) and body.get("reasoning_effort") != "none"
@@ -80,44 +77,44 @@ def no_tools_while_reasoning(models: str) -> Rule:
     )
 
 
-def effort_is(*efforts: str) -> Rule:
+def allow_efforts(*efforts: str) -> Rule:
     return lambda body: (
         None if body.get("reasoning_effort") in (None, *efforts) else "wrong_api_format: reasoning_effort"
     )
 
 
-def ids_are_paired(body: Body) -> str | None:
-    waiting: list[str] = []
+def require_paired_calls(body: Body) -> str | None:
+    open_calls: list[str] = []
     for message in body["messages"]:
         if message["role"] == "tool":
-            if message["tool_call_id"] not in waiting:
+            if message["tool_call_id"] not in open_calls:
                 return "tool message without its call"
-            waiting.remove(message["tool_call_id"])
-        elif waiting:
+            open_calls.remove(message["tool_call_id"])
+        elif open_calls:
             return "call without its output"
-        waiting += [call["id"] for call in message.get("tool_calls") or []]
-    return "call without its output" if waiting else None
+        open_calls += [call["id"] for call in message.get("tool_calls") or []]
+    return "call without its output" if open_calls else None
 
 
-def calls_of(body: Body) -> Iterator[Body]:
+def list_calls(body: Body) -> Iterator[Body]:
     return (call for message in body["messages"] for call in message.get("tool_calls") or ())
 
 
-def ids_have_nine_characters(body: Body) -> str | None:
-    odd = (call["id"] for call in calls_of(body) if not re.fullmatch("[a-zA-Z0-9]{9}", call["id"]))
-    return next((f"Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9." for id in odd), None)
+def require_nine_character_ids(body: Body) -> str | None:
+    invalid = (call["id"] for call in list_calls(body) if not re.fullmatch("[a-zA-Z0-9]{9}", call["id"]))
+    return next((f"Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9." for id in invalid), None)
 
 
-def arguments_are_objects(body: Body) -> str | None:
+def require_object_arguments(body: Body) -> str | None:
     try:
-        objects = all(isinstance(json.loads(call["function"]["arguments"]), dict) for call in calls_of(body))
+        objects = all(isinstance(json.loads(call["function"]["arguments"]), dict) for call in list_calls(body))
     except ValueError:
         objects = False
     return None if objects else "Failed to parse tool call arguments as JSON"
 
 
-def first_calls_are_signed(body: Body) -> str | None:
-    """The first call of each message since the user's last one: parallel calls share its signature."""
+def require_signed_calls(body: Body) -> str | None:
+    """Requires a signature on the first call of each message since the last user message: parallel calls share it."""
     users = [index for index, message in enumerate(body["messages"]) if message["role"] == "user"]
     turn = body["messages"][max(users, default=0) :]
     first = (message["tool_calls"][0] for message in turn if message.get("tool_calls"))
@@ -125,8 +122,8 @@ def first_calls_are_signed(body: Body) -> str | None:
     return None if all(signed) else "Function call is missing a thought_signature in functionCall parts."
 
 
-def follows(*, tool: tuple[str, ...], user: tuple[str, ...], assistant: tuple[str, ...]) -> Rule:
-    """The roles that may come after each one; the first message may be of the system, no other one."""
+def require_role_order(*, tool: tuple[str, ...], user: tuple[str, ...], assistant: tuple[str, ...]) -> Rule:
+    """Takes the roles that may follow each role. Only the first message may be a system message."""
     after = {"tool": tool, "user": user, "assistant": assistant, "call": ("tool",), None: ("user",)}
 
     def rule(body: Body) -> str | None:
@@ -143,10 +140,10 @@ def follows(*, tool: tuple[str, ...], user: tuple[str, ...], assistant: tuple[st
     return rule
 
 
-takes_turns = follows(tool=("tool", "assistant"), user=("assistant",), assistant=("user",))
+require_alternating_roles = require_role_order(tool=("tool", "assistant"), user=("assistant",), assistant=("user",))
 
 
-def assistant_says_something(body: Body) -> str | None:
+def require_assistant_content(body: Body) -> str | None:
     empty = (
         message
         for message in body["messages"]
@@ -155,87 +152,93 @@ def assistant_says_something(body: Body) -> str | None:
     return next(("Assistant message must have either content or tool_calls" for _ in empty), None)
 
 
-LOCAL: tuple[Rule, ...] = (  # unknown fields are ignored; the rest are the chat templates of Mistral and Gemma
-    takes_turns,
-    assistant_says_something,
-    ids_have_nine_characters,
-    arguments_are_objects,
-    ids_are_paired,
+LOCAL: tuple[Rule, ...] = (  # unknown fields are ignored; these are rules of the chat templates of Mistral and Gemma
+    require_alternating_roles,
+    require_assistant_content,
+    require_nine_character_ids,
+    require_object_arguments,
+    require_paired_calls,
 )
 RULES: dict[str, tuple[Rule, ...]] = {
     "cerebras": (
-        only("max_completion_tokens", "reasoning_effort"),
-        one_strict_value,
-        messages_have_only("reasoning"),
-        temperature_up_to(1.5),
-        effort_is("low", "medium", "high"),
-        ids_are_paired,
+        allow_common_fields_and("max_completion_tokens", "reasoning_effort"),
+        require_equal_strict,
+        allow_message_fields("reasoning"),
+        limit_temperature(1.5),
+        allow_efforts("low", "medium", "high"),
+        require_paired_calls,
     ),
     "openai": (
-        only("max_completion_tokens", "store", "metadata", "reasoning_effort"),
-        messages_have_only(),
-        temperature_up_to(2),
-        no_temperature_for(r"o\d|gpt-[5-9]"),
-        no_tools_while_reasoning(r"gpt-5\.6|gpt-6"),
-        ids_are_paired,
+        allow_common_fields_and("max_completion_tokens", "store", "metadata", "reasoning_effort"),
+        allow_message_fields(),
+        limit_temperature(2),
+        reject_temperature_for(r"o\d|gpt-[5-9]"),
+        reject_tools_while_reasoning(r"gpt-5\.6|gpt-6"),
+        require_paired_calls,
     ),
     "ollama": (
-        only("max_tokens", "reasoning_effort"),
-        content_is_text,
-        messages_have_only("reasoning"),
-        effort_is("low", "medium", "high", "max", "none"),
-        ids_are_paired,
+        allow_common_fields_and("max_tokens", "reasoning_effort"),
+        require_text_content,
+        allow_message_fields("reasoning"),
+        allow_efforts("low", "medium", "high", "max", "none"),
+        require_paired_calls,
     ),
     "anthropic": (
-        only("max_tokens", "max_completion_tokens"),
-        messages_have_only(),
-        temperature_up_to(1),
-        no_temperature_for(r"claude-\w+-(4-[7-9]|[5-9])"),
-        ids_are_paired,
+        allow_common_fields_and("max_tokens", "max_completion_tokens"),
+        allow_message_fields(),
+        limit_temperature(1),
+        reject_temperature_for(r"claude-\w+-(4-[7-9]|[5-9])"),
+        require_paired_calls,
     ),
     "groq": (
-        only("max_completion_tokens", "reasoning_effort"),
-        messages_have_only(),
-        no_names,
-        temperature_up_to(2),
-        effort_is("low", "medium", "high"),
-        ids_are_paired,
+        allow_common_fields_and("max_completion_tokens", "reasoning_effort"),
+        allow_message_fields(),
+        reject_names,
+        limit_temperature(2),
+        allow_efforts("low", "medium", "high"),
+        require_paired_calls,
     ),
     "openrouter": (
-        only("max_tokens", "reasoning_effort", "reasoning"),
-        messages_have_only("reasoning", "reasoning_details"),
-        temperature_up_to(2),
-        effort_is("low", "medium", "high", "xhigh", "max", "minimal", "none"),
-        ids_are_paired,
+        allow_common_fields_and("max_tokens", "reasoning_effort", "reasoning"),
+        allow_message_fields("reasoning", "reasoning_details"),
+        limit_temperature(2),
+        allow_efforts("low", "medium", "high", "xhigh", "max", "minimal", "none"),
+        require_paired_calls,
     ),
     "gemini": (
-        only("max_tokens", "max_completion_tokens", "reasoning_effort"),
-        messages_have_only(),
-        temperature_up_to(2),
-        effort_is("minimal", "low", "medium", "high"),
-        first_calls_are_signed,
-        arguments_are_objects,
-        ids_are_paired,
+        allow_common_fields_and("max_tokens", "max_completion_tokens", "reasoning_effort"),
+        allow_message_fields(),
+        limit_temperature(2),
+        allow_efforts("minimal", "low", "medium", "high"),
+        require_signed_calls,
+        require_object_arguments,
+        require_paired_calls,
     ),
     "mistral": (
-        exactly(
+        allow_fields(
             *("model", "messages", "stream", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p"),
             *("max_tokens", "stop", "random_seed", "response_format", "frequency_penalty", "presence_penalty", "n"),
         ),
-        messages_have_only(),
-        temperature_up_to(1.5),
-        follows(tool=("tool", "assistant"), user=("user", "assistant"), assistant=("user", "assistant")),
-        assistant_says_something,
-        ids_have_nine_characters,
-        arguments_are_objects,
-        ids_are_paired,
+        allow_message_fields(),
+        limit_temperature(1.5),
+        require_role_order(tool=("tool", "assistant"), user=("user", "assistant"), assistant=("user", "assistant")),
+        require_assistant_content,
+        require_nine_character_ids,
+        require_object_arguments,
+        require_paired_calls,
     ),
     "vllm": LOCAL,
     "lmstudio": LOCAL,
     "llamacpp": LOCAL,
-    "custom": (only("max_tokens"), no_strict, content_is_text, messages_have_only(), *LOCAL),
+    "custom": (
+        allow_common_fields_and("max_tokens"),
+        reject_strict,
+        require_text_content,
+        allow_message_fields(),
+        *LOCAL,
+    ),
 }
 
 
-def refusals(provider: str, body: Body) -> Iterator[str]:
+def find_violations(provider: str, body: Body) -> Iterator[str]:
     return (reason for rule in RULES[provider] if (reason := rule(body)))

@@ -46,7 +46,7 @@ class Talk:
         """Another conversation with the same backend and provider."""
         await self.model.finished_requests()
         await self.model.reset()
-        self.strict.refused.clear()
+        self.strict.rejections.clear()
         async with User(self.backend) as user:
             yield replace(self, user=user, thread_id=(await user.page.begin("A talk"))["id"])
 

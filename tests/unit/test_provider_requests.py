@@ -14,7 +14,7 @@ from backend.model.providers import PROFILES
 from backend.model.requests import OPTIONAL, alternating, rejected_field, signed, valid_messages
 from backend.model.tool_calls import legal_name
 from backend.settings import ProviderName
-from tests.strict_provider.rules import refusals
+from tests.strict_provider.rules import find_violations
 
 Message = dict[str, Any]
 
@@ -159,7 +159,7 @@ def test_request_to_another_model(provider: ProviderName, name: str) -> None:
     streamed = {"stream": True, "stream_options": {"include_usage": True}}
     body = {"model": name, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 1000, "temperature": 0.7}
     sent = PROFILES[provider].shape(body | streamed)
-    assert [*refusals(provider, sent)] == []
+    assert [*find_violations(provider, sent)] == []
     assert (sent.get("temperature"), sent.get("reasoning_effort")) == OTHERS[provider, name]
 
 

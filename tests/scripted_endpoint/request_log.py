@@ -1,5 +1,3 @@
-"""What the endpoint was asked."""
-
 import json
 from dataclasses import asdict, dataclass
 from time import time
@@ -31,8 +29,8 @@ class RequestLog:
         self._requests: list[ReceivedRequest] = []
 
     def receive(self, raw: bytes, headers: Headers) -> ReceivedRequest:
-        shown = {name: _without_secret(name, value) for name, value in headers.items()}
-        request = ReceivedRequest(len(self._requests) + 1, _readable(raw), shown, time())
+        shown = {name: _hide_secret(name, value) for name, value in headers.items()}
+        request = ReceivedRequest(len(self._requests) + 1, _parse_body(raw), shown, time())
         self._requests.append(request)
         return request
 
@@ -43,14 +41,15 @@ class RequestLog:
         return [asdict(request) for request in self._requests]
 
 
-def _readable(raw: bytes) -> Any:
+def _parse_body(raw: bytes) -> Any:
+    """Returns the text of a body that is not valid JSON."""
     try:
         value = json.loads(raw)
-        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half of a surrogate pair
     except (ValueError, RecursionError):
         return raw.decode(errors="replace")
     return value
 
 
-def _without_secret(name: str, value: str) -> str:
+def _hide_secret(name: str, value: str) -> str:
     return value.partition(" ")[0] if name == "authorization" else value
