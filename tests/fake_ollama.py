@@ -19,7 +19,7 @@ def model(name: str, *capabilities: str, size: int = 1_000, **more: Any) -> Mode
 
 
 @contextmanager
-def listening(*models: Model, shown: dict[str, Model] | None = None, instead: Answer | None = None) -> Iterator[str]:
+def serve_ollama(*models: Model, shown: dict[str, Model] | None = None, instead: Answer | None = None) -> Iterator[str]:
     """The address, as OLLAMA_HOST has it. `instead` answers every request."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -64,7 +64,7 @@ def send(handler: BaseHTTPRequestHandler, body: Any, status: int = 200, **header
     handler.wfile.write(text)
 
 
-def endlessly(piece: bytes, pause: float) -> Answer:
+def send_endlessly(piece: bytes, pause: float) -> Answer:
     """An answer that goes on until nobody reads it any more."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:

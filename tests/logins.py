@@ -6,7 +6,9 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from cli.database import postgres
 
-PAST: dict[str, str] = {}  # by a pooler's place: the address of its database itself, to which all go but the services
+DIRECT_URLS: dict[
+    str, str
+] = {}  # by a pooler's place: the address of its database itself, to which all go but the services
 _GIVEN = os.environ.get("DATABASE_URL")  # before a test sets another
 
 
@@ -33,11 +35,11 @@ def _password() -> str:
     return f":{quote(found)}" if (found := password()) else ""
 
 
-def place_of(url: str) -> str:
+def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def _as(url: str, login: str) -> str:
-    parts = urlsplit(PAST.get(place_of(url), url))
-    place = place_of(parts.geturl())
+    parts = urlsplit(DIRECT_URLS.get(host_of(url), url))
+    place = host_of(parts.geturl())
     return urlunsplit(parts._replace(netloc=f"{login}@{place}"))

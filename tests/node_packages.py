@@ -11,7 +11,7 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tod
 MCP_CLIENTS = Path(__file__).resolve().parent / "mcp_clients"
 
 
-def installed(packages: Path) -> Path:
+def install_packages(packages: Path) -> Path:
     """The `node_modules` of a folder's package-lock.json; installed once for each state of the lock."""
     lock = hashlib.sha256((packages / "package-lock.json").read_bytes()).hexdigest()[:12]
     place = _CACHE / f"{packages.name}-{lock}"

@@ -19,7 +19,7 @@ START_SECONDS = 120  # of a service, on a machine that others use, too
 POOLED = ("LISTEN_DATABASE_URL", "DATABASE_PREPARED")  # with --pooled
 INHERITED = (*POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 # On a machine that runs tests everything lags.
-PATIENT = {"LIMIT_LAG_SECONDS": "60"}
+PATIENT_SETTINGS = {"LIMIT_LAG_SECONDS": "60"}
 
 
 class ServiceProcess:
@@ -32,7 +32,7 @@ class ServiceProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = log
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        self.environment = {**inherited, **PATIENT, **environment, port_variable: str(self.port)}
+        self.environment = {**inherited, **PATIENT_SETTINGS, **environment, port_variable: str(self.port)}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -117,7 +117,7 @@ def _read_if_there(path: Path) -> bytes:
         return b""
 
 
-def running(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:
+def run_service(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:
     """For a fixture: the service, which ends with it."""
     service.start()
     try:

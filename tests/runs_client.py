@@ -76,7 +76,7 @@ def agent_events(events: list[RunEvent]) -> list[dict[str, Any]]:
     return [event.data for event in events if "type" in event.data and "agent" not in event.data]
 
 
-def plain(events: list[RunEvent]) -> list[dict[str, Any]]:
+def without_deltas(events: list[RunEvent]) -> list[dict[str, Any]]:
     """Those that can be told again: without what grew, and without the model's turns."""
     passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end")
     return [{"event": event.name, "data": event.data} for event in events if event.name not in passed_over]

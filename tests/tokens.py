@@ -37,7 +37,7 @@ NO_TIMES: tuple[Any, ...] = (
 Algorithm = Literal["RS256", "ES256", "EdDSA"]
 
 
-def minted(key: Any, *, algorithm: str = "HS256", kid: str | None = None, without: str = "", **claims: Any) -> str:
+def mint_token(key: Any, *, algorithm: str = "HS256", kid: str | None = None, without: str = "", **claims: Any) -> str:
     """A token of ten minutes with these claims on top of alice's; `without` leaves one out."""
     now = int(time.time())
     payload: dict[str, Any] = {"sub": "alice", "iat": now, "exp": now + 600} | claims
@@ -48,10 +48,10 @@ def minted(key: Any, *, algorithm: str = "HS256", kid: str | None = None, withou
     )
 
 
-def for_mcp(user_id: str, mcp_url: str, **claims: Any) -> str:
+def mint_mcp_token(user_id: str, mcp_url: str, **claims: Any) -> str:
     """What the backend sends with a tool call."""
     given = {"sub": user_id, "iss": OWN_ISSUER, "aud": mcp_url, "act": {"sub": "todo-assistant/backend"}} | claims
-    return minted(given.pop("key", MCP_TOKEN_SECRET), **given)
+    return mint_token(given.pop("key", MCP_TOKEN_SECRET), **given)
 
 
 class SigningKey:
@@ -65,7 +65,7 @@ class SigningKey:
         self.jwk = json.loads(publish.to_jwk(self.private.public_key())) | {"kid": kid, "use": "sig"}
 
     def mint(self, **claims: Any) -> str:
-        return minted(self.private, **{"algorithm": self.algorithm, "kid": self.kid, "iss": ISSUER} | claims)
+        return mint_token(self.private, **{"algorithm": self.algorithm, "kid": self.kid, "iss": ISSUER} | claims)
 
     @property
     def public_pem(self) -> bytes:

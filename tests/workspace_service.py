@@ -14,10 +14,10 @@ _ACCOUNT = 61_004
 
 
 @contextmanager
-def served_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]]:
+def run_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]]:
     """The service, and the directory that its folders are in."""
     root = Path(tempfile.mkdtemp(prefix="todo-workspace-test-"))
-    service, directory = prepared(root, **environment)
+    service, directory = create_workspace_service(root, **environment)
     service.start()
     try:
         service.wait_until_ready()
@@ -27,7 +27,7 @@ def served_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]
         shutil.rmtree(root)
 
 
-def prepared(root: Path, **environment: str) -> tuple[ServiceProcess, Path]:
+def create_workspace_service(root: Path, **environment: str) -> tuple[ServiceProcess, Path]:
     """The service, which is not started, and the directory of its folders, below `root`."""
     as_root = os.geteuid() == 0
     directory = root / "workspaces"

@@ -23,7 +23,7 @@ from tests.support.script import add_task, call, calls, delete_tasks, says, star
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
-from tests.workspace_service import served_workspace
+from tests.workspace_service import run_workspace
 from todo_client.chatkit import request, user_input
 
 pytestmark = pytest.mark.long
@@ -361,7 +361,7 @@ class TestOffered:
 @pytest.fixture(scope="module")
 def unconfined() -> Iterator[ServiceProcess]:
     """A workspace in which nothing confines commands."""
-    with served_workspace(WORKSPACE_CONFINEMENT="none") as (service, _):
+    with run_workspace(WORKSPACE_CONFINEMENT="none") as (service, _):
         yield service
 
 
@@ -673,7 +673,7 @@ class TestEnds:
         assert "a.txt" in (await outputs(model))[0]
 
     async def test_workspace_is_killed(self, services: Services, user: User, model: ScriptedModel) -> None:
-        with served_workspace() as (workspace, _):
+        with run_workspace() as (workspace, _):
             own = {"WORKSPACE_URL": f"{workspace.url}/mcp", "MCP_RESEND_SECONDS": "0.3"}
             async with at_backend(services, user, **own) as there:
                 await model.script(calls(CODER), calls(runs_command(SLEEPS)), says("never"))

@@ -48,7 +48,7 @@ def beside(result: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 async def speak(user: User, *acts: dict[str, Any], version: int = 7, **body: Any) -> list[dict[str, Any]]:
-    return await ai_sdk.speak(user.url, *acts, version=version, token=user.token, **body)
+    return await ai_sdk.run_ai_sdk(user.url, *acts, version=version, token=user.token, **body)
 
 
 async def add_three(user: User, model: ScriptedModel) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.scripted_model import ScriptedModel
-from tests.support.approvals import APIS, Waiting, waiting_of
+from tests.support.approvals import APIS, PendingApproval, wait_for_approval
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
@@ -58,10 +58,10 @@ CASES = [
 BY_RUN_API = [case for case in CASES if case.api == "run_api"]
 
 
-async def start(case: Case, user: User, model: ScriptedModel) -> Waiting:
+async def start(case: Case, user: User, model: ScriptedModel) -> PendingApproval:
     await model.script(*case.steps)
     chat = await APIS[case.api].say(user, None, f"go on with {case.name}")
-    waiting = await waiting_of(user, chat)
+    waiting = await wait_for_approval(user, chat)
     if case.agent == "coder":  # that the coder may start was asked first
         await APIS["run_api"].decide(user, waiting, approved=True, reason=None)
         first = waiting.approval
@@ -69,11 +69,11 @@ async def start(case: Case, user: User, model: ScriptedModel) -> Waiting:
             async for event in events:
                 if event.name == "approval_required" and event.data["approval_id"] != first:
                     break
-        waiting = await waiting_of(user, chat)
+        waiting = await wait_for_approval(user, chat)
     return waiting
 
 
-async def decide(case: Case, user: User, model: ScriptedModel, waiting: Waiting) -> None:
+async def decide(case: Case, user: User, model: ScriptedModel, waiting: PendingApproval) -> None:
     api = APIS[case.api]
     match case.decision:
         case "approve":
@@ -87,7 +87,7 @@ async def decide(case: Case, user: User, model: ScriptedModel, waiting: Waiting)
             await api.say(user, waiting.chat, "leave it")
 
 
-async def check(case: Case, user: User, stored: Stored, waiting: Waiting) -> None:
+async def check(case: Case, user: User, stored: Stored, waiting: PendingApproval) -> None:
     """The outcome of the run, and whether the call was made, once or not at all."""
     status = STATUS[case.decision]
     await until(lambda: [run.status for run in stored.runs(user.name) if run.id == waiting.run] == [status], seconds=60)

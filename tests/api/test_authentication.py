@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.processes import ServiceProcess, running
+from tests.processes import ServiceProcess, run_service
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
 from tests.support.operations import UNKNOWN_THREAD, UNSUPPORTED
@@ -31,7 +31,7 @@ from tests.tokens import (
     KeyEndpoint,
     SigningKey,
     key_endpoint,
-    minted,
+    mint_token,
 )
 from todo_client.chatkit import request, user_input
 
@@ -113,7 +113,7 @@ REJECTED: dict[str, Callable[[Mint], str]] = {
 
 def minter(audience: str) -> Mint:
     def mint(key: Any = IDP_SECRET, **claims: Any) -> str:
-        return minted(key, **{"iss": ISSUER, "aud": audience} | claims)
+        return mint_token(key, **{"iss": ISSUER, "aud": audience} | claims)
 
     return mint
 
@@ -265,7 +265,7 @@ def with_keys(services: Services, tmp_path_factory: pytest.TempPathFactory) -> I
         backend_settings = {**services.backend_environment(), **sign_in}
         backend = ServiceProcess("backend", "BACKEND_PORT", logs / "backend.log", **backend_settings)
         for service in (mcp, backend):
-            started = running(service)
+            started = run_service(service)
             next(started)
             cleanup.callback(partial(next, started, None))
         yield WithKeys(keys, {"backend": backend.url, "mcp_server": mcp.url})

@@ -12,8 +12,8 @@ import pytest
 from tests.chatkit_client import Answer
 from tests.runs_client import Runs, id_of, text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, shown_texts, start_run, thread_of, user_items
-from tests.support.cards import tick, widgets_of
+from tests.support.answers import HANGS, find_thread, list_texts, list_user_items, start_run
+from tests.support.cards import list_widgets, tick
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
@@ -46,7 +46,7 @@ async def show(user: User, thread: str, run: Any) -> httpx2.Response:
 
 
 async def versions(user: User, thread: str) -> list[Any]:
-    return [item.get("versions") for item in await user_items(user, thread)]
+    return [item.get("versions") for item in await list_user_items(user, thread)]
 
 
 async def shown_runs(runs: Runs) -> list[str]:
@@ -68,8 +68,8 @@ async def test_edit_in_chatkit(user: User, model: ScriptedModel) -> None:
     edited = await edit(user, thread, second.user_item_id, "changed")
     assert edited.error is None
     assert edited.user_item_id != second.user_item_id
-    assert await shown_texts(user, thread) == ["first", "One.", "changed", "Other."]
-    assert (await user_items(user, thread))[1]["quoted_text"] == "One.", "the quote stays"
+    assert await list_texts(user, thread) == ["first", "One.", "changed", "Other."]
+    assert (await list_user_items(user, thread))[1]["quoted_text"] == "One.", "the quote stays"
     assert await last_texts(model) == ["first", "One.", "> One.\n\nchanged"]
 
 
@@ -81,16 +81,16 @@ async def test_versions_in_chatkit(user: User, model: ScriptedModel) -> None:
     assert await versions(user, thread) == [None, None]
     edited = await edit(user, thread, first.user_item_id, "two")
     await retry(user, thread, edited.user_item_id)
-    assert await shown_texts(user, thread) == ["two", "d"]
+    assert await list_texts(user, thread) == ["two", "d"]
     [third] = await versions(user, thread)
     assert (third["number"], third["count"], third.get("next")) == (3, 3, None)
 
     assert (await show(user, thread, third["previous"])).json() == {}
-    assert await shown_texts(user, thread) == ["two", "c"]
+    assert await list_texts(user, thread) == ["two", "c"]
     [second] = await versions(user, thread)
     assert (second["number"], second["count"]) == (2, 3)
     await show(user, thread, second["previous"])
-    assert await shown_texts(user, thread) == ["one", "a", "more", "b"]
+    assert await list_texts(user, thread) == ["one", "a", "more", "b"]
     shown, other = await versions(user, thread)
     assert (shown["number"], shown["count"], shown.get("previous"), other) == (1, 3, None, None)
 
@@ -98,9 +98,9 @@ async def test_versions_in_chatkit(user: User, model: ScriptedModel) -> None:
     await user.chatkit.say("and on", thread)
     assert await last_texts(model) == ["one", "a", "more", "b", "and on"]
     await show(user, thread, shown["next"])
-    assert await shown_texts(user, thread) == ["two", "c"]
+    assert await list_texts(user, thread) == ["two", "c"]
     await show(user, thread, second["previous"])
-    assert await shown_texts(user, thread) == ["one", "a", "more", "b", "and on", "e"]
+    assert await list_texts(user, thread) == ["one", "a", "more", "b", "and on", "e"]
 
 
 async def test_edit_and_branch_in_the_run_api(user: User, model: ScriptedModel) -> None:
@@ -130,8 +130,8 @@ async def test_model_state_is_that_of_the_path(user: User, model: ScriptedModel)
     first, second = id_of(await runs.say(CHAT, "add milk")), id_of(await runs.say(CHAT, "add bread"))
     before = {run: await runs.get_interaction(CHAT, run) for run in (first, second)}
     edited = id_of(await runs.edit_to_its_end(CHAT, second, "add butter"))
-    thread = await thread_of(user, CHAT)
-    await retry(user, thread, (await user_items(user, thread))[-1]["id"])
+    thread = await find_thread(user, CHAT)
+    await retry(user, thread, (await list_user_items(user, thread))[-1]["id"])
     for run, stored in before.items():
         now = await runs.get_interaction(CHAT, run)
         assert (now["final_agent_state"], now["agent_events"]) == (stored["final_agent_state"], stored["agent_events"])
@@ -203,7 +203,7 @@ async def test_change_by_hand_stays_on_every_version(user: User, model: Scripted
     first = await user.chatkit.say("add milk and bread, and list")
     thread = first.thread_id
     second = await user.chatkit.say("hm", thread)
-    await tick(user.chatkit, widgets_of(first)[-1], "milk")
+    await tick(user.chatkit, list_widgets(first)[-1], "milk")
     await edit(user, thread, second.user_item_id, "what is left?")
     assert "ticked task" in str((await requests_to(model))[-1])
     [_, version] = await versions(user, thread)
@@ -233,15 +233,15 @@ async def test_two_edits_at_once_are_one_and_a_rejection(user: User, model: Scri
     rejected = [one for one in both if not isinstance(one, Answer) or one.error is not None]
     assert len(rejected) == 1, "the other one finds the chat busy, or its message replaced"
     assert len(stored.runs(user.name)) == 2
-    assert len(await shown_texts(user, first.thread_id)) == 2
+    assert len(await list_texts(user, first.thread_id)) == 2
 
 
 async def test_nothing_changes_while_an_answer_runs(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(says("Hello."), HANGS)
     first = id_of(await user.runs.say(CHAT, "one"))
     running = await start_run(user, CHAT, "count", until="answer_delta")
-    thread = await thread_of(user, CHAT)
-    item = (await user_items(user, thread))[0]["id"]
+    thread = await find_thread(user, CHAT)
+    item = (await list_user_items(user, thread))[0]["id"]
     for rejected in (user.runs.branch(CHAT, first), user.runs.edit_to_its_end(CHAT, first, "x")):
         with pytest.raises(ApiError) as refused:
             await rejected
@@ -264,11 +264,11 @@ async def test_pending_approval_is_rejected(by: str, user: User, model: Scripted
     assert stored.pending_approvals(user.name) == 1
     if by == "edit":
         await edit(user, thread, asked.user_item_id, "leave them")
-        assert (await shown_texts(user, thread))[-2:] == ["leave them", "So."]
+        assert (await list_texts(user, thread))[-2:] == ["leave them", "So."]
     else:
         [_, version] = await versions(user, thread)
         await show(user, thread, version["previous"])
-        assert (await shown_texts(user, thread))[-2:] == ["hm", "Yes."]
+        assert (await list_texts(user, thread))[-2:] == ["hm", "Yes."]
     assert stored.pending_approvals(user.name) == 0
     assert "waiting" not in stored.run_statuses(user.name)
     assert len(stored.titles(user.name)) == 11
@@ -278,8 +278,8 @@ async def test_pending_approval_is_rejected(by: str, user: User, model: Scripted
 async def test_invalid_text(text: Any, user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(says("Hello."))
     run = id_of(await user.runs.say(CHAT, "one"))
-    thread = await thread_of(user, CHAT)
-    item = (await user_items(user, thread))[0]["id"]
+    thread = await find_thread(user, CHAT)
+    item = (await list_user_items(user, thread))[0]["id"]
     response = await user.chatkit.post("threads.custom_action", thread_id=thread, action=edit_action(item, text))
     assert response.status_code == 400 or [json.loads(response.text.removeprefix("data: "))["type"]] == ["error"]
     response = await user.runs.http.post(f"/chats/{CHAT}/interactions/{run}/edit", json={"new_user_message": text})
@@ -292,8 +292,8 @@ async def test_only_shown_messages_of_the_user_are_edited(
 ) -> None:
     await model.script(*[says("Yes.")] * 3)
     replaced = id_of(await user.runs.say(CHAT, "one"))
-    thread = await thread_of(user, CHAT)
-    item = (await user_items(user, thread))[0]["id"]
+    thread = await find_thread(user, CHAT)
+    item = (await list_user_items(user, thread))[0]["id"]
     other = await user.chatkit.say("elsewhere")
     await user.runs.edit_to_its_end(CHAT, replaced, "two")
     answer = (await user.chatkit.items(thread))[-1]["id"]
@@ -312,7 +312,7 @@ async def test_only_shown_messages_of_the_user_are_edited(
         await user.runs.edit_to_its_end(CHAT, replaced, "x")
     assert refused.value.status == 409, "another version is shown"
     stranger = new_user()
-    shown = (await user_items(user, thread))[0]["id"]
+    shown = (await list_user_items(user, thread))[0]["id"]
     response = await stranger.chatkit.post("threads.custom_action", thread_id=thread, action=edit_action(shown, "x"))
     assert response.status_code == 404
     assert len(stored.runs(user.name)) == before
@@ -360,7 +360,7 @@ async def test_random_steps_keep_one_path(seed: int, user: User, model: Scripted
     chance, tree, runs = random.Random(seed), Tree(), user.runs
     await model.script(says("Yes."))
     tree.add(id_of(await runs.say(CHAT, "said 0")), None, "said 0")
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     for number in range(1, 30):
         text, run = f"said {number}", chance.choice(tree.path) if tree.path else None
         await model.script(says("Yes."))
@@ -369,7 +369,7 @@ async def test_random_steps_keep_one_path(seed: int, user: User, model: Scripted
                 parent = tree.parents[run]
                 tree.add(id_of(await runs.edit_to_its_end(CHAT, run, text)), parent, text)
             case "retry" if run:
-                item = (await user_items(user, thread))[tree.path.index(run)]["id"]
+                item = (await list_user_items(user, thread))[tree.path.index(run)]["id"]
                 parent, text = tree.parents[run], tree.texts[run]
                 assert (await retry(user, thread, item)).error is None
                 tree.add((await shown_runs(runs))[-1], parent, text)
@@ -393,4 +393,4 @@ async def test_random_steps_keep_one_path(seed: int, user: User, model: Scripted
         assert [one["id"] for one in shown] == tree.path
         assert [one["siblings"] for one in shown] == [tree.siblings(run) for run in tree.path]
         expected = [text for run in tree.path for text in (tree.texts[run], "Yes.")]
-        assert await shown_texts(user, thread) == expected
+        assert await list_texts(user, thread) == expected

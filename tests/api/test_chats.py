@@ -9,7 +9,7 @@ import pytest
 from tests.chatkit_client import JSON
 from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, open_answer, start_run, thread_of, user_items
+from tests.support.answers import HANGS, find_thread, list_user_items, open_answer, start_run
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, delete_tasks, says
 from tests.support.stored import Stored
@@ -73,7 +73,7 @@ async def test_message_to_a_new_name_makes_a_chat(name: str, user: User, model: 
     thread = (await user.chatkit.list_threads()).data[0]["id"]
     by_id, by_name = await user.runs.get_chat(thread), await user.runs.get_chat(name)
     assert {**by_id, "id": name, "chat_id": name, "interactions": []} == {**by_name, "interactions": []}
-    assert (await user_items(user, thread))[0]["content"][0]["text"] == "hello"
+    assert (await list_user_items(user, thread))[0]["content"][0]["text"] == "hello"
     assert (await user.runs.say(thread, "again"))[0].data["chat_id"] == thread
     assert len((await user.runs.get_chat(name))["interactions"]) == 2
 
@@ -166,8 +166,8 @@ async def test_run_of_another_chat(user: User, model: ScriptedModel) -> None:
 async def test_other_users_find_nothing(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    thread = await thread_of(user, CHAT)
-    item = (await user_items(user, thread))[0]["id"]
+    thread = await find_thread(user, CHAT)
+    item = (await list_user_items(user, thread))[0]["id"]
     other, stranger = new_user(), new_user()
     stranger.runs.http.headers.pop("authorization")
     for chat in (CHAT, thread):
@@ -364,7 +364,7 @@ async def test_deletion_stops_the_run_in_any_process(
             if event.name in ("answer_delta", "approval_required"):
                 break
         await until(lambda: stored.run_statuses(user.name)[-1] == state)
-        await other.chatkit.delete_thread(await thread_of(user, CHAT))
+        await other.chatkit.delete_thread(await find_thread(user, CHAT))
         assert names([event async for event in events])[-1] == "interaction_complete"
     for run in (first, second):
         assert (await other.runs.http.get(f"/chats/{CHAT}/interactions/{run}/events")).status_code == 404

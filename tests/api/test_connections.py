@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.processes import ServiceProcess, running
+from tests.processes import ServiceProcess, run_service
 from tests.support.stack import Services
 
 pytestmark = pytest.mark.long
@@ -51,7 +51,7 @@ Connect = Callable[[], Awaitable[Wire]]
 def backend(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     log: Path = tmp_path_factory.mktemp("connections") / "backend.log"
     settings = {**services.backend_environment(), **SETTINGS}
-    yield from running(ServiceProcess("backend", "BACKEND_PORT", log, **settings))
+    yield from run_service(ServiceProcess("backend", "BACKEND_PORT", log, **settings))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.scripted_model import ScriptedModel
 from tests.support.commands import todo
-from tests.support.connectors import research, user_of_servers
+from tests.support.connectors import research, user_with_servers
 from tests.support.script import call
 from tests.support.stack import Stack
 
@@ -56,7 +56,7 @@ async def test_program_that_dies_is_started_again_and_only_what_reads_is_repeate
         return call("mcp_notes__say", text=text)
 
     file = tmp_path / "mcp.json"
-    async with user_of_servers(stack.services, file, servers, approved=["web", "notes"]) as user:
+    async with user_with_servers(stack.services, file, servers, approved=["web", "notes"]) as user:
         assert "mcp.gone cannot be used: the program /no/such/program is not there" in caplog.messages
         first, again = await research(user, model, web("hi"), web("die once"))
         assert calls_file.read_text().splitlines() == ["hi", "die once", "die once"]
@@ -84,7 +84,7 @@ async def test_secrets_are_in_no_log_and_no_output(
     monkeypatch.setenv("WEB_KEY", SECRET)
     servers = {"web": program(environment={"KEY": "Bearer ${env:WEB_KEY}"}, readOnly=True)}
     file = tmp_path / "mcp.json"
-    async with user_of_servers(stack.services, file, servers, approved=["web"], WEB_KEY=SECRET) as user:
+    async with user_with_servers(stack.services, file, servers, approved=["web"], WEB_KEY=SECRET) as user:
         environment, failed = await research(user, model, call("mcp_web__environment"), call("mcp_web__fail"))
     assert "KEY=Bearer ${env:WEB_KEY}" in environment
     assert {line.partition("=")[0] for line in environment.splitlines()[1:]} <= {

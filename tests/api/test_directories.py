@@ -26,7 +26,7 @@ from tests.support.backends import LocalBackend, local_backend
 from tests.support.model_requests import agent_of, requests_to
 from tests.support.script import call, calls, says, start_coder
 from tests.support.stack import Services
-from tests.workspace_service import prepared
+from tests.workspace_service import create_workspace_service
 from todo_client.chatkit import user_input
 from todo_client.connection import ApiError
 from todo_client.page import Page
@@ -50,7 +50,9 @@ def place() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def workspace(place: Path) -> Iterator[ServiceProcess]:
     (place / "data").mkdir()
-    service, directory = prepared(place / "data", AUTH_MODE="none", WORKSPACE_DATA_DIR=str(place / "data"))
+    service, directory = create_workspace_service(
+        place / "data", AUTH_MODE="none", WORKSPACE_DATA_DIR=str(place / "data")
+    )
     place.chmod(0o711)
     (place / "project").mkdir()
     os.chown(place / "project", directory.stat().st_uid, directory.stat().st_gid)

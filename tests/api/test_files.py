@@ -17,7 +17,7 @@ from tests.support.stack import Services, Stack
 from tests.support.users import User
 from tests.tokens import OTHER_SECRET
 from tests.waiting import until
-from tests.workspace_service import served_workspace
+from tests.workspace_service import run_workspace
 
 
 def workspaces(services: Services) -> Path:
@@ -207,7 +207,7 @@ async def test_workspace_that_cannot_be_used(
     problem: str, services: Services, stack: Stack, user: User, model: ScriptedModel
 ) -> None:
     """The user reads nothing of why; agents are not offered, and the conversation can be deleted."""
-    with served_workspace(WORKSPACE_TOKEN_SECRET=OTHER_SECRET) as (workspace, _):
+    with run_workspace(WORKSPACE_TOKEN_SECRET=OTHER_SECRET) as (workspace, _):
         if problem == "is gone":
             workspace.end()
         own = {"WORKSPACE_URL": f"{workspace.url}/mcp", "MCP_RESEND_SECONDS": "0.1"}

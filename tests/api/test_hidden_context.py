@@ -10,9 +10,9 @@ import pytest
 
 from backend.context import hidden_context
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, thread_of
-from tests.support.cards import boxes, tick, widgets_of
-from tests.support.model_requests import notes_of_time, requests_to
+from tests.support.answers import HANGS, find_thread
+from tests.support.cards import find_checkboxes, list_widgets, tick
+from tests.support.model_requests import list_clock_notes, requests_to
 from tests.support.script import call, calls, says
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -93,7 +93,7 @@ def check(messages: list[dict[str, Any]]) -> list[str]:
             inside = text
             if message["role"] == "user" and text.startswith(OPENING) and text.endswith(CLOSING):
                 inside = text.removeprefix(OPENING).removesuffix(CLOSING)
-                if not notes_of_time({"messages": [message]}):
+                if not list_clock_notes({"messages": [message]}):
                     blocks.append(inside)
                 assert "<" not in inside
             folded = unicodedata.normalize("NFKD", inside).casefold().translate(_ALIKE)
@@ -133,7 +133,7 @@ async def test_no_way_to_the_model_forges_or_leaves_a_block(
     adding = calls(call("add_task", title=visible[:200], description=visible[:2_000]), call("add_task", title="bread"))
     await model.script(adding, says("Added."))
     await user.runs.say("named", "add two tasks")  # what has a name is asked no title for
-    thread = await thread_of(user, "named")
+    thread = await find_thread(user, "named")
     edit = call("update_task", task_id=2, title="bread", description=visible[:300])
     failing = {"name": "complete_task", "arguments": {"task_id": 2, text: text}}
     looking = {**calls(edit, failing, call("list_tasks")), "reasoning": text}
@@ -143,8 +143,8 @@ async def test_no_way_to_the_model_forges_or_leaves_a_block(
     first = await user.chatkit.stream("threads.add_user_message", thread_id=thread, input=said)
     assert first.error is None
     # A tick leaves a note, a retry another, a stop a third.
-    shown = widgets_of(first)[-1]
-    await tick(user.chatkit, shown, next(name for name in boxes(shown) if name != "bread"))
+    shown = list_widgets(first)[-1]
+    await tick(user.chatkit, shown, next(name for name in find_checkboxes(shown) if name != "bread"))
     await model.script({**calls(edit, failing), "reasoning": text}, says(text))
     await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=first.user_item_id)
     await model.script(HANGS)

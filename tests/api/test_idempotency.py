@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.runs_client import id_of, names, plain
+from tests.runs_client import id_of, names, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
 from tests.support.fixtures import NewUser
@@ -96,7 +96,9 @@ async def test_invalid_key(key: str, user: User, stored: Stored) -> None:
 @pytest.mark.parametrize("key", ["".join(map(chr, range(0x21, 0x7F))), "a" * 255], ids=["visible", "longest"])
 async def test_valid_key(key: str, user: User, model: ScriptedModel) -> None:
     await model.script(says("Hello."))
-    assert plain(await user.runs.say(CHAT, "hello", key=key)) == plain(await user.runs.say(CHAT, "hello", key=key))
+    assert without_deltas(await user.runs.say(CHAT, "hello", key=key)) == without_deltas(
+        await user.runs.say(CHAT, "hello", key=key)
+    )
 
 
 async def test_rejected_request_does_not_use_up_its_key(user: User, model: ScriptedModel, stored: Stored) -> None:
@@ -196,7 +198,9 @@ async def test_keys_of_a_user_are_limited(user: User, new_user: NewUser, model: 
     ):
         assert (await post(user, path, "one-more", body)).status_code == 429
     assert len(stored.runs(user.name)) == len(stored.conversations(user.name)) == 1
-    assert plain(await user.runs.say(CHAT, "hello", key="k")) == plain(first), "what is known is answered"
+    assert without_deltas(await user.runs.say(CHAT, "hello", key="k")) == without_deltas(first), (
+        "what is known is answered"
+    )
     await user.runs.say(CHAT, "more")
     await new_user().runs.say(CHAT, "hello", key="k")
 
@@ -205,7 +209,7 @@ async def test_key_is_free_after_a_day(user: User, model: ScriptedModel, stored:
     await model.script(says("Hello."), says("Another."))
     first = await user.runs.say(CHAT, "hello", key="k")
     stored.age_idempotency_keys(user.name, hours=23.9)
-    assert plain(await user.runs.say(CHAT, "hello", key="k")) == plain(first)
+    assert without_deltas(await user.runs.say(CHAT, "hello", key="k")) == without_deltas(first)
     stored.age_idempotency_keys(user.name, hours=0.2)
     assert id_of(await user.runs.say(CHAT, "something else", key="k")) != id_of(first)
 
@@ -218,7 +222,7 @@ async def test_requests_at_once_in_two_processes_act_once(
         await model.script(add_task(f"task {number}"), says("Added."), says("Never."))
         sent = [one.runs.say("chat" + "x" * number, "add it", key=f"key-{number}") for one in (user, other) * 3]
         answers = await asyncio.gather(*sent)
-        assert all(plain(answer) == plain(answers[0]) for answer in answers)
+        assert all(without_deltas(answer) == without_deltas(answers[0]) for answer in answers)
         await model.reset()
     assert stored.titles(user.name) == [f"task {number}" for number in range(5)]
     assert stored.run_statuses(user.name) == ["completed"] * 5
@@ -240,9 +244,9 @@ async def test_new_chat_is_made_once_by_requests_at_once(
     """Each of two processes has found neither the key nor a chat when the other one begins to make its own."""
     await model.script(says("Hello."), says("Never."))
     other = new_user(user.name, backend=1)
-    with stored.locked("conversations"):
+    with stored.lock_table("conversations"):
         sent = [asyncio.create_task(say_in_new_chat(one, api)) for one in (user, other)]
-        await until(lambda: stored.is_waited_for(by=2))
+        await until(lambda: stored.has_waiting_statements(count=2))
     for response in await asyncio.gather(*sent):
         assert (response.status_code, "Hello." in response.text) == (200, True), response.text
     assert stored.run_statuses(user.name) == ["completed"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import FOLLOW, HANGS, start_run, thread_of
+from tests.support.answers import FOLLOW, HANGS, find_thread, start_run
 from tests.support.backends import local_backend
 from tests.support.script import add_task, delete_tasks
 from tests.support.stack import Stack
@@ -51,7 +51,7 @@ async def test_late_answer(stream: str, user: User, model: ScriptedModel) -> Non
 async def test_followers(user: User, model: ScriptedModel) -> None:
     await model.script({**HANGS, "delay": 0.3})
     run = await start_run(user, CHAT, "hello")
-    follow = request("threads.custom_action", thread_id=await thread_of(user, CHAT), action=FOLLOW)
+    follow = request("threads.custom_action", thread_id=await find_thread(user, CHAT), action=FOLLOW)
     reading = [
         asyncio.create_task(user.chatkit.http.post("/chatkit", json=follow)),
         asyncio.create_task(user.runs.http.get(f"/chats/{CHAT}/interactions/{run}/events")),

@@ -10,8 +10,8 @@ import pytest
 
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
-from tests.support.approvals import APIS, waiting_of
-from tests.support.cards import shown_widgets, undo
+from tests.support.approvals import APIS, wait_for_approval
+from tests.support.cards import click_undo, fetch_widgets
 from tests.support.commands import todo_at
 from tests.support.fixtures import NewUser, StartStack
 from tests.support.model_requests import requests_to
@@ -164,7 +164,7 @@ async def test_commands(stack: Stack, user: User, model: ScriptedModel) -> None:
         await user.runs.say("chat", f"hello {number}")
     added = await user.runs.say("chat", "add milk")
     thread = (await user.runs.get_chats())["chats"][0]["id"]
-    [card] = await shown_widgets(user.chatkit, thread)
+    [card] = await fetch_widgets(user.chatkit, thread)
     shown = await user.chatkit.items(thread)
     follower = await user.runs.get_interaction("chat", id_of(added))
 
@@ -173,7 +173,7 @@ async def test_commands(stack: Stack, user: User, model: ScriptedModel) -> None:
     committed = await user.page.commit(thread, "first notes")
     with pytest.raises(ApiError):
         await user.page.commit(thread, "nothing new")
-    await undo(user.chatkit, card)
+    await click_undo(user.chatkit, card)
     compacted = await user.runs.compact("chat", key="k")
     assert await user.runs.compact("chat", key="k") == compacted
 
@@ -257,7 +257,7 @@ async def test_rejected_call(start_stack: StartStack, model: ScriptedModel) -> N
     async with User(start_stack("approvals")) as user:
         await model.script(add_task("milk"), delete_tasks(1), says("It stays."))
         chat = await APIS["run_api"].say(user, None, "add and delete milk")
-        waiting = await waiting_of(user, chat)
+        waiting = await wait_for_approval(user, chat)
         await user.runs.approve(chat, waiting.run, waiting.approval, approved=False, reason="I need it")
         await user.runs.read(chat, waiting.run)
         lines = await log_of(user, chat)

@@ -7,10 +7,10 @@ import pytest
 
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
-from tests.support.cards import tick, widgets_of
+from tests.support.cards import list_widgets, tick
 from tests.support.completions import chunk
 from tests.support.golden import Golden
-from tests.support.model_requests import agent_of, conversation_of, requests_to, surface_of
+from tests.support.model_requests import agent_of, render_requests, requests_to, select_prompt
 from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says, start_coder, start_researcher
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -42,7 +42,7 @@ async def start(user: User, text: str, *, until: str) -> str:
 
 async def check(golden: Golden, name: str, model: ScriptedModel) -> list[dict[str, Any]]:
     bodies = await requests_to(model)
-    golden.check(name, conversation_of(bodies))
+    golden.check(name, render_requests(bodies))
     return bodies
 
 
@@ -51,7 +51,7 @@ async def test_agents_surface(user: User, model: ScriptedModel, golden: Golden) 
     await run_of(user, "write a poem")
     await model.script(start_researcher("count the files"), says("None."), says("There are none."))
     await run_of(user, "count the files")
-    surfaces = {agent_of(body): surface_of(body) for body in await requests_to(model)}
+    surfaces = {agent_of(body): select_prompt(body) for body in await requests_to(model)}
     assert set(surfaces) == {"assistant", "coder", "researcher"}
     for agent, surface in surfaces.items():
         golden.check(f"surface_of_{agent}", surface)
@@ -120,7 +120,7 @@ async def test_task_changed_by_hand(user: User, model: ScriptedModel, golden: Go
     """A click in a card is told to the model before the next message."""
     await model.script(add_task("milk"), calls(call("list_tasks")), says("Listed."), says("Hello."))
     answer = await user.chatkit.say("add milk, and list")
-    await tick(user.chatkit, widgets_of(answer)[-1], "milk")
+    await tick(user.chatkit, list_widgets(answer)[-1], "milk")
     await user.chatkit.say("hello", answer.thread_id)
     await check(golden, "task_changed_by_hand", model)
 
@@ -153,7 +153,7 @@ async def test_branch_shown_again(user: User, model: ScriptedModel, golden: Gold
 
 async def test_steering(user: User, model: ScriptedModel, golden: Golden, stored: Stored) -> None:
     await model.script(add_task("milk"), add_task("bread"), says("Both."), says("You are welcome."))
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         run = await start(user, "add milk", until="tool_call")
         await user.runs.send(CHAT, run, "and bread", mode="steer")
     await user.runs.read(CHAT, run)

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.otlp import Collector, collecting
+from tests.otlp import Collector, run_collector
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.support.script import SLOW, add_task, call, calls, says
@@ -52,7 +52,7 @@ def watched(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """Services of its own, as others are not traced; metrics count what this module's tests do alone."""
     logs = tmp_path_factory.mktemp("observability")
     with ExitStack() as cleanup:
-        collector = cleanup.enter_context(collecting())
+        collector = cleanup.enter_context(run_collector())
         tracing = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
         shared = {"DATABASE_URL": services.database_url, **SIGN_IN, **CLOCK, **tracing}
         mcp = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp.log", **shared)

@@ -144,7 +144,7 @@ async def test_process_that_answers_as_many_as_it_may(stack: Stack, model: Scrip
 
 
 async def test_database_that_fails_before_an_answer(user: User, stored: Stored) -> None:
-    with stored.refusing_new_messages():
+    with stored.reject_new_messages():
         response = await user.chatkit.post("threads.create", input=user_input("hello"))
     assert response.status_code in (500, 503)
     assert response.json()["error"]
@@ -155,7 +155,7 @@ async def test_database_that_fails_during_an_answer(user: User, model: ScriptedM
     await model.script({**SLOW, "token_delay": 0.03}, says("Hello."))
     async with user.chatkit.open("threads.create", input=user_input("count")) as events:
         received = [await anext(events) for _ in range(4)]
-        with stored.refusing_new_messages():
+        with stored.reject_new_messages():
             received += [event async for event in events]
     check_sequence(received, created=True)
     assert [event["type"] for event in received].count("error") == 1

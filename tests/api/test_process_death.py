@@ -7,7 +7,7 @@ import pytest
 
 from tests.runs_client import names, text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.approvals import APIS, waiting_of
+from tests.support.approvals import APIS, wait_for_approval
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
@@ -65,7 +65,7 @@ async def test_tool_call_of_a_killed_process_is_made_once(
     """The task server has the call when the process dies; then the user has the message answered again."""
     await model.script(add_task("milk"), add_task("milk"), says("It is on your list."))
     other = new_user(user.name, backend=1)
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         answer = user.chatkit.open("threads.create", input=user_input("add milk"))
         async with answer as events:
             thread = item = ""
@@ -89,10 +89,10 @@ async def test_outcome_of_the_call_of_a_killed_process_is_unknown(
 ) -> None:
     """The task server has the call when the process dies; the model is told so when the user says something else."""
     await model.script(add_task("milk"), says("It is on your list."))
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         async with user.runs.interact(CHAT, "add milk") as events:
             await anext(events)
-            await until(stored.is_waited_for)
+            await until(stored.has_waiting_statements)
             stack.backends[0].end(signal.SIGKILL)
     await say_when_free(new_user(user.name, backend=1), "is it there?")
     messages = (await requests_to(model))[-1]["messages"]
@@ -110,10 +110,10 @@ async def test_outcome_of_an_approved_call_of_a_killed_process_is_unknown(
     await model.script(add_task(tasks[0], also=tasks[1:]), says("Added."), delete_tasks(*range(1, 12)))
     await RUN_API.say(user, CHAT, "add them")
     await RUN_API.say(user, CHAT, "delete them")
-    waiting = await waiting_of(user, CHAT)
-    with stored.locked("tasks"):
+    waiting = await wait_for_approval(user, CHAT)
+    with stored.lock_table("tasks"):
         await RUN_API.decide(user, waiting, approved=True, reason=None)
-        await until(stored.is_waited_for)
+        await until(stored.has_waiting_statements)
         stack.backends[0].end(signal.SIGKILL)
     await model.script(says("I look."))
     await say_when_free(new_user(user.name, backend=1), "are they gone?")

@@ -16,7 +16,7 @@ from tests.processes import ServiceProcess
 from tests.runs_client import names
 from tests.scripted_model import ScriptedModel
 from tests.support.database_proxy import DatabaseProxy, database_proxy
-from tests.support.script import call, calls, held, says
+from tests.support.script import call, calls, pausing_answer, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -111,7 +111,7 @@ async def test_listening_connections_that_are_away_cost_no_run(
     pair: Pair, model: ScriptedModel, stored: Stored
 ) -> None:
     """Both processes are cut off for 8 seconds, and judge each other when they are back."""
-    await model.script(held("one ", "two"), held("one ", "two"))
+    await model.script(pausing_answer("one ", "two"), pausing_answer("one ", "two"))
     async with User(pair) as user, user.at(1) as other, asyncio.TaskGroup() as answers:
         running = [answers.create_task(answer(user, "one")), answers.create_task(answer(other, "two"))]
         await model.received_requests(2)
@@ -150,9 +150,9 @@ async def test_stop_that_no_notification_tells(pair: Pair, model: ScriptedModel,
     """The process that executes the run does not listen when another one stores the stop: no call begins after it."""
     await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Added."))
     async with User(pair) as user, user.at(1) as other:
-        with stored.locked("tasks"):
+        with stored.lock_table("tasks"):
             running = asyncio.create_task(answer(user, CHAT))
-            await until(stored.is_waited_for)
+            await until(stored.has_waiting_statements)
             await pair.listening.cut()
             [run] = stored.runs(user.name)
             await other.runs.cancel(CHAT, run.id)
@@ -162,7 +162,7 @@ async def test_stop_that_no_notification_tells(pair: Pair, model: ScriptedModel,
 
 
 async def test_frozen_process_keeps_its_run(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(held("one ", "two"))
+    await model.script(pausing_answer("one ", "two"))
     frozen = pair.backends[0]
     assert frozen.process is not None
     async with User(pair) as user, user.at(1) as other, asyncio.TaskGroup() as answers:
@@ -185,7 +185,7 @@ async def test_run_whose_commit_was_not_confirmed_is_ended_by_its_own_process(
     await model.script(says("Hello."))
     async with User(pair) as user:
         await answer(user, "another")
-        pair.database.hides_answers_after = b"INSERT INTO runs"
+        pair.database.drop_responses_after = b"INSERT INTO runs"
         sending = asyncio.create_task(answer(user, CHAT, key="the-first"))
         run = await stored.run_with_status(user.name, "running")
         await pair.database.cut()
@@ -200,7 +200,7 @@ async def test_run_whose_commit_was_not_confirmed_is_ended_by_its_own_process(
 
 
 async def test_conversation_of_a_killed_process_is_free(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(held("one ", "two"), says("One."))
+    await model.script(pausing_answer("one ", "two"), says("One."))
     async with User(pair) as user, user.at(1) as other:
         lost = asyncio.create_task(answer(user, CHAT))
         await model.received_requests(1)

@@ -12,7 +12,7 @@ from backend.settings import ProviderName
 from tests.chatkit_client import Answer
 from tests.strict_provider import responses
 from tests.support.completions import call_delta, check_pairs, chunk
-from tests.support.providers import KEY, Talk, call, talking
+from tests.support.providers import KEY, ProviderConversation, call, open_conversation
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -38,7 +38,7 @@ SENT: dict[ProviderName, tuple[float | None, str | None, str | None]] = {
 HIDES_THOUGHTS = ("anthropic", "gemini")
 
 
-async def one_call(talk: Talk, stored: Stored) -> None:
+async def one_call(talk: ProviderConversation, stored: Stored) -> None:
     answer = await talk.say("add milk", {"tool_calls": [call("add_task", title="milk")]}, {"text": "Added."})
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["milk"])
     if talk.provider == "gemini":
@@ -46,7 +46,7 @@ async def one_call(talk: Talk, stored: Stored) -> None:
         assert called["tool_calls"][0]["extra_content"] == responses.SIGNATURE
 
 
-async def two_parallel_calls(talk: Talk, stored: Stored) -> None:
+async def two_parallel_calls(talk: ProviderConversation, stored: Stored) -> None:
     both = [call("add_task", title="a"), call("add_task", title="b")]
     answer = await talk.say("add a and b", {"tool_calls": both}, {"text": "Added both."})
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added both.", ["a", "b"])
@@ -54,7 +54,7 @@ async def two_parallel_calls(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text) == (None, "You are welcome.")
 
 
-async def calls_over_three_steps(talk: Talk, stored: Stored) -> None:
+async def calls_over_three_steps(talk: ProviderConversation, stored: Stored) -> None:
     answer = await talk.say(
         "look, add c and d, then see to them",
         {"tool_calls": [call("list_tasks")]},
@@ -76,13 +76,13 @@ async def calls_over_three_steps(talk: Talk, stored: Stored) -> None:
         assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
 
 
-async def call_and_text(talk: Talk, stored: Stored) -> None:
+async def call_and_text(talk: ProviderConversation, stored: Stored) -> None:
     first = {"text": "I add it.", "tool_calls": [call("add_task", title="d")]}
     answer = await talk.say("add d", first, {"text": "It is there."})
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "I add it.\nIt is there.", ["d"])
 
 
-async def reasoning_then_call(talk: Talk, stored: Stored) -> None:
+async def reasoning_then_call(talk: ProviderConversation, stored: Stored) -> None:
     thinking = {"reasoning": "One thing to add.", "tool_calls": [call("add_task", title="e")]}
     answer = await talk.say("add e", thinking, {"text": "Added.", "reasoning": "Good."})
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["e"])
@@ -94,7 +94,7 @@ async def reasoning_then_call(talk: Talk, stored: Stored) -> None:
     assert "One thing to add." not in str([message["content"] for message in messages])
 
 
-async def odd_ids(talk: Talk, stored: Stored) -> None:
+async def odd_ids(talk: ProviderConversation, stored: Stored) -> None:
     none = [chunk(call_delta(index=0, name="add_task", arguments='{"title": "f"}')), chunk({}, "tool_calls")]
     again = [
         chunk(call_delta(index=0, id="0", name="add_task", arguments='{"title": "g"}')),
@@ -107,7 +107,7 @@ async def odd_ids(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text) == (None, "Yes.")
 
 
-async def broken_arguments(talk: Talk, stored: Stored) -> None:
+async def broken_arguments(talk: ProviderConversation, stored: Stored) -> None:
     broken = {"name": "add_task", "arguments": '{"title": "i', "id": "1"}
     answer = await talk.say("add i", {"tool_calls": [broken]}, {"text": "That did not work."})
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "That did not work.", [])
@@ -115,14 +115,14 @@ async def broken_arguments(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["i"])
 
 
-async def unknown_tool(talk: Talk, stored: Stored) -> None:
+async def unknown_tool(talk: ProviderConversation, stored: Stored) -> None:
     answer = await talk.say("mail it", {"tool_calls": [call("send mail!", to="ann")]}, {"text": "I cannot."})
     assert (answer.error, answer.text) == (None, "I cannot.")
     answer = await talk.say("never mind", {"text": "All right."})
     assert (answer.error, answer.text) == (None, "All right.")
 
 
-async def long_conversation_with_memory(talk: Talk, stored: Stored) -> None:
+async def long_conversation_with_memory(talk: ProviderConversation, stored: Stored) -> None:
     await talk.user.page.http.put("/memory", json={"text": "* I work nights\n"}, headers={"If-Match": "*"})
     story = {"text": "once upon a time " * 120}
     for number in range(8):
@@ -135,7 +135,7 @@ async def long_conversation_with_memory(talk: Talk, stored: Stored) -> None:
     assert "Summary of the conversation" in last
 
 
-async def stop_in_the_middle(talk: Talk, stored: Stored) -> None:
+async def stop_in_the_middle(talk: ProviderConversation, stored: Stored) -> None:
     slow = {"text": "One, two, three, four, five, six, seven, eight.", "token_delay": 0.05}
     await talk.model.script({"tool_calls": [call("list_tasks")]}, slow)
     params = {"thread_id": talk.thread_id, "input": user_input("count")}
@@ -148,7 +148,7 @@ async def stop_in_the_middle(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text) == (None, "Nine.")
 
 
-async def refusal(talk: Talk, stored: Stored) -> None:
+async def refusal(talk: ProviderConversation, stored: Stored) -> None:
     refuses = {"raw": [chunk({"refusal": "I will not"}), chunk({"refusal": " do that."}, "stop")]}
     answer = await talk.say("do something bad", refuses)
     assert (answer.error, answer.text) == (None, "I will not do that.")
@@ -156,7 +156,7 @@ async def refusal(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text) == (None, "Because.")
 
 
-async def busy_then_answered(talk: Talk, stored: Stored) -> None:
+async def busy_then_answered(talk: ProviderConversation, stored: Stored) -> None:
     busy = {
         "status": 429,
         "body": responses.render_error(talk.provider, f"Requests per minute exceeded for {KEY}", 429),
@@ -172,7 +172,7 @@ async def busy_then_answered(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text) == (None, "Now.")
 
 
-async def error_in_the_stream(talk: Talk, stored: Stored) -> None:
+async def error_in_the_stream(talk: ProviderConversation, stored: Stored) -> None:
     answer = await talk.say(
         "hello", {"raw": [chunk({"content": "Let me"}), responses.render_stream_error(talk.provider)]}
     )
@@ -182,7 +182,7 @@ async def error_in_the_stream(talk: Talk, stored: Stored) -> None:
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["k"])
 
 
-CONVERSATIONS: tuple[Callable[[Talk, Stored], Awaitable[None]], ...] = (
+CONVERSATIONS: tuple[Callable[[ProviderConversation, Stored], Awaitable[None]], ...] = (
     one_call,
     two_parallel_calls,
     calls_over_three_steps,
@@ -204,10 +204,10 @@ async def test_conversations(
     provider: ProviderName, services: Services, user: User, stored: Stored, subtests: pytest.Subtests
 ) -> None:
     settings = {"HISTORY_TOKENS": str(HISTORY_TOKENS), "LLM_TEMPERATURE": "2.0"}
-    async with talking(services, user, provider, **settings) as talk:
+    async with open_conversation(services, user, provider, **settings) as talk:
         for conversation in CONVERSATIONS:
             with subtests.test(conversation.__name__):
-                async with talk.of_new_user() as other:
+                async with talk.with_new_user() as other:
                     await conversation(other, stored)
                 assert talk.strict.rejections == []
                 for body in await talk.bodies():
@@ -232,7 +232,7 @@ UNNAMED: dict[ProviderName, list[str]] = {
 async def test_custom_server_is_sent_no_field_twice_that_it_rejects(
     server: ProviderName, services: Services, user: User, stored: Stored
 ) -> None:
-    async with talking(services, user, "custom", None, server, LLM_TEMPERATURE="2.0") as talk:
+    async with open_conversation(services, user, "custom", None, server, LLM_TEMPERATURE="2.0") as talk:
         calls = [call("add_task", title="a"), call("add_task", title="b")]
         answer = await talk.say("add a and b", {"tool_calls": calls}, {"text": "Added."})
         assert (answer.error, answer.text) == (None, "Added."), talk.strict.rejections

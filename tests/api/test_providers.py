@@ -22,7 +22,7 @@ from tests.serving import serve
 from tests.support.backends import local_backend
 from tests.support.completions import call_delta, check_pairs, chunk
 from tests.support.model_requests import requests_to
-from tests.support.providers import call, talking
+from tests.support.providers import call, open_conversation
 from tests.support.script import add_task, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
@@ -127,7 +127,7 @@ async def test_key_of_the_provider_that_is_set(provider: ProviderName, services:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_ORG_ID", "org-of-mine")
         patch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: gateway-of-mine")
-        async with talking(services, user, provider, LLM_API_KEY="", **KEYS) as talk:
+        async with open_conversation(services, user, provider, LLM_API_KEY="", **KEYS) as talk:
             assert (await talk.say("hello", says("Hello."))).text == "Hello."
     sent = [headers["authorization"] for headers in talk.strict.headers]
     assert sent == [f"Bearer key-of-{provider}"] * len(sent)
@@ -138,7 +138,7 @@ async def test_key_of_the_provider_that_is_set(provider: ProviderName, services:
 async def test_badly_written_call_is_asked_for_again(services: Services, user: User) -> None:
     """Groq answers it with an error."""
     failed = {"error": {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": "<f"}}
-    async with talking(services, user, "groq") as talk:
+    async with open_conversation(services, user, "groq") as talk:
         assert (await talk.say("hello", {"status": 400, "body": failed}, says("Here it is."))).text == "Here it is."
 
 
@@ -181,7 +181,7 @@ class TestOllama:
     """Its streams lose calls, and its requests are cut without a word."""
 
     async def test_lost_calls_are_asked_for_whole(self, services: Services, user: User, stored: Stored) -> None:
-        async with talking(services, user, "ollama", {"drops_calls": True}) as talk:
+        async with open_conversation(services, user, "ollama", {"drops_calls": True}) as talk:
             thoughtful = {**MILK, "reasoning": "Milk."}
             answer = await talk.say("add milk", thoughtful, thoughtful, says("Added."))
             bodies = await requests_to(talk.model)
@@ -190,7 +190,7 @@ class TestOllama:
         assert [body.get("stream", False) for body in bodies] == [True, False, False]
 
     async def test_empty_response(self, services: Services, user: User) -> None:
-        async with talking(services, user, "ollama") as talk:
+        async with open_conversation(services, user, "ollama") as talk:
             assert (await talk.say("hello", {"finish_reason": "stop"}, {"finish_reason": "stop"})).error
             assert (await talk.say("hello", says("Again."))).text == "Again."
 
@@ -199,7 +199,7 @@ class TestOllama:
         self, setting: str, titles: list[str], services: Services, user: User, stored: Stored
     ) -> None:
         """LLM_TOOL_CALLS=whole has them."""
-        async with talking(services, user, "ollama", {"drops_calls": True}, LLM_TOOL_CALLS=setting) as talk:
+        async with open_conversation(services, user, "ollama", {"drops_calls": True}, LLM_TOOL_CALLS=setting) as talk:
             answer = await talk.say("add milk", {**MILK, "text": "I add it."}, says("Added."))
         assert stored.titles(user.name) == titles
         assert answer.text == ("I add it.\nAdded." if titles else "I add it.")
@@ -209,7 +209,7 @@ class TestOllama:
         self, context: int, warnings: int, services: Services, user: User, caplog: pytest.LogCaptureFixture
     ) -> None:
         """The log says once which setting of Ollama to change."""
-        async with talking(services, user, "ollama", {"context": context}) as talk:
+        async with open_conversation(services, user, "ollama", {"context": context}) as talk:
             for _ in range(2):
                 assert (await talk.say("hello", says("Hello."))).error is None
         logged = [record for record in caplog.records if "OLLAMA_CONTEXT_LENGTH" in record.getMessage()]

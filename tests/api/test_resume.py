@@ -8,9 +8,9 @@ import pytest
 from tests.chatkit_client import ChatKit
 from tests.runs_client import agent_events, id_of, names, text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import FOLLOW, HANGS, follow, start_run, thread_of
+from tests.support.answers import FOLLOW, HANGS, find_thread, follow, start_run
 from tests.support.fixtures import NewUser
-from tests.support.resuming import TASKS, CutReader, last_number, script_long_run
+from tests.support.resuming import TASKS, DisconnectingReader, last_number, script_long_run
 from tests.support.script import SLOW, SLOW_TEXT, add_task, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -50,7 +50,7 @@ async def test_reader_that_is_cut_off_at_any_byte(
     processes = (user.runs, other.runs)
     await script_long_run(model)
     run = await start_run(user, CHAT, "go on")
-    reading = [asyncio.create_task(CutReader(chance, processes).read(CHAT, run)) for _ in range(3)]
+    reading = [asyncio.create_task(DisconnectingReader(chance, processes).read(CHAT, run)) for _ in range(3)]
     approvals: list[dict[str, str]] = []
     while not approvals:
         approvals = (await other.runs.get_interaction(CHAT, run))["approvals"]
@@ -86,7 +86,7 @@ async def test_page_that_comes_back_follows_from_the_beginning(
 ) -> None:
     await model.script(add_task("milk"), {**SLOW, "reasoning": "One after the other."})
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     other = new_user(user.name, backend=1)
     assert (await other.runs.get_chat(thread))["answering"] == run
     here, elsewhere = await asyncio.gather(follow(user, thread), follow(other, thread))
@@ -102,7 +102,7 @@ async def test_stop_is_seen_by_whoever_follows(user: User, new_user: NewUser, mo
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
     other = new_user(user.name, backend=1)
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     following = asyncio.create_task(follow(other, thread))
     async with other.runs.events(CHAT, run) as events:
         async for event in events:
@@ -117,7 +117,7 @@ async def test_stop_is_seen_by_whoever_follows(user: User, new_user: NewUser, mo
 async def test_only_own_conversations_are_followed(user: User, new_user: NewUser, model: ScriptedModel) -> None:
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     for one, followed in ((user, "thr_none"), (new_user(), thread)):
         response = await one.chatkit.post("threads.custom_action", thread_id=followed, action=FOLLOW)
         assert response.status_code == 404
@@ -151,7 +151,7 @@ async def test_readers_of_a_user_are_limited(user: User, model: ScriptedModel, s
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
     events = f"/chats/{CHAT}/interactions/{run}/events"
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     async with asyncio.timeout(20), asyncio.TaskGroup() as readers:
         held = [asyncio.Event() for _ in range(20)]
         leave = asyncio.Event()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import local_backend
-from tests.support.database_relay import relayed
+from tests.support.database_relay import run_relay
 from tests.support.script import add_task
 from tests.support.stack import Stack
 from tests.support.users import User
@@ -25,7 +25,7 @@ TURNS = 9  # of which the median is taken, as the process also looks for runs of
 async def test_round_trips_of_a_message(
     script: list[dict[str, Any]], round_trips: int, stack: Stack, model: ScriptedModel
 ) -> None:
-    async with relayed(stack.services.database_url) as relay:
+    async with run_relay(stack.services.database_url) as relay:
         settings = {"DATABASE_URL": relay.url, "LISTEN_DATABASE_URL": stack.services.database_url}
         async with local_backend(stack.services, **settings) as backend, User(backend) as user:
             await model.script(*script)

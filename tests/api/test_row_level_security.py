@@ -6,9 +6,9 @@ import httpx2
 import pytest
 
 from tests.scripted_model import ScriptedModel
-from tests.support.approvals import APIS, waiting_of
+from tests.support.approvals import APIS, wait_for_approval
 from tests.support.fixtures import NewUser
-from tests.support.row_level_security import Database
+from tests.support.row_level_security import RowAccessProbe
 from tests.support.script import SLOW, add_task, call, calls, says, start_coder
 from tests.support.stack import Stack
 from tests.support.stored import Stored
@@ -34,8 +34,8 @@ def stack_name() -> str:
 
 
 @pytest.fixture
-def database(stack: Stack) -> Iterator[Database]:
-    database = Database(stack.database_url)
+def database(stack: Stack) -> Iterator[RowAccessProbe]:
+    database = RowAccessProbe(stack.database_url)
     yield database
     database.close()
 
@@ -59,7 +59,7 @@ async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
     response = await user.runs.http.post("/chats/first/interactions", json=body, headers=headers)
     assert response.status_code == 200
     chat = await APIS["run_api"].say(user, "agents", "work")
-    waiting = await waiting_of(user, chat)
+    waiting = await wait_for_approval(user, chat)
     await user.runs.approve(chat, waiting.run, waiting.approval, approved=True, always=True)
     async with user.runs.events(chat, waiting.run) as events:
         async for event in events:
@@ -75,18 +75,18 @@ async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
     return user
 
 
-async def test_foreign_rows(user: User, new_user: NewUser, database: Database) -> None:
+async def test_foreign_rows(user: User, new_user: NewUser, database: RowAccessProbe) -> None:
     (await new_user().page.http.post("/tasks", json={"title": "milk"})).raise_for_status()
     before = database.rows_of(user.name)
     assert [table for table, rows in before.items() if not rows] == [], "the user has a row in every table"
     for name, statements in LOGINS.items():
         with database.as_service(*statements) as service:
-            assert database.reached_by(service, user.name) == [], name
-            assert database.written_by(service, user.name) == [], name
+            assert database.find_reachable_rows(service, user.name) == [], name
+            assert database.find_writable_tables(service, user.name) == [], name
     assert database.rows_of(user.name) == before
-    assert database.seen_by_owner() == []
+    assert database.find_tables_visible_to_owner() == []
     with database.as_service("SET ROLE todo_app", f"SET todo.user_id = '{user.name}'") as service:
-        assert database.seen_without_condition(service) == {table: len(rows) for table, rows in before.items()}
+        assert database.count_visible_rows(service) == {table: len(rows) for table, rows in before.items()}
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ async def test_foreign_rows(user: User, new_user: NewUser, database: Database) -
         "DELETE FROM approved_tools",
     ],
 )
-def test_login_cannot_get_more_rights(database: Database, statement: str) -> None:
+def test_login_cannot_get_more_rights(database: RowAccessProbe, statement: str) -> None:
     for role in ("NONE", "todo_app"):
         with database.as_service(f"SET ROLE {role}") as service:
-            assert database.rejected(service, statement)
+            assert database.is_rejected(service, statement)
 
 
-def test_schema(database: Database) -> None:
-    assert {name: found for name, found in database.violations().items() if found} == {}
+def test_schema(database: RowAccessProbe) -> None:
+    assert {name: found for name, found in database.find_violations().items() if found} == {}

@@ -13,7 +13,7 @@ from tests.support.script import add_task, says
 from tests.support.stack import AUDIENCE, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
-from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, minted
+from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, mint_token
 from todo_client.chatkit import request, user_input
 
 LIST = request("threads.list")
@@ -28,7 +28,7 @@ class Browser:
         self.own = {"Origin": url}
 
     async def sign_in(self, user: User, **claims: Any) -> str:
-        token = minted(IDP_SECRET, **{"sub": user.name, "iss": ISSUER, "aud": AUDIENCE} | claims)
+        token = mint_token(IDP_SECRET, **{"sub": user.name, "iss": ISSUER, "aud": AUDIENCE} | claims)
         response = await self.http.post("/session", headers={"Authorization": f"Bearer {token}"})
         assert response.status_code == 200, response.text
         assert response.json()["user_id"] == user.name
@@ -148,10 +148,10 @@ def forged_cookies(user: User) -> list[str]:
     return [
         "todo_session=garbage",
         "todo_session=",
-        f"todo_session={minted('x' * 40, **mint, aud=SESSION, jti='x')}",
-        f"todo_session={minted(MCP_TOKEN_SECRET, **mint, aud=f'{user.stack.services.mcp.url}/mcp')}",
-        f"todo_session={minted(MCP_TOKEN_SECRET, **mint, aud=SESSION)}",  # as an older version made them
-        *(f"todo_session={minted(MCP_TOKEN_SECRET, **mint, aud=SESSION, jti=name)}" for name in names),
+        f"todo_session={mint_token('x' * 40, **mint, aud=SESSION, jti='x')}",
+        f"todo_session={mint_token(MCP_TOKEN_SECRET, **mint, aud=f'{user.stack.services.mcp.url}/mcp')}",
+        f"todo_session={mint_token(MCP_TOKEN_SECRET, **mint, aud=SESSION)}",  # as an older version made them
+        *(f"todo_session={mint_token(MCP_TOKEN_SECRET, **mint, aud=SESSION, jti=name)}" for name in names),
     ]
 
 
@@ -180,7 +180,7 @@ async def test_lifetime_of_a_session(browser: Browser, user: User) -> None:
 
 async def test_without_a_database_nobody_is_told_to_be_signed_out(browser: Browser, user: User, stored: Stored) -> None:
     cookie = await browser.sign_in(user)
-    with stored.renamed("ended_sessions"):
+    with stored.hide_table("ended_sessions"):
         left = await browser.sign_out(cookie)
         assert left.status_code == 503
         assert "set-cookie" not in left.headers

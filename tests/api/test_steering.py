@@ -12,10 +12,20 @@ import pytest
 from tests.chatkit_client import text_of
 from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, shown_texts, start_run, thread_of, user_items
+from tests.support.answers import HANGS, find_thread, list_texts, list_user_items, start_run
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
-from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, held, says, start_researcher
+from tests.support.script import (
+    SLOW,
+    SLOW_TEXT,
+    add_task,
+    call,
+    calls,
+    delete_tasks,
+    pausing_answer,
+    says,
+    start_researcher,
+)
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -51,7 +61,7 @@ async def last_said(model: ScriptedModel) -> list[str]:
 @asynccontextmanager
 async def tool_waits(user: User, stored: Stored) -> AsyncIterator[str]:
     """A run whose first tool call waits until the block ends; then the answer is read to its end."""
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         run = await start_run(user, CHAT, "add milk", until="tool_call")
         yield run
     await user.runs.read(CHAT, run)
@@ -64,9 +74,9 @@ async def test_steer_is_read_before_the_next_model_turn(user: User, model: Scrip
         assert stored.queued_messages(user.name) == 1
     assert await last_said(model) == ["add milk", "and bread", "and bread"]
     assert stored.titles(user.name) == ["milk", "bread"]
-    thread = await thread_of(user, CHAT)
-    assert await shown_texts(user, thread) == ["add milk", "and bread", "Both."]
-    assert (await user_items(user, thread))[1]["id"] == queued
+    thread = await find_thread(user, CHAT)
+    assert await list_texts(user, thread) == ["add milk", "and bread", "Both."]
+    assert (await list_user_items(user, thread))[1]["id"] == queued
     assert stored.queued_messages(user.name) == 0
     assert await unread(user) == []
 
@@ -78,9 +88,9 @@ async def test_message_during_the_last_words_is_answered_after_them(
     await model.script(SLOW, says("Eleven."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
     await queue(user, run, "go on", mode)
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
-    assert await shown_texts(user, thread) == ["count", SLOW_TEXT, "go on", "Eleven."]
+    assert await list_texts(user, thread) == ["count", SLOW_TEXT, "go on", "Eleven."]
     assert await last_said(model) == ["count", "go on"]
 
 
@@ -91,7 +101,7 @@ async def test_follow_ups_are_answered_one_after_the_other(user: User, model: Sc
             await queue(user, run, text, "follow_up")
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     shown = ["add milk", "Milk.", "once more", "Second.", "third", "Third."]
-    assert await shown_texts(user, await thread_of(user, CHAT)) == shown
+    assert await list_texts(user, await find_thread(user, CHAT)) == shown
     assert await last_said(model) == ["add milk", "add milk", "once more", "once more", "third"]
     assert stored.titles(user.name) == ["milk", "milk"], "the same call for another message is another call"
 
@@ -153,7 +163,7 @@ async def test_message_of_another_user(user: User, new_user: NewUser, model: Scr
 
 async def test_message_names_tasks(user: User, model: ScriptedModel, stored: Stored) -> None:
     assert (await user.chatkit.http.post("/tasks", json={"title": "Buy milk"})).status_code == 201
-    await model.script(held("one ", "two"), says("Done."))
+    await model.script(pausing_answer("one ", "two"), says("Done."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
     parts = [{"type": "text", "text": "complete "}, *({"type": "task", "task_id": number} for number in (1, 2))]
     await user.runs.send(CHAT, run, parts, mode="follow_up")
@@ -196,19 +206,19 @@ async def test_ended_run_reads_nothing(mode: Mode, user: User, model: ScriptedMo
     with pytest.raises(ApiError) as refused:
         await user.runs.send(CHAT, run, "and eggs", mode=mode)
     assert refused.value.status == 409
-    assert await shown_texts(user, await thread_of(user, CHAT)) == ["hello", "Hello."]
+    assert await list_texts(user, await find_thread(user, CHAT)) == ["hello", "Hello."]
     assert stored.queued_messages(user.name) == 0
 
 
 async def test_message_without_a_mode_finds_the_chat_busy(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     assert [event["type"] for event in (await user.chatkit.say("and this", thread)).events] == ["error"]
     with pytest.raises(ApiError) as refused:
         await user.runs.say(CHAT, "and this")
     assert refused.value.status == 409
-    assert await shown_texts(user, thread) == ["count"]
+    assert await list_texts(user, thread) == ["count"]
     await user.runs.cancel(CHAT, run)
 
 
@@ -231,9 +241,9 @@ async def test_failed_run_leaves_queued_messages_unsent(user: User, model: Scrip
     events = await user.runs.read(CHAT, run)
     assert events[-1].data["status"] == "FAILED"
     assert await unread(user) == [("and then", "follow_up", False)]
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     await user.chatkit.stream(
-        "threads.retry_after_item", thread_id=thread, item_id=(await user_items(user, thread))[0]["id"]
+        "threads.retry_after_item", thread_id=thread, item_id=(await list_user_items(user, thread))[0]["id"]
     )
     assert await last_said(model) == ["count", "count"], "nobody asked for it any more"
     with pytest.raises(ApiError, match="already ended"):
@@ -270,10 +280,10 @@ async def test_steer_reaches_a_sub_agent_of_another_process(
 ) -> None:
     """The sub-agent reads it before its next model turn, the assistant when the sub-agent has ended."""
     await model.script(start_researcher("look"), calls(call("list_tasks")), says("Looked."), says("Done."))
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         run = await start_run(user, CHAT, "look it up")
         await model.received_requests(2)
-        await until(stored.is_waited_for)
+        await until(stored.has_waiting_statements)
         await queue(new_user(user.name, backend=1), run, "quick", "steer")
     await user.runs.read(CHAT, run)
     assert [text.rpartition(" ")[2] for text in (await last_said(model))[2:]] == ["quick", "quick"]
@@ -302,7 +312,7 @@ async def test_queued_messages_count_against_the_limit_per_minute(
     with pytest.raises(ApiError) as refused:
         await queue(user, run, "one more", "steer")
     assert refused.value.status == 429
-    await user.chatkit.delete_thread(await thread_of(user, CHAT))
+    await user.chatkit.delete_thread(await find_thread(user, CHAT))
     await until(lambda: "running" not in stored.run_statuses(user.name))
     with pytest.raises(ApiError) as refused:
         await user.runs.say("another", "hello")
@@ -319,8 +329,8 @@ async def test_retry_of_such_a_message_repeats_no_call(
         queued = await queue(user, run, "milk once more, and bread", mode)
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     assert sorted(stored.titles(user.name)) == ["bread", "milk", "milk"]
-    thread = await thread_of(user, CHAT)
-    first = (await user_items(user, thread))[0]["id"]
+    thread = await find_thread(user, CHAT)
+    first = (await list_user_items(user, thread))[0]["id"]
     for item in (queued, first):
         # What a follow-up asks for is no part of the answer to the message before it.
         again = [ADD_MILK] if item == first and mode == "follow_up" else [ADD_BREAD, ADD_MILK]
@@ -346,7 +356,7 @@ async def test_message_to_a_run_that_waits_rejects_the_call(
     assert "approved" not in names(events)
     assert stored.titles(user.name) == ["milk"]
     assert (await last_said(model))[-1] == "no, keep it"
-    assert (await shown_texts(user, await thread_of(user, CHAT)))[-1] == "As you like."
+    assert (await list_texts(user, await find_thread(user, CHAT)))[-1] == "As you like."
 
 
 async def test_unknown_tool_is_answered_before_a_steer(user: User, model: ScriptedModel, stored: Stored) -> None:
@@ -366,7 +376,7 @@ async def test_message_around_the_end_is_read_once(
     chance, processes = random.Random(seed), (user, new_user(user.name, backend=1))
     await model.script(says("Hello."))
     await user.runs.say(CHAT, "hello")
-    thread, expected = await thread_of(user, CHAT), ["hello"]
+    thread, expected = await find_thread(user, CHAT), ["hello"]
 
     async def arrive(text: str) -> None:
         await asyncio.sleep(chance.uniform(0, 0.06))
@@ -401,7 +411,7 @@ async def test_message_around_the_end_is_read_once(
         await until(lambda: "running" not in stored.run_statuses(user.name))
         await model.reset()
         expected += [first, *(text for text in sent if text not in {texts.get(one) for one in dropped})]
-    shown = [text_of(item) for item in await user_items(user, thread)]
+    shown = [text_of(item) for item in await list_user_items(user, thread)]
     assert sorted(shown) == sorted(expected)
     await model.script(says("Bye."))
     await user.runs.say(CHAT, "bye")

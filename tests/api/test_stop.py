@@ -12,7 +12,7 @@ import pytest
 
 from tests.chatkit_client import text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, shown_texts, start_run, thread_of
+from tests.support.answers import HANGS, find_thread, list_texts, start_run
 from tests.support.model_requests import requests_to
 from tests.support.script import add_task, call, calls, says
 from tests.support.stored import Stored
@@ -70,7 +70,7 @@ async def test_closing_the_stream_stops_the_answer(user: User, model: ScriptedMo
 async def test_stop_lets_a_running_task_tool_finish(user: User, model: ScriptedModel, stored: Stored) -> None:
     """Calls that have not begun are not made, and the model is asked nothing more."""
     await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Never."))
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         run = await start_run(user, CHAT, "add both", until="tool_call")
         await user.runs.cancel(CHAT, run)
     thread = await ended(user, stored)
@@ -116,7 +116,7 @@ async def test_connection_that_breaks_at_any_byte(
         await ended(user, stored)
     shown = "".join(re.findall(r'"delta":"([^"]*)"', received.decode(errors="ignore")))
     for conversation in stored.conversations(user.name):
-        said, *answer = await shown_texts(user, conversation)
+        said, *answer = await list_texts(user, conversation)
         assert said == "count"
         assert "".join(answer).startswith(shown)
         assert WORDS.startswith("".join(answer))
@@ -167,7 +167,7 @@ async def test_stopped_run_of_the_run_api_is_told_in_chatkit(user: User, model: 
     run = await start_run(user, CHAT, "add milk", until="answer_delta")
     await user.runs.cancel(CHAT, run)
     await user.runs.read(CHAT, run)
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     kinds = [item["type"] for item in await user.chatkit.items(thread)]
     assert kinds[:2] == ["user_message", "widget"]
     assert kinds[-1] == "task"

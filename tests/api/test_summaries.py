@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.runs_client import agent_events, id_of, names, plain
+from tests.runs_client import agent_events, id_of, names, without_deltas
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, shown_texts, start_run, thread_of, user_items
+from tests.support.answers import HANGS, find_thread, list_texts, list_user_items, start_run
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, delete_tasks, says
 from tests.support.stored import Stored
@@ -34,11 +34,11 @@ async def test_summary(user: User, model: ScriptedModel, stored: Stored) -> None
     assert len(stored.runs(user.name)) == 4, "it is no run"
     interaction = (await user.runs.get_chat(CHAT))["interactions"][-1]
     assert interaction["usage"]["requests"] == 2, "its use counts"
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     assert [item["type"] for item in await user.chatkit.items(thread)].count("task") == 1, "the page shows it"
     events = await user.runs.say(CHAT, "and now?")
     assert names(events)[:3] == ["interaction_started", "compaction", "turn_start"]
-    assert (await shown_texts(user, thread))[0] == "hello 0", "nothing is lost"
+    assert (await list_texts(user, thread))[0] == "hello 0", "nothing is lost"
 
 
 async def test_summary_is_told_by_the_run_that_reads_it_first(user: User, model: ScriptedModel) -> None:
@@ -50,7 +50,7 @@ async def test_summary_is_told_by_the_run_that_reads_it_first(user: User, model:
     assert [number for number, each in enumerate(events) if "compaction" in names(each)] == [4]
     for run, each in zip(runs, events, strict=True):
         assert (await user.runs.get_interaction(CHAT, run))["agent_events"] == agent_events(each)
-    assert plain(await user.runs.read(CHAT, runs[4])) == plain(events[4])
+    assert without_deltas(await user.runs.read(CHAT, runs[4])) == without_deltas(events[4])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ async def test_summary_is_told_by_the_run_that_reads_it_first(user: User, model:
 )
 async def test_failed_summary_changes_nothing(step: Any, user: User, model: ScriptedModel, stored: Stored) -> None:
     await talk(user, model, 4)
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     before = await user.chatkit.items(thread)
     await model.script(step)
     with pytest.raises(ApiError) as refused:
@@ -73,7 +73,7 @@ async def test_nothing_to_summarise(user: User, new_user: NewUser, model: Script
     assert await user.runs.compact(CHAT) == {"status": "nothing to compact", "messages": 0}
     assert len(await model.requests()) == 2
     with pytest.raises(ApiError) as refused:
-        await new_user().runs.compact(await thread_of(user, CHAT))
+        await new_user().runs.compact(await find_thread(user, CHAT))
     assert refused.value.status == 404
 
 
@@ -96,7 +96,7 @@ async def test_two_at_once_make_one_summary(user: User, model: ScriptedModel) ->
     await model.script(*[{**says("Much was said."), "delay": 0.1}] * 2)
     both = await asyncio.gather(*(user.runs.compact(CHAT) for _ in range(2)), return_exceptions=True)
     assert [one for one in both if not isinstance(one, ApiError)], both
-    thread = await thread_of(user, CHAT)
+    thread = await find_thread(user, CHAT)
     assert [item["type"] for item in await user.chatkit.items(thread)].count("task") == 1
 
 
@@ -115,8 +115,8 @@ async def test_retry_drops_the_summary_of_what_it_replaces(number: int, user: Us
     await talk(user, model, 4)
     await model.script(says("Much was said."), says("Again."))
     await user.runs.compact(CHAT)
-    thread = await thread_of(user, CHAT)
-    item = (await user_items(user, thread))[number]
+    thread = await find_thread(user, CHAT)
+    item = (await list_user_items(user, thread))[number]
     await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=item["id"])
     assert not [one for one in await user.chatkit.items(thread) if one["type"] == "task"]
     sent = str((await model.finished_requests())[-1]["body"]["messages"])
@@ -131,8 +131,8 @@ async def test_summary_of_a_path_that_was_left_is_dropped(user: User, model: Scr
     await model.script({"when": "Summarise", **says("Much was said."), "delay": 0.5}, says("Again."))
     making = asyncio.create_task(user.runs.compact(CHAT))
     await model.received_requests(5)
-    thread = await thread_of(user, CHAT)
-    item = (await user_items(user, thread))[1]
+    thread = await find_thread(user, CHAT)
+    item = (await list_user_items(user, thread))[1]
     await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=item["id"])
     assert (await making)["messages"] == 0
     assert not [one for one in await user.chatkit.items(thread) if one["type"] == "task"]

@@ -10,7 +10,7 @@ import pytest
 from tests.chatkit_client import text_of as text_of_item
 from tests.runs_client import id_of, names, text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.completions import full
+from tests.support.completions import orchestrator_json
 from tests.support.model_requests import requests_to
 from tests.support.script import says
 from tests.support.stored import Stored
@@ -38,14 +38,20 @@ CALLS: dict[str, tuple[str, list[Call]]] = {
     "name, parameters": ('{"name": "add_task", "parameters": {"title": "a"}}', [ADD]),
     "arguments as text": ('{"name": "add_task", "arguments": "{\\"title\\": \\"a\\"}"}', [ADD]),
     "no action": ('{"tool": "add_task", "args": {"title": "a"}}', [ADD]),
-    "all keys": (full(action="use_tool", tool="add_task", args={"title": "a"}), [ADD]),
-    "words for null": (full(action="use_tool", tool="list_tasks", target_agent="null", args=None, answer=None), [LIST]),
+    "all keys": (orchestrator_json(action="use_tool", tool="add_task", args={"title": "a"}), [ADD]),
+    "words for null": (
+        orchestrator_json(action="use_tool", tool="list_tasks", target_agent="null", args=None, answer=None),
+        [LIST],
+    ),
     "a tool as agent": ('{"action": "delegate", "target_agent": "add_task", "args": {"title": "a"}}', [ADD]),
     "an agent as tool": (
-        full(action="tool", tool="Coder", args={"task": "x"}),
+        orchestrator_json(action="tool", tool="Coder", args={"task": "x"}),
         [Call("do_with_coder", '{"task": "x"}')],
     ),
-    "the task as answer": (full(target_agent="coder", answer="x"), [Call("do_with_coder", '{"task": "x"}')]),
+    "the task as answer": (
+        orchestrator_json(target_agent="coder", answer="x"),
+        [Call("do_with_coder", '{"task": "x"}')],
+    ),
     "fence": (f"```json\n{ONE}\n```", [ADD]),
     "fence without a word": (f"\n```\n{ONE}\n```\n", [ADD]),
     "tags": (f"<tool_call>\n{ONE}\n</tool_call>", [ADD]),
@@ -66,12 +72,15 @@ CALLS: dict[str, tuple[str, list[Call]]] = {
 TEXTS: dict[str, tuple[str, str | None]] = {
     "final": ('{"action": "final", "answer": "Done: {a}"}', "Done: {a}"),
     "an answer alone": ('{"thought": "t", "answer": "Done."}', "Done."),
-    "final with other keys": (full(action="final", tool="add_task", answer="Done.", confidence=0.9), "Done."),
-    "a number": (full(action="final", answer=42), "42"),
-    "no answer": (full(action="final"), "[NO ANSWER]"),
-    "text and no answer": (f"Done.\n{full(action='final')}", "Done."),
+    "final with other keys": (
+        orchestrator_json(action="final", tool="add_task", answer="Done.", confidence=0.9),
+        "Done.",
+    ),
+    "a number": (orchestrator_json(action="final", answer=42), "42"),
+    "no answer": (orchestrator_json(action="final"), "[NO ANSWER]"),
+    "text and no answer": (f"Done.\n{orchestrator_json(action='final')}", "Done."),
     "final in prose": (
-        f"Here:\n\n```json\n{full(action='final', answer='It is.')}\n```\nBye.",
+        f"Here:\n\n```json\n{orchestrator_json(action='final', answer='It is.')}\n```\nBye.",
         "Here:\n\nIt is.\n\nBye.",
     ),
     "prose": ("There are two.", None),
@@ -90,16 +99,16 @@ FAULTS = {
     "cut off in its thought": '{"thought": "I shou',
     "single quotes": "{'name': 'add_task', 'arguments': {'title': 'a'}}",
     "a list of arguments": '{"name": "add_task", "arguments": ["a"]}',
-    "an unknown tool": full(action="use_tool", tool="mow"),
+    "an unknown tool": orchestrator_json(action="use_tool", tool="mow"),
     "an unknown name": '{"name": "mow", "arguments": {}}',
-    "an unknown agent": full(action="delegate", target_agent="cook"),
-    "an unknown action": full(action="dance"),
-    "nothing but a thought": full(thought="hm"),
-    "two at once": full(tool="add_task", target_agent="coder"),
-    "no tool": full(action="use_tool"),
-    "no agent": full(action="delegate"),
-    "no task": full(action="delegate", target_agent="coder"),
-    "an answer that is no text": full(action="final", answer=["a"]),
+    "an unknown agent": orchestrator_json(action="delegate", target_agent="cook"),
+    "an unknown action": orchestrator_json(action="dance"),
+    "nothing but a thought": orchestrator_json(thought="hm"),
+    "two at once": orchestrator_json(tool="add_task", target_agent="coder"),
+    "no tool": orchestrator_json(action="use_tool"),
+    "no agent": orchestrator_json(action="delegate"),
+    "no task": orchestrator_json(action="delegate", target_agent="coder"),
+    "an answer that is no text": orchestrator_json(action="final", answer=["a"]),
 }
 
 
@@ -144,7 +153,7 @@ async def test_all_else_is_text(case: str, user: User, model: ScriptedModel) -> 
 async def test_what_cannot_be_carried_out(case: str, user: User, model: ScriptedModel) -> None:
     """It is not shown; the model is asked once more and told why, and the second time the run fails."""
     text = FAULTS[case]
-    answered = says(full(action="final", answer="Well."))
+    answered = says(orchestrator_json(action="final", answer="Well."))
     for size in sizes(text):
         await model.reset()
         await model.script({"text": text, "chunk_chars": size}, answered)
@@ -218,10 +227,10 @@ async def test_conversation(user: User, model: ScriptedModel, stored: Stored) ->
 async def test_delegation(user: User, model: ScriptedModel) -> None:
     """Thoughts are shown as reasoning, and the object nowhere."""
     steps = [
-        full(thought="Not mine.", action="delegate", target_agent="coder", args={"task": "write a"}),
-        full(thought="A file.", action="use_tool", tool="write_file", args={"path": "a", "content": "x"}),
-        full(thought="Written.", action="final", answer="I wrote a."),
-        full(thought="Done.", action="final", answer="There is a file."),
+        orchestrator_json(thought="Not mine.", action="delegate", target_agent="coder", args={"task": "write a"}),
+        orchestrator_json(thought="A file.", action="use_tool", tool="write_file", args={"path": "a", "content": "x"}),
+        orchestrator_json(thought="Written.", action="final", answer="I wrote a."),
+        orchestrator_json(thought="Done.", action="final", answer="There is a file."),
     ]
     await model.script(*({"text": step, "chunk_chars": 5} for step in steps))
     answer = await user.chatkit.say("write a")
@@ -235,7 +244,7 @@ async def test_delegation(user: User, model: ScriptedModel) -> None:
 
 async def test_thought_of_an_object(user: User, model: ScriptedModel) -> None:
     """Live and read later."""
-    wanted = full(thought="What is there?", action="use_tool", tool="list_tasks")
+    wanted = orchestrator_json(thought="What is there?", action="use_tool", tool="list_tasks")
     prose = f'I look.\n\n```json\n{wanted}\n```\nOutput of list_tasks: {{"tasks": []}}'
     await model.script({"text": prose, "chunk_chars": 3}, says("Nothing is there."))
     events = await user.runs.say("chat", "go")

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, start_run, thread_of
-from tests.support.model_requests import notes_of_time, requests_to
+from tests.support.answers import HANGS, find_thread, start_run
+from tests.support.model_requests import list_clock_notes, requests_to
 from tests.support.script import add_task, says
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -21,7 +21,7 @@ def set_zone(user: User, zone: str | None) -> None:
 
 
 async def last_notes(model: ScriptedModel) -> list[str]:
-    return notes_of_time((await requests_to(model))[-1])
+    return list_clock_notes((await requests_to(model))[-1])
 
 
 async def test_zone_of_the_request_is_remembered(user: User, model: ScriptedModel, stored: Stored) -> None:
@@ -60,7 +60,7 @@ async def test_rejected_message_changes_no_zone(user: User, model: ScriptedModel
     await model.script(HANGS, says("Hello."))
     run = await start_run(user, "one", "count", until="answer_delta")
     set_zone(user, "Asia/Tokyo")
-    assert (await user.chatkit.say("and this?", await thread_of(user, "one"))).error is not None
+    assert (await user.chatkit.say("and this?", await find_thread(user, "one"))).error is not None
     await user.runs.cancel("one", run)
     set_zone(user, None)
     await user.chatkit.say("hello")

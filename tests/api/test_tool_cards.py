@@ -11,17 +11,17 @@ from tests.chatkit_client import Answer
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import local_backend
 from tests.support.cards import (
-    act,
-    act_synchronously,
-    action_of,
-    boxes,
-    lines,
-    replaced,
-    shown_widgets,
+    click_undo,
+    fetch_widgets,
+    find_checkboxes,
+    find_undo_buttons,
+    get_action,
+    get_replaced_widget,
+    list_widgets,
+    render_lines,
+    send_action,
+    send_sync_action,
     tick,
-    undo,
-    undo_buttons,
-    widgets_of,
 )
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
@@ -132,7 +132,7 @@ async def list_of(user: User, model: ScriptedModel, *titles: str) -> tuple[str, 
     """The thread and the list's widget, of a list with these tasks."""
     first, *others = titles
     answer = await make_calls(user, model, call("add_task", title=first, also=others), call("list_tasks"))
-    return answer.thread_id, widgets_of(answer)[-1]
+    return answer.thread_id, list_widgets(answer)[-1]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -141,10 +141,10 @@ async def test_what_is_shown(name: str, user: User, model: ScriptedModel) -> Non
     if case.before:
         await make_calls(user, model, *case.before)
     answer = await make_calls(user, model, *case.called)
-    shown = widgets_of(answer)
-    assert tuple(map(lines, shown)) == case.cards
-    opened = await shown_widgets(user.chatkit, answer.thread_id)
-    assert [(item["id"], lines(item)) for item in opened] == [(item["id"], lines(item)) for item in shown]
+    shown = list_widgets(answer)
+    assert tuple(map(render_lines, shown)) == case.cards
+    opened = await fetch_widgets(user.chatkit, answer.thread_id)
+    assert [(item["id"], render_lines(item)) for item in opened] == [(item["id"], render_lines(item)) for item in shown]
     steps = answer.of("progress_update")
     done = [step for step in steps if step.get("icon") == "check"]
     assert len(done) == (0 if case.fails else len(case.called))
@@ -172,7 +172,7 @@ async def test_what_is_shown(name: str, user: User, model: ScriptedModel) -> Non
 )
 async def test_color_of_a_due_date(due: str, color: str, user: User, model: ScriptedModel) -> None:
     answer = await make_calls(user, model, call("add_task", title="milk"), call("update_task", task_id=1, due=due))
-    card = widgets_of(answer)[-1]["widget"]
+    card = list_widgets(answer)[-1]["widget"]
     badges = [part["color"] for part in _badges(card) if part.get("key", "").startswith(f"due-{due[:10]}")]
     assert badges == [color]
 
@@ -186,9 +186,9 @@ async def test_cards_of_one_model_turn_keep_their_order(user: User, model: Scrip
     titles = [f"task {number}" for number in range(6)]
     await model.script(calls(*(call("add_task", title=title) for title in titles)), says("Added."))
     answer = await user.chatkit.say("add them")
-    shown = widgets_of(answer)
-    assert sorted(title for item in shown for title in boxes(item)) == titles
-    assert [item["id"] for item in await shown_widgets(user.chatkit, answer.thread_id)] == [i["id"] for i in shown]
+    shown = list_widgets(answer)
+    assert sorted(title for item in shown for title in find_checkboxes(item)) == titles
+    assert [item["id"] for item in await fetch_widgets(user.chatkit, answer.thread_id)] == [i["id"] for i in shown]
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ async def test_list_below_an_answer_has_the_tasks_it_names(
 ) -> None:
     titles = call("add_task", title="milk", also=["call Al", "milk & honey"])
     await model.script(calls(titles), calls(call("list_tasks")), says(words))
-    lists = [item for item in widgets_of(await user.chatkit.say("which?")) if item["widget"]["type"] == "ListView"]
-    assert [title for item in lists for title in boxes(item)] == shown
+    lists = [item for item in list_widgets(await user.chatkit.say("which?")) if item["widget"]["type"] == "ListView"]
+    assert [title for item in lists for title in find_checkboxes(item)] == shown
 
 
 async def test_pages_of_one_list_are_one_widget(user: User, model: ScriptedModel, stored: Stored) -> None:
@@ -220,8 +220,8 @@ async def test_pages_of_one_list_are_one_widget(user: User, model: ScriptedModel
     answer = await make_calls(
         user, model, call("list_tasks", limit=2), call("list_tasks", limit=50, cursor=cursor), thread=chat
     )
-    [whole] = widgets_of(answer)
-    assert lines(whole) == ["5 tasks", *(f"☐ {title}" for title in stored.titles(user.name))]
+    [whole] = list_widgets(answer)
+    assert render_lines(whole) == ["5 tasks", *(f"☐ {title}" for title in stored.titles(user.name))]
 
 
 @pytest.mark.parametrize(
@@ -247,23 +247,23 @@ class TestTick:
         requests = len(await model.finished_requests())
         for number in range(1, 5):
             answer = await tick(user.chatkit, item, "milk")
-            item = replaced(answer)
-            assert lines(item)[1] == ("☑ milk" if number % 2 else "☐ milk")
+            item = get_replaced_widget(answer)
+            assert render_lines(item)[1] == ("☑ milk" if number % 2 else "☐ milk")
             assert stored.tasks(user.name)[0].status == ("completed" if number % 2 else "pending")
         assert len(await model.finished_requests()) == requests, "the model is not asked"
         assert {actor for operation, actor in stored.task_calls(user.name) if operation != "add"} == {"person"}
-        assert (await shown_widgets(user.chatkit, thread))[-1] == item
+        assert (await fetch_widgets(user.chatkit, thread))[-1] == item
 
     async def test_synchronous(self, user: User, model: ScriptedModel) -> None:
         _, item = await list_of(user, model, "milk", "bread")
-        action = action_of(boxes(item)["milk"])
+        action = get_action(find_checkboxes(item)["milk"])
         for kind, line in ((action["type"], "☑ milk"), ("reopen_task", "☐ milk")):
-            status, answer = await act_synchronously(user.chatkit, item, {**action, "type": kind})
-            assert (status, lines(answer["updated_item"])[1]) == (200, line)
+            status, answer = await send_sync_action(user.chatkit, item, {**action, "type": kind})
+            assert (status, render_lines(answer["updated_item"])[1]) == (200, line)
 
     async def test_model_is_told(self, user: User, model: ScriptedModel) -> None:
         thread, item = await list_of(user, model, 'milk "fresh"', "bread")
-        done = replaced(await tick(user.chatkit, item, 'milk "fresh"'))
+        done = get_replaced_widget(await tick(user.chatkit, item, 'milk "fresh"'))
         await tick(user.chatkit, done, 'milk "fresh"')
         await model.script(says("Hello."))
         await user.chatkit.say("hello", thread)
@@ -276,18 +276,18 @@ class TestTick:
     async def test_older_state_of_a_page(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         """A click does what the box that was clicked says, whatever has been done since, and once."""
         _, old = await list_of(user, model, "milk", "bread")
-        done = replaced(await tick(user.chatkit, old, "milk"))
-        assert replaced(await tick(user.chatkit, old, "milk")) == done
-        reopened = replaced(await tick(user.chatkit, done, "milk"))
-        assert lines(replaced(await tick(user.chatkit, done, "milk"))) == lines(reopened)
+        done = get_replaced_widget(await tick(user.chatkit, old, "milk"))
+        assert get_replaced_widget(await tick(user.chatkit, old, "milk")) == done
+        reopened = get_replaced_widget(await tick(user.chatkit, done, "milk"))
+        assert render_lines(get_replaced_widget(await tick(user.chatkit, done, "milk"))) == render_lines(reopened)
         assert [task.status for task in stored.tasks(user.name)] == ["pending", "pending"]
 
     async def test_at_once(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         titles = ["milk", "bread", "eggs", "soap", "rice"]
         thread, item = await list_of(user, model, *titles)
         await asyncio.gather(*(tick(user.chatkit, item, title) for title in titles))
-        shown = (await shown_widgets(user.chatkit, thread))[-1]
-        assert lines(shown)[1:] == [f"☑ {title}" for title in titles]
+        shown = (await fetch_widgets(user.chatkit, thread))[-1]
+        assert render_lines(shown)[1:] == [f"☑ {title}" for title in titles]
         assert {task.status for task in stored.tasks(user.name)} == {"completed"}
 
     async def test_while_an_answer_streams(self, user: User, model: ScriptedModel) -> None:
@@ -298,35 +298,35 @@ class TestTick:
             await model.received_requests(len(await model.requests()) + 1)
             ticked = group.create_task(tick(user.chatkit, item, "milk"))
         assert answering.result().error is None
-        assert lines(replaced(ticked.result()))[1] == "☑ milk"
+        assert render_lines(get_replaced_widget(ticked.result()))[1] == "☑ milk"
 
     async def test_all_widgets_of_the_task_follow(self, user: User, model: ScriptedModel) -> None:
         thread, item = await list_of(user, model, "milk", "bread", "eggs")
         await make_calls(user, model, call("update_task", task_id=2, title="rye bread"), thread=thread)
         deleted = await make_calls(user, model, call("delete_task", task_id=3), thread=thread)
         assert item["id"] in [event["item"]["id"] for event in deleted.of("thread.item.replaced")]
-        [shown] = [one for one in await shown_widgets(user.chatkit, thread) if one["id"] == item["id"]]
-        assert lines(shown) == ["2 tasks", "☐ milk", "☐ rye bread", "☐ eggs (deleted)"]
-        assert "onChangeAction" not in boxes(shown)["eggs (deleted)"]
+        [shown] = [one for one in await fetch_widgets(user.chatkit, thread) if one["id"] == item["id"]]
+        assert render_lines(shown) == ["2 tasks", "☐ milk", "☐ rye bread", "☐ eggs (deleted)"]
+        assert "onChangeAction" not in find_checkboxes(shown)["eggs (deleted)"]
         await tick(user.chatkit, shown, "rye bread")
-        after = [one for one in await shown_widgets(user.chatkit, thread) if "rye bread" in boxes(one)]
+        after = [one for one in await fetch_widgets(user.chatkit, thread) if "rye bread" in find_checkboxes(one)]
         assert len(after) == 3
-        assert all(boxes(one)["rye bread"]["defaultChecked"] for one in after)
+        assert all(find_checkboxes(one)["rye bread"]["defaultChecked"] for one in after)
 
     async def test_deleted_task(self, user: User, model: ScriptedModel) -> None:
         thread, item = await list_of(user, model, "milk", "bread")
         await make_calls(user, model, call("delete_task", task_id=1))
         answer = await tick(user.chatkit, item, "milk")
-        status, rejected = await act_synchronously(user.chatkit, item, action_of(boxes(item)["milk"]))
+        status, rejected = await send_sync_action(user.chatkit, item, get_action(find_checkboxes(item)["milk"]))
         assert answer.error
         assert status == 409
         assert answer.error["message"].startswith(rejected["error"])
-        assert "milk (deleted)" in boxes((await shown_widgets(user.chatkit, thread))[-1])
+        assert "milk (deleted)" in find_checkboxes((await fetch_widgets(user.chatkit, thread))[-1])
 
     async def test_repeat_whose_next_task_is_open(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         """It is not opened again beside the next one."""
         answer = await make_calls(user, model, call("add_task", title="milk", due="2026-11-27", repeat="FREQ=DAILY"))
-        done = replaced(await tick(user.chatkit, widgets_of(answer)[0], "milk"))
+        done = get_replaced_widget(await tick(user.chatkit, list_widgets(answer)[0], "milk"))
         assert (await tick(user.chatkit, done, "milk")).error
         assert [task.status for task in stored.tasks(user.name)] == ["completed", "pending"]
 
@@ -342,10 +342,10 @@ class TestTick:
         before = stored.row_counts(user.name)
         for payload in (*self.PAYLOADS, *self.NUMBERS):
             action = {"type": "complete_task", "payload": payload}
-            assert (await act(user.chatkit, item, action)).error, payload
-            assert (await act_synchronously(user.chatkit, item, action))[0] == 400, payload
-        assert (await act(user.chatkit, item, {"type": "delete_task", "payload": {"task_id": 1}})).error
-        assert (await act_synchronously(other.chatkit, item, action_of(boxes(item)["milk"])))[0] == 404
+            assert (await send_action(user.chatkit, item, action)).error, payload
+            assert (await send_sync_action(user.chatkit, item, action))[0] == 400, payload
+        assert (await send_action(user.chatkit, item, {"type": "delete_task", "payload": {"task_id": 1}})).error
+        assert (await send_sync_action(other.chatkit, item, get_action(find_checkboxes(item)["milk"])))[0] == 404
         tasks = [*stored.tasks(user.name), *stored.tasks(other.name)]
         assert {task.status for task in tasks} == {"pending"}
         assert stored.row_counts(user.name) == before
@@ -365,34 +365,34 @@ class TestTick:
         thread, item = await list_of(user, model, "milk", "bread")
         async with local_backend(services, **changes) as backend, User(backend, user.name) as cut_off:
             assert (await tick(cut_off.chatkit, item, "milk")).error
-            assert (await act_synchronously(cut_off.chatkit, item, action_of(boxes(item)["milk"])))[0] == 503
-            assert (await shown_widgets(cut_off.chatkit, thread))[-1] == item
-        assert lines(replaced(await tick(user.chatkit, item, "milk")))[1] == "☑ milk"
+            assert (await send_sync_action(cut_off.chatkit, item, get_action(find_checkboxes(item)["milk"])))[0] == 503
+            assert (await fetch_widgets(cut_off.chatkit, thread))[-1] == item
+        assert render_lines(get_replaced_widget(await tick(user.chatkit, item, "milk")))[1] == "☑ milk"
 
     async def test_reader_leaves(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         """What was clicked is done, and shown when the conversation is opened."""
         thread, item = await list_of(user, model, "milk", "bread")
-        with stored.locked("tasks"):
-            params = {"thread_id": thread, "item_id": item["id"], "action": action_of(boxes(item)["milk"])}
+        with stored.lock_table("tasks"):
+            params = {"thread_id": thread, "item_id": item["id"], "action": get_action(find_checkboxes(item)["milk"])}
             clicking = asyncio.create_task(user.chatkit.stream("threads.custom_action", **params))
             await asyncio.wait([clicking], timeout=0.3)
             clicking.cancel()
             await asyncio.wait([clicking])
         await until(lambda: stored.tasks(user.name)[0].status == "completed")
         async with asyncio.timeout(10):
-            while lines((await shown_widgets(user.chatkit, thread))[-1])[1] != "☑ milk":
+            while render_lines((await fetch_widgets(user.chatkit, thread))[-1])[1] != "☑ milk":
                 await asyncio.sleep(0.02)
 
 
 class TestUndo:
     async def test_addition(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         answer = await make_calls(user, model, MILK)
-        [card] = widgets_of(answer)
-        after = replaced(await undo(user.chatkit, card))
+        [card] = list_widgets(answer)
+        after = get_replaced_widget(await click_undo(user.chatkit, card))
         assert stored.titles(user.name) == []
-        assert lines(after) == ["☐ milk (deleted) · Undone"]
-        assert await shown_widgets(user.chatkit, answer.thread_id) == [after]
-        assert (await undo(user.chatkit, card)).error, "once"
+        assert render_lines(after) == ["☐ milk (deleted) · Undone"]
+        assert await fetch_widgets(user.chatkit, answer.thread_id) == [after]
+        assert (await click_undo(user.chatkit, card)).error, "once"
         assert ("undo", "person") in stored.task_calls(user.name)
         await model.script(says("Hello."))
         await user.chatkit.say("hello", answer.thread_id)
@@ -404,44 +404,44 @@ class TestUndo:
         done = await make_calls(
             user, model, call("complete_task", task_id=1), call("delete_task", task_id=2), thread=thread
         )
-        first, second = widgets_of(done)
-        assert "[Undo all]" in lines(second)[0], "more was done before"
-        await undo(user.chatkit, second)
+        first, second = list_widgets(done)
+        assert "[Undo all]" in render_lines(second)[0], "more was done before"
+        await click_undo(user.chatkit, second)
         assert stored.titles(user.name) == ["milk", "bread", "eggs"]
         assert {task.status for task in stored.tasks(user.name)} == {"pending"}
-        items = {item["id"]: item for item in await shown_widgets(user.chatkit, thread)}
-        assert [undo_buttons(items[card["id"]]) for card in (first, second)] == [[], []]
-        assert lines(items[shown["id"]]) == ["3 tasks", "☐ milk", "☐ bread", "☐ eggs"]
+        items = {item["id"]: item for item in await fetch_widgets(user.chatkit, thread)}
+        assert [find_undo_buttons(items[card["id"]]) for card in (first, second)] == [[], []]
+        assert render_lines(items[shown["id"]]) == ["3 tasks", "☐ milk", "☐ bread", "☐ eggs"]
 
     async def test_many_at_once(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         thread, _ = await list_of(user, model, "milk", "bread", "eggs", "soap")
         completed = call("complete_task", task_id=1, also=[2, 3, 4])
-        [shown] = widgets_of(await make_calls(user, model, completed, thread=thread))
-        after = replaced(await undo(user.chatkit, shown))
-        assert undo_buttons(after) == []
+        [shown] = list_widgets(await make_calls(user, model, completed, thread=thread))
+        after = get_replaced_widget(await click_undo(user.chatkit, shown))
+        assert find_undo_buttons(after) == []
         assert {task.status for task in stored.tasks(user.name)} == {"pending"}
 
     async def test_after_later_changes(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         """Nothing is undone, and the error names the task that was changed."""
-        [card] = widgets_of(await make_calls(user, model, MILK))
+        [card] = list_widgets(await make_calls(user, model, MILK))
         await make_calls(user, model, call("update_task", task_id=1, title="oat milk"))
-        refused = await undo(user.chatkit, card)
+        refused = await click_undo(user.chatkit, card)
         assert "oat milk" in (refused.error or {})["message"]
         assert stored.titles(user.name) == ["oat milk"]
 
     async def test_only_what_the_widget_offers_and_once(self, user: User, model: ScriptedModel, stored: Stored) -> None:
-        [milk] = widgets_of(await make_calls(user, model, MILK))
-        [bread] = widgets_of(await make_calls(user, model, call("add_task", title="bread")))
-        for payload in (action_of(undo_buttons(bread)[0])["payload"], {"batch": "run_1"}, {"batch": 1}, {}, None):
-            assert (await act(user.chatkit, milk, {"type": "undo", "payload": payload})).error
-        answers = await asyncio.gather(*(undo(user.chatkit, bread) for _ in range(4)))
+        [milk] = list_widgets(await make_calls(user, model, MILK))
+        [bread] = list_widgets(await make_calls(user, model, call("add_task", title="bread")))
+        for payload in (get_action(find_undo_buttons(bread)[0])["payload"], {"batch": "run_1"}, {"batch": 1}, {}, None):
+            assert (await send_action(user.chatkit, milk, {"type": "undo", "payload": payload})).error
+        answers = await asyncio.gather(*(click_undo(user.chatkit, bread) for _ in range(4)))
         assert sum(answer.error is None for answer in answers) == 1
         assert stored.titles(user.name) == ["milk"]
 
     async def test_synchronous(self, user: User, model: ScriptedModel, stored: Stored) -> None:
-        [card] = widgets_of(await make_calls(user, model, MILK))
-        status, answer = await act_synchronously(user.chatkit, card, action_of(undo_buttons(card)[0]))
-        assert (status, lines(answer["updated_item"])) == (200, ["☐ milk (deleted) · Undone"])
+        [card] = list_widgets(await make_calls(user, model, MILK))
+        status, answer = await send_sync_action(user.chatkit, card, get_action(find_undo_buttons(card)[0]))
+        assert (status, render_lines(answer["updated_item"])) == (200, ["☐ milk (deleted) · Undone"])
         assert stored.titles(user.name) == []
 
 
@@ -452,10 +452,10 @@ async def test_open_button_changes_nothing(user: User, model: ScriptedModel, sto
     for row in item["widget"]["children"]:
         [button] = [b for b in _buttons(row) if b["onClickAction"]["type"] == "open_task"]
         assert button["onClickAction"]["handler"] == "client"
-        assert replaced(await act(user.chatkit, item, action_of(button))) == item
-    assert (await act(user.chatkit, item, {"type": "open_task", "payload": {"task_id": 99}})).error
+        assert get_replaced_widget(await send_action(user.chatkit, item, get_action(button))) == item
+    assert (await send_action(user.chatkit, item, {"type": "open_task", "payload": {"task_id": 99}})).error
     assert stored.row_counts(user.name) == before
-    assert (await shown_widgets(user.chatkit, thread))[-1] == item
+    assert (await fetch_widgets(user.chatkit, thread))[-1] == item
 
 
 def _buttons(part: Json) -> list[Json]:
@@ -477,7 +477,13 @@ async def test_opened_conversation_shows_changes_made_elsewhere(kind: str, user:
     answer = await user.chatkit.ask(kind, thread_id=thread, **params)
     now = [one for one in answer.get("items", answer)["data"] if one["type"] == "widget"][-1]
     assert now["id"] == item["id"]
-    assert lines(now) == ["3 tasks, 1 done", "☑ milk", "☐ rye bread · Fri 27 Nov 15:00", "☐ eggs (deleted)", "☐ soap"]
+    assert render_lines(now) == [
+        "3 tasks, 1 done",
+        "☑ milk",
+        "☐ rye bread · Fri 27 Nov 15:00",
+        "☐ eggs (deleted)",
+        "☐ soap",
+    ]
     assert now["copy_text"].splitlines()[0] == "- [x] milk"
 
 
@@ -489,9 +495,9 @@ async def test_thumb(user: User, model: ScriptedModel) -> None:
     await user.chatkit.ask("items.feedback", thread_id=thread, item_ids=[said["id"]], kind="positive")
     assert (await user.chatkit.items(thread))[-1] == {**said, "feedback": "positive"}
     action = {"type": "take_feedback_back", "payload": {}}
-    assert await act_synchronously(user.chatkit, said, action) == (200, {"updated_item": said})
+    assert await send_sync_action(user.chatkit, said, action) == (200, {"updated_item": said})
     assert (await user.chatkit.items(thread))[-1] == said
-    assert (await act_synchronously(user.chatkit, {**said, "id": "msg_other"}, action))[0] == 404
+    assert (await send_sync_action(user.chatkit, {**said, "id": "msg_other"}, action))[0] == 404
 
 
 async def test_tick_holds_through_a_retry(user: User, model: ScriptedModel) -> None:
@@ -500,4 +506,4 @@ async def test_tick_holds_through_a_retry(user: User, model: ScriptedModel) -> N
     [asked] = [one["id"] for one in await user.chatkit.items(thread) if one["type"] == "user_message"]
     await model.script(calls(call("list_tasks")), says("Listed."))
     answer = await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=asked)
-    assert lines(widgets_of(answer)[-1])[1] == "☑ milk"
+    assert render_lines(list_widgets(answer)[-1])[1] == "☑ milk"

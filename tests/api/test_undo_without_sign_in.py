@@ -11,7 +11,7 @@ from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
 from tests.support.backends import local_backend
-from tests.support.cards import undo, widgets_of
+from tests.support.cards import click_undo, list_widgets
 from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Services
 from tests.tokens import MCP_TOKEN_SECRET
@@ -58,7 +58,7 @@ async def test_undo(services: Services, model: ScriptedModel, secret: str) -> No
         assert await titles() == before, "the assistant can undo in either case"
 
         await model.script(add_task(title), says("Added."))
-        [card] = widgets_of(await chat.say("add milk"))
-        clicked = await undo(chat, card)
+        [card] = list_widgets(await chat.say("add milk"))
+        clicked = await click_undo(chat, card)
         assert ("MCP_TOKEN_SECRET" in str(clicked.error)) is not bool(secret)
         assert await titles() == (before if secret else before | {title})

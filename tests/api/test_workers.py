@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import shown_texts
+from tests.support.answers import list_texts
 from tests.support.backends import LocalBackend
 from tests.support.completions import check_pairs
 from tests.support.model_requests import requests_to
@@ -111,7 +111,7 @@ async def test_orderly_end_leaves_each_answer_with_its_outcome(
         assert stored.run_statuses(user.name) == ["interrupted"]
         assert stored.titles(user.name) == ["milk"]
         [thread] = stored.conversations(user.name)
-        [first, text] = await shown_texts(user, thread)
+        [first, text] = await list_texts(user, thread)
         assert first == said
         assert text
         assert SLOW_TEXT.startswith(text)

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from tests.browser import screen, task_list
 from tests.browser.draw_icons import chromium
 from tests.browser.task_list import TaskApi
-from tests.node_packages import installed
+from tests.node_packages import install_packages
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
 from tests.support.stack import NOW, Stack
@@ -36,7 +36,7 @@ FIND_VIOLATIONS = """(runOnly) => axe.run({ runOnly, resultTypes: ["violations"]
 
 @pytest.fixture(scope="session")
 def node_modules() -> Path:
-    return installed(Path(__file__).resolve().parent)
+    return install_packages(Path(__file__).resolve().parent)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from playwright.async_api import Page, expect
 from tests.browser import screen
 from tests.browser.conftest import OpenPage, Violations
 from tests.scripted_model import ScriptedModel
-from tests.support.script import call, calls, endless, says
+from tests.support.script import call, calls, endless_answer, says
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -40,7 +40,7 @@ async def test_every_state_is_accessible(open_page: OpenPage, violations: Violat
     await screen.task_list(page).get_by_role("checkbox", name="milk").check()
     await model.script(
         {"reasoning": "Hm.", "text": "# A\n\n- **b** [c](https://example.org)\n\n`d`\n\n> e\n\n| f |\n|---|\n| g |\n"},
-        endless("```js\nh\n```\n\n- [x] i\n- [ ] j\n\n" + "k " * 20),
+        endless_answer("```js\nh\n```\n\n- [x] i\n- [ ] j\n\n" + "k " * 20),
     )
     await screen.say(page, "hello")
     await screen.log(page).get_by_text("Thought for").click()
@@ -145,7 +145,7 @@ async def test_announcements_with_reduced_motion(open_page: OpenPage, model: Scr
     await expect(heard).to_have_text("milk: done. 1 task, 1 done")
     await screen.task_list(page).get_by_role("checkbox", name="milk").uncheck()
     await expect(heard).to_have_text("milk: reopened. 1 task")
-    await model.script(endless("word"))
+    await model.script(endless_answer("word"))
     await screen.send(page, "go on")
     await expect(screen.answers(page).last).to_contain_text("word")
     await screen.button(page, "Stop").click()

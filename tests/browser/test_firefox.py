@@ -5,7 +5,7 @@ import pytest
 from tests.browser.conftest import PAGE
 from tests.browser.firefox import firefox
 from tests.scripted_model import ScriptedModel
-from tests.support.script import add_task, held
+from tests.support.script import add_task, pausing_answer
 from tests.support.stack import Stack
 from tests.support.users import User
 
@@ -19,7 +19,7 @@ NOTICE = "document.querySelector('.notice-bar')"
 async def test_list_and_chat_in_firefox(stack: Stack, model: ScriptedModel, user: User) -> None:
     await model.script(
         add_task("bread", due="today"),
-        held("I have **added** it. ", "I have **added** it. " * 19),
+        pausing_answer("I have **added** it. ", "I have **added** it. " * 19),
         {"text": "> " * 3000 + "deep"},
     )
     async with firefox() as browser:

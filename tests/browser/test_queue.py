@@ -9,13 +9,13 @@ from tests.browser import screen
 from tests.browser.conftest import OpenPage, Violations
 from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
-from tests.support.script import call, calls, held, says
+from tests.support.script import call, calls, pausing_answer, says
 from tests.support.stored import Stored
 from tests.support.users import User
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
-SLOW = held("word word ", "and end")
+SLOW = pausing_answer("word word ", "and end")
 WAITS = "Will be sent after this answer."
 
 

@@ -13,7 +13,7 @@ from tests.browser import screen
 from tests.browser.conftest import OpenPage
 from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
-from tests.support.script import add_task, endless, says
+from tests.support.script import add_task, endless_answer, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -65,7 +65,7 @@ async def test_broken_answer_is_kept_and_can_be_tried_again(
     open_page: OpenPage, stack: Stack, model: ScriptedModel, tasks: TaskApi, stored: Stored, user: User
 ) -> None:
     page = await open_page()
-    await model.script(add_task("milk"), endless("slowly"))
+    await model.script(add_task("milk"), endless_answer("slowly"))
     await screen.send(page, "add milk")
     await expect(screen.answers(page)).to_contain_text("slowly")
     async with without_server(stack):

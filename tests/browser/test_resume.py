@@ -9,7 +9,7 @@ from playwright.async_api import Error, Page, Route, expect
 from tests.browser import screen
 from tests.browser.conftest import PAGE, OpenPage
 from tests.scripted_model import ScriptedModel
-from tests.support.script import endless, held
+from tests.support.script import endless_answer, pausing_answer
 from tests.waiting import until
 
 pytestmark = [pytest.mark.long(seconds=6), pytest.mark.asyncio(loop_scope="session")]
@@ -31,7 +31,7 @@ async def open_conversation(page: Page, title: str) -> None:
 
 async def test_answer_goes_on_after_a_reload_and_in_another_browser(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
-    await model.script(held("slow slow ", "slow end"))
+    await model.script(pausing_answer("slow slow ", "slow end"))
     await screen.send(page, "slowly")
     await expect(screen.answers(page)).to_contain_text("slow slow")
     await page.reload()
@@ -51,7 +51,7 @@ async def test_answer_goes_on_after_a_reload_and_in_another_browser(open_page: O
 async def test_answer_goes_on_while_another_conversation_is_open(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
     await screen.say(page, "add milk")
-    await model.script(held("slow ", "end"))
+    await model.script(pausing_answer("slow ", "end"))
     await screen.button(page, "New conversation").click()
     await screen.send(page, "slowly please")
     await expect(screen.answers(page)).to_contain_text("slow")
@@ -67,7 +67,7 @@ async def test_answer_goes_on_while_another_conversation_is_open(open_page: Open
 async def test_only_the_open_conversation_is_followed(open_page: OpenPage, model: ScriptedModel) -> None:
     device = await open_page()
     await screen.say(device, "add milk")
-    await model.script(endless("word"))
+    await model.script(endless_answer("word"))
     await screen.button(device, "New conversation").click()
     await screen.send(device, "go on")
     await expect(screen.answers(device)).to_contain_text("word")
@@ -106,7 +106,7 @@ async def test_only_the_open_conversation_is_followed(open_page: OpenPage, model
 
 async def test_running_conversations_are_marked(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page(**WIDE)
-    await model.script(endless("word"))
+    await model.script(endless_answer("word"))
     await screen.send(page, "go on")
     await expect(screen.answers(page)).to_contain_text("word")
     await screen.button(page, "New conversation").click()
@@ -132,7 +132,7 @@ async def test_second_tab_shows_the_same_and_waits_for_the_answer_in_the_first(
     await expect(screen.task_list(second)).to_be_visible()
     await screen.task_list(second).get_by_role("checkbox", name="milk").check()
     await expect(screen.task_list(first).get_by_role("checkbox", name="milk")).to_be_checked()
-    await model.script(held("slow ", "end"))
+    await model.script(pausing_answer("slow ", "end"))
     await screen.send(first, "slowly")
     await expect(screen.answers(first).last).to_contain_text("slow")
     third = await new_tab(first)
@@ -146,7 +146,7 @@ async def test_second_tab_shows_the_same_and_waits_for_the_answer_in_the_first(
     await expect(screen.answers(second).last).to_contain_text("end")
     await expect(screen.button(second, "Send")).to_be_enabled()
     await model.reset()
-    await model.script(endless("again"))
+    await model.script(endless_answer("again"))
     await screen.message_box(second).press("Enter")
     await expect(screen.questions(first).last).to_contain_text("me too")
     await expect(first.get_by_text(ELSEWHERE)).to_be_visible()
@@ -160,7 +160,7 @@ async def test_answer_of_a_crashed_tab_goes_on_in_another(open_page: OpenPage, m
     first = await open_page()
     await screen.say(first, "add milk")
     second = await new_tab(first)
-    await model.script(held("slow ", "end"))
+    await model.script(pausing_answer("slow ", "end"))
     await screen.send(first, "slowly")
     await expect(second.get_by_text(ELSEWHERE)).to_be_visible()
     await screen.message_box(second).fill("me too")
@@ -181,7 +181,7 @@ async def test_another_browser_gets_its_message_back_until_the_answer_has_ended(
     second = await open_page()
     await open_conversation(second, "add milk")
     await expect(screen.questions(second)).to_have_count(1)
-    await model.script(held("slow ", "end"))
+    await model.script(pausing_answer("slow ", "end"))
     await screen.send(first, "slowly")
     await expect(screen.answers(first).last).to_contain_text("slow")
     await screen.send(second, "me too")

@@ -10,7 +10,7 @@ from tests.browser import screen
 from tests.browser.conftest import OpenPage
 from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
-from tests.support.script import add_task, call, calls, endless, held, says
+from tests.support.script import add_task, call, calls, endless_answer, pausing_answer, says
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -102,7 +102,7 @@ async def test_markdown(open_page: OpenPage, model: ScriptedModel) -> None:
 
 async def test_stop_keeps_the_text_and_continue_goes_on(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
-    await model.script(endless("one two three"))
+    await model.script(endless_answer("one two three"))
     await screen.send(page, "count")
     await expect(screen.answers(page)).to_contain_text("three")
     await screen.button(page, "Stop").click()
@@ -118,7 +118,7 @@ async def test_stop_keeps_the_text_and_continue_goes_on(open_page: OpenPage, mod
 
 async def test_stop_before_anything_is_answered(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
-    await model.script(endless("one two three"))
+    await model.script(endless_answer("one two three"))
     sending: list[asyncio.Task[Any]] = []
 
     async def answer_nothing(route: Route) -> None:
@@ -138,7 +138,7 @@ async def test_escape_stops_the_answer_first_and_closes_the_history_next(
 ) -> None:
     page = await open_page(viewport={"width": 1280, "height": 800})
     await screen.open_history(page)
-    await model.script(endless("word"))
+    await model.script(endless_answer("word"))
     await screen.send(page, "go on")
     await expect(screen.answers(page)).to_contain_text("word")
     await page.keyboard.press("Escape")
@@ -209,7 +209,7 @@ async def _top(element: Locator) -> float:
 
 async def test_reader_above_is_not_scrolled_down_and_all_is_printed(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page(viewport={"width": 800, "height": 500})
-    await model.script(says("line\n\n" * 60), held("more\n\n" * 3, "more\n\n" * 60))
+    await model.script(says("line\n\n" * 60), pausing_answer("more\n\n" * 3, "more\n\n" * 60))
     await screen.say(page, "long")
     await screen.send(page, "again")
     await expect(screen.answers(page).last).to_contain_text("more")
@@ -227,7 +227,7 @@ async def test_reader_above_is_not_scrolled_down_and_all_is_printed(open_page: O
 
 async def test_what_is_clicked_near_the_end_does_not_move(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page(viewport={"width": 800, "height": 500})
-    growing = {**held("more\n\n" * 3, "more\n\n" * 60), "reasoning": "why", "hold_after": 3}
+    growing = {**pausing_answer("more\n\n" * 3, "more\n\n" * 60), "reasoning": "why", "hold_after": 3}
     await model.script(says("line\n\n" * 60), growing)
     await screen.say(page, "long")
     log = screen.log(page)
@@ -256,7 +256,7 @@ async def test_tasks_are_ticked_while_an_answer_streams(
     page = await open_page()
     await screen.say(page, "add milk and bread")
     await screen.say(page, "show my list")
-    await model.script(held("word ", "end"))
+    await model.script(pausing_answer("word ", "end"))
     await screen.send(page, "talk to me")
     await expect(screen.answers(page).last).to_contain_text("word")
     await screen.task_list(page).get_by_role("checkbox", name="milk").check()

@@ -12,7 +12,7 @@ from tests.browser import screen, task_list
 from tests.browser.conftest import OpenPage
 from tests.browser.task_list import TaskApi, today
 from tests.scripted_model import ScriptedModel
-from tests.support.script import held
+from tests.support.script import pausing_answer
 from tests.support.stack import Stack
 from tests.support.users import User
 
@@ -157,7 +157,7 @@ async def test_any_task_of_a_long_list_is_shown(open_list: OpenPage, tasks: Task
 async def test_translated_page_shows_changes(open_list: OpenPage, tasks: TaskApi, model: ScriptedModel) -> None:
     milk = await tasks.add("milk", due="today")
     page = await open_list(viewport={"width": 1280, "height": 800})
-    await model.script(held("word ", "end"))
+    await model.script(pausing_answer("word ", "end"))
     await screen.send(page, "tell me")
     await expect(screen.answers(page)).to_contain_text("word")
     await task_list.tick(page, "milk").click()

@@ -9,7 +9,7 @@ from tests.browser import screen
 from tests.browser.conftest import OpenPage
 from tests.cli.chat.terminal import Terminal
 from tests.scripted_model import ScriptedModel
-from tests.support.script import held, says
+from tests.support.script import pausing_answer, says
 from tests.support.stack import Stack
 from tests.support.users import User
 
@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 async def test_terminals_and_page_show_the_same(
     open_page: OpenPage, stack: Stack, user: User, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    await model.script(says("Hello."), held("one two three ", "four five"), says("And that."), says("Good night."))
+    await model.script(
+        says("Hello."), pausing_answer("one two three ", "four five"), says("And that."), says("Good night.")
+    )
     here = ("--url", stack.url, "--data-dir", str(tmp_path))
     environment = {"TODO_TOKEN": user.token}
     with Terminal(*here, environment=environment) as one:

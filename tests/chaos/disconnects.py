@@ -16,7 +16,7 @@ from tests.chaos.system import System, reachable_directory
 from tests.processes import ServiceProcess
 from tests.runs_client import Runs, agent_events, names
 from tests.scripted_model import ScriptedModel
-from tests.support.resuming import CutReader, script_long_run
+from tests.support.resuming import DisconnectingReader, script_long_run
 
 PROCESSES, READERS = 3, 6
 _RUN_SECONDS = 300
@@ -63,7 +63,7 @@ async def _read_run(rng: random.Random, backends: Sequence[ServiceProcess], endp
         await script_long_run(model)
         async with rng.choice(processes).interact(chat, "go on") as events:
             run = (await anext(events)).data["interaction_id"]
-        readers = [CutReader(rng, processes) for _ in range(READERS)]
+        readers = [DisconnectingReader(rng, processes) for _ in range(READERS)]
         reading = [asyncio.create_task(reader.read(chat, run)) for reader in readers]
         while not (approvals := (await rng.choice(processes).get_interaction(chat, run))["approvals"]):
             await asyncio.sleep(0.05)

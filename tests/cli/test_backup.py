@@ -21,12 +21,12 @@ from tests.logins import as_admin, as_owner, as_service
 from tests.scripted_model import ScriptedModel
 from tests.support.commands import todo, todo_at
 from tests.support.fixtures import NewUser
-from tests.support.row_level_security import Database
+from tests.support.row_level_security import RowAccessProbe
 from tests.support.script import add_task, says
-from tests.support.stack import Stack, StackSettings, running_services, running_stack
+from tests.support.stack import Stack, StackSettings, run_services, run_stack
 from tests.support.users import User
 from tests.waiting import until
-from tests.workspace_service import prepared
+from tests.workspace_service import create_workspace_service
 
 pytestmark = pytest.mark.long(seconds=30)
 
@@ -69,7 +69,7 @@ async def test_backup_while_messages_are_answered_and_restore(
     thread = (await user.chatkit.say("add it")).thread_id
     await user.page.put_file(thread, "notes/plan.md", b"one two")
     exported = await export(stack, user)
-    original = Database(stack.database_url)
+    original = RowAccessProbe(stack.database_url)
     before = original.rows_of(user.name)
     original.close()
 
@@ -84,16 +84,16 @@ async def test_backup_while_messages_are_answered_and_restore(
     assert await export(stack, user) == exported
 
     with another_server() as url, reachable_directory() as directory:
-        _, folders = prepared(directory)
+        _, folders = create_workspace_service(directory)
         settings = {"MIGRATION_DATABASE_URL": as_owner(url), "WORKSPACE_DIR": str(folders)}
         done = await asyncio.to_thread(lambda: todo("restore", str(file), **settings))
         assert done.returncode == 0, done.stderr
-        restored = Database(url)
+        restored = RowAccessProbe(url)
         assert restored.rows_of(user.name) == before
-        assert {name: found for name, found in restored.violations().items() if found} == {}
+        assert {name: found for name, found in restored.find_violations().items() if found} == {}
         with (
-            running_services(as_service(url), directory) as services,
-            running_stack(services, StackSettings(), directory) as restored_stack,
+            run_services(as_service(url), directory) as services,
+            run_stack(services, StackSettings(), directory) as restored_stack,
         ):
             assert await export(restored_stack, user) == exported
             await check_it_is_used(restored_stack, user, busy, thread)

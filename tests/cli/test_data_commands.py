@@ -11,11 +11,11 @@ import httpx2
 import pytest
 
 from tests.conftest import ROOT, find_free_port
-from tests.fake_ollama import listening
 from tests.fake_ollama import model as ollama_model
+from tests.fake_ollama import serve_ollama
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, start_run, thread_of
-from tests.support.approvals import APIS, waiting_of
+from tests.support.answers import HANGS, find_thread, start_run
+from tests.support.approvals import APIS, wait_for_approval
 from tests.support.commands import todo, todo_at
 from tests.support.fixtures import NewUser
 from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says, start_coder
@@ -142,11 +142,11 @@ class TestExportAndForget:
         """Each is filled here, exported and emptied, so that none can be overlooked."""
         await model.script(start_coder("count"), says("3"), {**says("3"), "reasoning": "One, two."}, SILENT)
         chat = await APIS["run_api"].say(written, "agents", "have it counted")
-        waiting = await waiting_of(written, chat)
+        waiting = await wait_for_approval(written, chat)
         place = (waiting.chat, waiting.run, waiting.approval)
         await written.runs.approve(*place, approved=True, always=True, key="approved")
         await until(lambda: "completed" in stored.run_statuses(written.name)[-1:])
-        thread = await thread_of(written, chat)
+        thread = await find_thread(written, chat)
         answer = next(item for item in await written.chatkit.items(thread) if item["type"] == "assistant_message")
         await written.chatkit.feedback(thread, [answer["id"]], "positive")
         run = await start_run(written, chat, "count on")
@@ -176,7 +176,7 @@ class TestExportAndForget:
             start_coder("count"), calls(call("write_file", path="out.txt", content="a secret")), says("3"), says("3")
         )
         chat = await APIS["run_api"].say(user, "agents", "have it counted")
-        waiting = await waiting_of(user, chat)
+        waiting = await wait_for_approval(user, chat)
         await user.runs.approve(chat, waiting.run, waiting.approval, approved=True, always=True)
         await until(lambda: stored.run_statuses(user.name) == ["completed"])
         document, archive = tmp_path / "user.json", tmp_path / "user.tar"
@@ -329,7 +329,7 @@ async def test_checked_model(stack: Stack, model: ScriptedModel, no_ollama: dict
 
 def test_models() -> None:
     tools = ("completion", "tools")
-    with listening(ollama_model("qwen3:8b", *tools), ollama_model("gemma3:4b", "completion")) as host:
+    with serve_ollama(ollama_model("qwen3:8b", *tools), ollama_model("gemma3:4b", "completion")) as host:
         alone = todo("models", OLLAMA_HOST=host)
         assert alone.returncode == 0
         assert "qwen3:8b (used)" in alone.stdout

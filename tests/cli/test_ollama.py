@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from cli.services import ollama
-from tests.fake_ollama import endlessly, listening, model, send
+from tests.fake_ollama import model, send, send_endlessly, serve_ollama
 
 TOOLS = ("completion", "tools")
 
@@ -51,7 +51,7 @@ CHOICES = {
 @pytest.mark.parametrize("case", CHOICES)
 def test_chosen_model(case: str) -> None:
     models, chosen = CHOICES[case]
-    with listening(*models) as host:
+    with serve_ollama(*models) as host:
         assert found(host) == ((chosen, "") if chosen else NONE)
 
 
@@ -61,7 +61,7 @@ def test_older_version() -> None:
         "mistral-small:24b": {"capabilities": [*TOOLS], "remote_host": "https://ollama.com:443"},
         "llama3.1:8b": {"capabilities": [*TOOLS]},
     }
-    with listening(*map(model, reversed(shown)), shown=shown) as host:
+    with serve_ollama(*map(model, reversed(shown)), shown=shown) as host:
         assert found(host) == ("llama3.1:8b", "")
 
 
@@ -71,13 +71,13 @@ def test_older_version() -> None:
 )
 def test_llm_model(named: str, taken: str) -> None:
     models = [model("qwen3:8b", *TOOLS), model("gemma3:4b", "completion"), model("gemma3:latest", "completion")]
-    with listening(*models, model("gpt-oss:120b-cloud", *TOOLS)) as host:
+    with serve_ollama(*models, model("gpt-oss:120b-cloud", *TOOLS)) as host:
         note = "" if taken else f"Ollama has no model {named} on this machine"
         assert found(host, LLM_MODEL=named) == (taken, note)
 
 
 def test_settings_of_the_backend() -> None:
-    with listening(model("qwen3:8b", *TOOLS)) as host:
+    with serve_ollama(model("qwen3:8b", *TOOLS)) as host:
         result = ollama.find({"OLLAMA_HOST": f"http://{host}/"})
         assert result is not None
         assert result.settings == {
@@ -98,8 +98,8 @@ RUBBISH = {
     "JSON that is too deep": lambda handler: send(handler, b"[" * 200_000),
     "no HTTP": lambda handler: handler.wfile.write(b"220 mail\r\n"),
     "nothing": lambda handler: None,
-    "too much": endlessly(b" " * 100_000, 0),
-    "never an end": endlessly(b" ", 0.01),
+    "too much": send_endlessly(b" " * 100_000, 0),
+    "never an end": send_endlessly(b" ", 0.01),
     "never a beginning": lambda handler: time.sleep(2),
 }
 
@@ -107,7 +107,7 @@ RUBBISH = {
 @pytest.mark.parametrize("case", RUBBISH)
 def test_no_ollama_listens_there(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ollama, "SECONDS", 0.3)
-    with listening(instead=RUBBISH[case]) as host:
+    with serve_ollama(instead=RUBBISH[case]) as host:
         assert found(host) is None
 
 
@@ -116,7 +116,7 @@ def test_slow_ollama() -> None:
         time.sleep(0.5)
         send(handler, GOOD)
 
-    with listening(instead=answer_late) as host:
+    with serve_ollama(instead=answer_late) as host:
         assert found(host) == ("qwen3:8b", "")
 
 
@@ -126,7 +126,7 @@ def test_slow_ollama() -> None:
     ids=json.dumps,
 )
 def test_answer_of_another_shape(answer: object) -> None:
-    with listening(instead=lambda handler: send(handler, answer)) as host:
+    with serve_ollama(instead=lambda handler: send(handler, answer)) as host:
         assert found(host) is None
 
 

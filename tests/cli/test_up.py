@@ -21,7 +21,7 @@ from cli.database.postgres import Cluster
 from cli.errors import CliError
 from cli.services.ports import Ports, choose_ports, find_free_port
 from tests.chatkit_client import Answer, ChatKit
-from tests.fake_ollama import listening, model
+from tests.fake_ollama import model, serve_ollama
 
 KEYS = ("AGENTS", "DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
 SET = {
@@ -224,7 +224,7 @@ class TestRunning:
         assert {"backend", "mcp-server", "workspace", "offline-model", "migrations", "postgres"} <= logs
 
     def test_only_what_is_needed_is_started(self, up, shared_dir, empty_database_url):
-        with listening(model("qwen3:8b", "completion", "tools")) as ollama:
+        with serve_ollama(model("qwen3:8b", "completion", "tools")) as ollama:
             process = up(AGENTS="off", LLM_PROVIDER="", OLLAMA_HOST=ollama, DATABASE_URL=empty_database_url)
             output = wait_until_up(process)
         assert "PostgreSQL" not in output

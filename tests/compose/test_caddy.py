@@ -19,7 +19,7 @@ from tests.conftest import ROOT, find_free_port
 from tests.logins import as_service
 from tests.processes import ServiceProcess
 from tests.support.stack import AUDIENCE, SIGN_IN
-from tests.tokens import IDP_SECRET, ISSUER, minted
+from tests.tokens import IDP_SECRET, ISSUER, mint_token
 
 pytestmark = pytest.mark.long(seconds=20)
 
@@ -37,7 +37,7 @@ class Site:
         """Of nobody, or of a user whose token is for this audience."""
         headers = {"accept": "application/json, text/event-stream"}
         if audience:
-            headers["authorization"] = f"Bearer {minted(IDP_SECRET, iss=ISSUER, aud=audience)}"
+            headers["authorization"] = f"Bearer {mint_token(IDP_SECRET, iss=ISSUER, aud=audience)}"
         return httpx2.Client(base_url=self.url, headers=headers, verify=self.trust, trust_env=False, timeout=30)
 
 

@@ -20,7 +20,7 @@ from tests.compose import compose_file, namespaces
 from tests.compose.containers import Container, Stack, popen_in
 from tests.compose.docker_file import Image
 from tests.conftest import ROOT
-from tests.node_packages import MCP_CLIENTS, installed
+from tests.node_packages import MCP_CLIENTS, install_packages
 from tests.tokens import IDP_SECRET
 from todo_client.chatkit import request, user_input
 
@@ -218,7 +218,7 @@ def guarded(place: Path, images: dict[str, Image], stack: Stack) -> Iterator[Con
 
 def sign_in(guarded: Container, stack: Stack, url: str) -> tuple[int, str]:
     """What the MCP TypeScript SDK outside of the network gets to from an address: its exit status and its last word."""
-    node_modules = installed(MCP_CLIENTS)
+    node_modules = install_packages(MCP_CLIENTS)
     (ports,) = guarded.service["ports"]
     variables = [f"NODE_MODULES={node_modules}", f"IDP_SECRET={IDP_SECRET}"]
     program = [node_modules / ".bin" / "node", MCP_CLIENTS / "sign_in.mjs", url, ports, ISSUER]

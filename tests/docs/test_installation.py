@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT, find_free_port
 from tests.docs.documents import COMMANDS, EXCEPTIONS, HTTP_DOCUMENTS, Command, check_answer
-from tests.processes import INHERITED, PATIENT
+from tests.processes import INHERITED, PATIENT_SETTINGS
 
 pytestmark = pytest.mark.long(seconds=30)
 
@@ -53,7 +53,7 @@ def installation() -> Iterator[Installation]:
         directory.chmod(0o711)  # PostgreSQL's user may be another
         (directory / "tasks.txt").write_text("water the plants due:2026-12-01\n")
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        environment |= {**PATIENT, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "LLM_PROVIDER": "offline"}
+        environment |= {**PATIENT_SETTINGS, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "LLM_PROVIDER": "offline"}
         ports = [find_free_port() for _ in range(3)]
         options = ["--port", "--mcp-port", "--workspace-port"]
         arguments = [part for option, port in zip(options, ports, strict=True) for part in (option, str(port))]

@@ -1,9 +1,9 @@
 // Lets the AI SDK's own chat (which is what its `useChat` is made of) speak to an address, and assistant-ui's decoder read
-// every response beside it. Takes the address, headers and a list of acts, and writes what is seen after each of them.
+// every response beside it. Takes the address, headers and a list of actions, and writes what is seen after each of them.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-const { packages, ai, api, headers, body, acts } = JSON.parse(process.argv[2]);
+const { packages, ai, api, headers, body, actions } = JSON.parse(process.argv[2]);
 const found = createRequire(`${packages}/`);
 const load = (name) => import(pathToFileURL(found.resolve(name)).href);
 const { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } = await load(ai);
@@ -67,27 +67,27 @@ const idle = async () => {
 };
 
 const results = [];
-for (const act of acts) {
+for (const action of actions) {
   seen = {};
-  if ("say" in act) await chat.sendMessage({ text: act.say });
-  if ("regenerate" in act) await chat.regenerate();
-  if ("decide" in act) {
-    const approvals = askedAsData().map(({ id }) => ({ id, approved: act.decide, reason: act.reason }));
+  if ("say" in action) await chat.sendMessage({ text: action.say });
+  if ("regenerate" in action) await chat.regenerate();
+  if ("decide" in action) {
+    const approvals = askedAsData().map(({ id }) => ({ id, approved: action.decide, reason: action.reason }));
     if (approvals.length) await chat.sendMessage(undefined, { body: { approvals } });
     for (const part of asked()) {
-      await chat.addToolApprovalResponse({ id: part.approval.id, approved: act.decide, reason: act.reason });
+      await chat.addToolApprovalResponse({ id: part.approval.id, approved: action.decide, reason: action.reason });
     }
     await new Promise((go) => setTimeout(go, 50)); // it is sent without being waited for
     await idle();
   }
-  if ("leave" in act) {
-    const said = chat.sendMessage({ text: act.leave });
+  if ("leave" in action) {
+    const said = chat.sendMessage({ text: action.leave });
     while (!chat.messages.at(-1)?.parts.some((part) => part.type === "text" && part.text && chat.messages.at(-1).role === "assistant"))
       await new Promise((go) => setTimeout(go, 10));
     await chat.stop();
     await said;
   }
-  if ("resume" in act) await chat.resumeStream();
+  if ("resume" in action) await chat.resumeStream();
   await seen.reading;
   const { http, sent, assistant } = seen;
   results.push({ messages: chat.messages, status: chat.status, error: chat.error?.message, http, sent, assistant });

@@ -7,7 +7,7 @@ import httpx2
 
 from tests.mcp.servers import AUDIENCE
 from tests.mcp.wire import MODERN, call, send
-from tests.tokens import for_mcp
+from tests.tokens import mint_mcp_token
 
 KEY = {"todo/idempotency_key": "key-1"}
 
@@ -17,7 +17,7 @@ class Tools:
 
     def __init__(self, http: httpx2.AsyncClient, user: str, *, version: str = MODERN) -> None:
         self.http, self.user, self.version = http, user, version
-        self.token = for_mcp(user, AUDIENCE)
+        self.token = mint_mcp_token(user, AUDIENCE)
 
     async def result(self, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None = None) -> dict[str, Any]:
         """The whole result, of a refused call, too."""

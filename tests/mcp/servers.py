@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.processes import ServiceProcess
-from tests.tokens import ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, SigningKey, key_endpoint, minted
+from tests.tokens import ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, SigningKey, key_endpoint, mint_token
 
 AUDIENCE = "https://todo.example/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
@@ -35,7 +35,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def own(**claims: Any) -> str:
     """A token of our own, as users make it for their MCP clients."""
-    return minted(**{"key": MCP_TOKEN_SECRET, "iss": OWN_ISSUER, "aud": AUDIENCE} | claims)
+    return mint_token(**{"key": MCP_TOKEN_SECRET, "iss": OWN_ISSUER, "aud": AUDIENCE} | claims)
 
 
 def theirs(**claims: Any) -> str:

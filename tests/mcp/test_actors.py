@@ -13,7 +13,7 @@ from tests.mcp.servers import AUDIENCE, own, theirs
 from tests.mcp.wire import LEGACY, MODERN, call, request, result, send, sentence
 from tests.serving import serve
 from tests.support.stored import Stored
-from tests.tokens import NO_TIMES, OTHER_SECRET, for_mcp
+from tests.tokens import NO_TIMES, OTHER_SECRET, mint_mcp_token
 
 CLAIM = {"todo/actor": "assistant"}
 OF_OTHERS: dict[str, Callable[[str], str]] = {
@@ -29,7 +29,7 @@ OF_OTHERS: dict[str, Callable[[str], str]] = {
 async def test_the_backend_says_who_acted(
     guarded_http: httpx2.AsyncClient, stored: Stored, user: str, version: str
 ) -> None:
-    token = for_mcp(user, AUDIENCE)
+    token = mint_mcp_token(user, AUDIENCE)
     for actor in ("assistant", "person"):
         meta = {"todo/actor": actor, "todo/batch": f"of the {actor}"}
         result(await send(guarded_http, call("add_task", {"title": "milk"}, meta=meta, token=token, version=version)))
@@ -45,7 +45,7 @@ async def test_nobody_else_is_believed(
     guarded_http: httpx2.AsyncClient, stored: Stored, user: str, token: Callable[[str], str]
 ) -> None:
     backend = {"todo/actor": "assistant", "todo/batch": "run"}
-    made = call("add_task", {"title": "milk"}, meta=backend, token=for_mcp(user, AUDIENCE))
+    made = call("add_task", {"title": "milk"}, meta=backend, token=mint_mcp_token(user, AUDIENCE))
     result(await send(guarded_http, made))
     for claim in ("assistant", "person", 5, "", "a\nb"):
         meta: dict[str, Any] = {"todo/actor": claim, "todo/batch": claim, "todo/undo_batch": "run"}
@@ -110,16 +110,18 @@ async def test_a_token_that_cannot_be_checked_does_not_make_one_list_of_all_user
     """AUTH_MODE=none without a secret, called by a backend where users sign in."""
     app = create_app(McpSettings.model_validate({"database_url": session_database_url}))
     async with serve(app) as url, http_client(url) as client:
-        made = call("add_task", {"title": user, "user_id": user}, token=for_mcp(user, AUDIENCE))
+        made = call("add_task", {"title": user, "user_id": user}, token=mint_mcp_token(user, AUDIENCE))
         assert "MCP_TOKEN_SECRET" in sentence(await send(client, made))
         assert user not in stored.titles("local")
-        made = call("add_task", {"title": user, "user_id": "local"}, token=for_mcp(user, AUDIENCE))
+        made = call("add_task", {"title": user, "user_id": "local"}, token=mint_mcp_token(user, AUDIENCE))
         result(await send(client, made))
     assert user in stored.titles("local")
     assert stored.tasks(user) == []
 
 
 async def test_lists_are_no_changes(http: httpx2.AsyncClient, stored: Stored, user: str) -> None:
-    made = request("tools/call", {"name": "list_tasks", "arguments": {}}, meta=CLAIM, token=for_mcp(user, AUDIENCE))
+    made = request(
+        "tools/call", {"name": "list_tasks", "arguments": {}}, meta=CLAIM, token=mint_mcp_token(user, AUDIENCE)
+    )
     result(await send(http, made))
     assert stored.task_calls(user) == []

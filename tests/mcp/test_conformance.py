@@ -16,7 +16,7 @@ import pytest
 from tests.mcp.scenarios import DOES_NOT_APPLY, MUST_PASS, NEED_A_FIXTURE
 from tests.mcp.servers import theirs
 from tests.mcp.wire import LEGACY, MODERN
-from tests.node_packages import MCP_CLIENTS, installed
+from tests.node_packages import MCP_CLIENTS, install_packages
 from tests.processes import ServiceProcess
 
 pytestmark = pytest.mark.long
@@ -28,7 +28,7 @@ Suite = Callable[..., Checks]
 @pytest.fixture
 def suite(tmp_path: Path) -> Suite:
     """Runs what a protocol version requires of servers; answers the checks of each scenario."""
-    node_modules = installed(MCP_CLIENTS)
+    node_modules = install_packages(MCP_CLIENTS)
     program = node_modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 
     def run(base: str, version: str, *, token: str | None = None) -> Checks:

@@ -72,7 +72,7 @@ async def test_forget_waits_for_a_call_in_flight(
         ended: list[int] = []
         forgetting = threading.Thread(target=lambda: ended.append(command("forget", tools.user).returncode))
         forgetting.start()
-        while not stored.is_waited_for():
+        while not stored.has_waiting_statements():
             assert forgetting.is_alive()
         connection.commit()
         forgetting.join()

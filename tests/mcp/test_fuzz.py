@@ -16,7 +16,7 @@ from tests.mcp.conftest import NewTools, new_user
 from tests.mcp.servers import ARGUMENTS, AUDIENCE, SECRETS, own
 from tests.mcp.wire import LEGACY, MODERN, call, request
 from tests.processes import ServiceProcess
-from tests.tokens import for_mcp
+from tests.tokens import mint_mcp_token
 
 INSIDE = ("Traceback", "psycopg", "sqlalchemy", "internal error", *SECRETS)
 JSON = st.recursive(
@@ -58,7 +58,7 @@ META = st.fixed_dictionaries(
 def changing_http(server: ServiceProcess) -> Iterator[httpx2.Client]:
     """Of a user with a task, whose name and token the client has."""
     user = new_user()
-    headers = {"Authorization": f"Bearer {for_mcp(user, AUDIENCE)}", "X-Request-ID": user}
+    headers = {"Authorization": f"Bearer {mint_mcp_token(user, AUDIENCE)}", "X-Request-ID": user}
     with httpx2.Client(verify=False, base_url=server.url, headers=headers, trust_env=False) as http:
         yield http
 

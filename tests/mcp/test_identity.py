@@ -12,12 +12,12 @@ from tests.mcp.conftest import NewTools
 from tests.mcp.servers import ARGUMENTS, AUDIENCE, EC, ED, METADATA, own, theirs
 from tests.mcp.wire import LEGACY, MODERN, call, result, send, sentence
 from tests.support.stored import Stored
-from tests.tokens import ISSUER, for_mcp
+from tests.tokens import ISSUER, mint_mcp_token
 
 GOOD: dict[str, Callable[[str], str]] = {
     "ours": lambda user: own(sub=user),
     "ours, one of its audiences": lambda user: own(sub=user, aud=["x", AUDIENCE]),
-    "as the backend makes it": lambda user: for_mcp(user, AUDIENCE),
+    "as the backend makes it": lambda user: mint_mcp_token(user, AUDIENCE),
     "a clock that is a little ahead": lambda user: own(sub=user, nbf=int(time.time()) + 3, iat=int(time.time()) + 3),
     "RSA": lambda user: theirs(sub=user),
     "EC": lambda user: EC.mint(sub=user, aud=AUDIENCE),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.servers import ARGUMENTS, own, theirs
-from tests.node_packages import MCP_CLIENTS, installed
+from tests.node_packages import MCP_CLIENTS, install_packages
 from tests.processes import ServiceProcess
 from tests.support.stored import Stored
 
@@ -24,7 +24,7 @@ Inspector = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def node_modules() -> Path:
-    return installed(MCP_CLIENTS)
+    return install_packages(MCP_CLIENTS)
 
 
 @pytest.fixture(params=["modern", "legacy"])

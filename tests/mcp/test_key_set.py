@@ -20,9 +20,9 @@ from tests.tokens import (
     MCP_TOKEN_SECRET,
     KeyEndpoint,
     SigningKey,
-    for_mcp,
     key_endpoint,
-    minted,
+    mint_mcp_token,
+    mint_token,
 )
 
 OLD, NEW, EC = SigningKey("RS256", "old"), SigningKey("RS256", "new"), SigningKey("ES256", "ec")
@@ -85,7 +85,7 @@ async def test_without_keys_only_our_own_tokens_are_accepted(
         setattr(endpoint, name, value)
     async with serving() as accepts:
         assert not await accepts(token(OLD))
-        assert await accepts(for_mcp("alice", AUDIENCE))
+        assert await accepts(mint_mcp_token("alice", AUDIENCE))
     assert "AUTH_JWKS_URL" in caplog.text
 
 
@@ -132,7 +132,7 @@ async def test_entries_that_cannot_be_used_do_no_harm(serving: Serving, endpoint
         assert await accepts(token(OLD))
         assert await accepts(token(EC))
         assert not await accepts(token(NEW))
-        assert not await accepts(minted("\0" * 32, kid="shared", iss=ISSUER, aud=AUDIENCE))
+        assert not await accepts(mint_token("\0" * 32, kid="shared", iss=ISSUER, aud=AUDIENCE))
 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
@@ -170,4 +170,4 @@ async def test_a_shared_secret_instead_of_keys(serving: Serving, issuer: str) ->
             (MCP_TOKEN_SECRET, issuer, AUDIENCE, False),
             (MCP_TOKEN_SECRET, "todo-assistant", AUDIENCE, True),
         ):
-            assert await accepts(minted(key, iss=iss, aud=audience)) == accepted
+            assert await accepts(mint_token(key, iss=iss, aud=audience)) == accepted

@@ -13,7 +13,7 @@ from fastmcp.client.transports import StdioTransport
 
 from tests.conftest import ROOT
 from tests.mcp.servers import ARGUMENTS, theirs
-from tests.node_packages import MCP_CLIENTS, installed
+from tests.node_packages import MCP_CLIENTS, install_packages
 from tests.processes import ServiceProcess
 from tests.support.stored import Stored
 
@@ -31,7 +31,7 @@ def bridge(tmp_path: Path) -> Bridge:
     yes, package, url = entry["mcpServers"]["todo"]["args"]
     locked = json.loads((MCP_CLIENTS / "package.json").read_text())["dependencies"]["mcp-remote"]
     assert (yes, package, url) == ("-y", f"mcp-remote@{locked}", "http://127.0.0.1:8001/mcp")
-    program = installed(MCP_CLIENTS) / ".bin" / "mcp-remote"
+    program = install_packages(MCP_CLIENTS) / ".bin" / "mcp-remote"
 
     @asynccontextmanager
     async def run(base: str, *more: str, **environment: str) -> AsyncIterator[Client[Any]]:

@@ -95,21 +95,21 @@ async def test_only_tools_are_announced(http: httpx2.AsyncClient) -> None:
 
 @both
 async def test_a_client_that_disconnects_changes_nothing(tools: Tools, stored: Stored, version: str) -> None:
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         left = asyncio.create_task(send(tools.http, adding(tools, version)))
-        await until(stored.is_waited_for)
+        await until(stored.has_waiting_statements)
         left.cancel()
         with suppress(asyncio.CancelledError):
             await left
-        await until(lambda: not stored.is_waited_for())  # although the table is locked still
+        await until(lambda: not stored.has_waiting_statements())  # although the table is locked still
     assert (await tools.add("bread"))["id"] == 1
     assert await tools.titles() == ["bread"]
 
 
 async def test_a_cancelled_call_changes_nothing(tools: Tools, stored: Stored) -> None:
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         waiting = asyncio.create_task(send(tools.http, adding(tools, LEGACY)))
-        await until(stored.is_waited_for)
+        await until(stored.has_waiting_statements)
         for other in (7, 1):
             assert not waiting.done()
             assert (await send(tools.http, cancelled(other, token=tools.token))).status_code == 202
@@ -119,9 +119,9 @@ async def test_a_cancelled_call_changes_nothing(tools: Tools, stored: Stored) ->
 
 
 async def test_two_calls_with_the_cancelled_id_go_on(tools: Tools, stored: Stored) -> None:
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         calls = [asyncio.create_task(send(tools.http, adding(tools, LEGACY))) for _ in range(2)]
-        await until(lambda: stored.is_waited_for(by=2))
+        await until(lambda: stored.has_waiting_statements(count=2))
         assert (await send(tools.http, cancelled(1, token=tools.token))).status_code == 202
     for answer in await asyncio.gather(*calls):
         result(answer)
@@ -133,10 +133,10 @@ async def test_nobody_cancels_the_call_of_another(
 ) -> None:
     tools, other = new_tools(), new_tools()
     user = f"{tools.user} b"
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         made = call("add_task", {"title": "milk"}, version=LEGACY, token=own(sub=user))
         hers = asyncio.create_task(send(guarded_http, made))
-        await until(stored.is_waited_for)
+        await until(stored.has_waiting_statements)
         assert (await send(guarded_http, cancelled(1, token=other.token))).status_code == 202
         # Her name and the id, divided otherwise.
         assert (await send(guarded_http, cancelled("b 1", token=tools.token))).status_code == 202

@@ -15,7 +15,7 @@ from tests.mcp.servers import AUDIENCE, COMMON
 from tests.mcp.wire import LEGACY, call, cancelled, result, send
 from tests.processes import ServiceProcess
 from tests.support.stored import Stored
-from tests.tokens import for_mcp
+from tests.tokens import mint_mcp_token
 from tests.waiting import until
 
 pytestmark = pytest.mark.long
@@ -36,7 +36,9 @@ def workers(session_database_url: str, tmp_path_factory: pytest.TempPathFactory)
 
 
 def adding(title: str, user: str) -> httpx2.Request:
-    return call("add_task", {"title": title}, meta={"todo/idempotency_key": title}, token=for_mcp(user, AUDIENCE))
+    return call(
+        "add_task", {"title": title}, meta={"todo/idempotency_key": title}, token=mint_mcp_token(user, AUDIENCE)
+    )
 
 
 async def test_a_key_sent_to_all_processes_at_once_acts_once(
@@ -63,7 +65,7 @@ async def test_a_cursor_is_read_by_any_process(workers: ServiceProcess, user: st
     while cursor is not None or not seen:
         async with http_client(workers.url) as http:
             arguments = {"limit": 2} | ({"cursor": cursor} if cursor else {})
-            page = result(await send(http, call("list_tasks", arguments, token=for_mcp(user, AUDIENCE))))
+            page = result(await send(http, call("list_tasks", arguments, token=mint_mcp_token(user, AUDIENCE))))
         seen += [task["title"] for task in page["tasks"]]
         cursor = page["next_cursor"]
     assert seen == titles
@@ -72,13 +74,13 @@ async def test_a_cursor_is_read_by_any_process(workers: ServiceProcess, user: st
 async def test_a_cancellation_reaches_the_process_that_has_the_call(
     workers: ServiceProcess, stored: Stored, user: str
 ) -> None:
-    token = for_mcp(user, AUDIENCE)
+    token = mint_mcp_token(user, AUDIENCE)
     for _ in range(6):  # which process gets which of the two is for the kernel to say
-        with stored.locked("tasks"):
+        with stored.lock_table("tasks"):
             async with http_client(workers.url) as one, http_client(workers.url) as other:
                 made = call("add_task", {"title": "milk"}, version=LEGACY, token=token)
                 waiting = asyncio.create_task(send(one, made))
-                await until(stored.is_waited_for)
+                await until(stored.has_waiting_statements)
                 await send(other, cancelled(1, token=token))
                 answer = (await asyncio.wait_for(waiting, 20)).json()
         assert answer["result"]["isError"]

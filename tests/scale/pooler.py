@@ -116,7 +116,7 @@ def pool_all_tests(database_url: str) -> Iterator[str]:
     defaults = Database.__init__.__kwdefaults__
     assert defaults is not None
     with run_pgbouncer(database_url) as pooled_url, pytest.MonkeyPatch.context() as patch:
-        patch.setitem(logins.PAST, logins.place_of(pooled_url), database_url)
+        patch.setitem(logins.DIRECT_URLS, logins.host_of(pooled_url), database_url)
         patch.setitem(defaults, "prepared", False)
         patch.setenv("LISTEN_DATABASE_URL", database_url)
         patch.setenv("DATABASE_PREPARED", "off")

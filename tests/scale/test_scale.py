@@ -11,7 +11,7 @@ from tests.chaos.checks.stored_rows import StoredRows
 from tests.chaos.scenarios import Scenarios
 from tests.chaos.system import reachable_directory
 from tests.chatkit_client import ChatKit
-from tests.processes import ServiceProcess, running
+from tests.processes import ServiceProcess, run_service
 from tests.runs_client import Runs
 from tests.scale.rolling import count_outcomes, restart, simulate_users
 from tests.scale.system import ScaledSystem
@@ -29,7 +29,7 @@ ENDLESS = {"when": "count", "text": "word " * 400, "chunk_chars": 4, "token_dela
 @pytest.fixture(scope="module")
 def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     log = tmp_path_factory.mktemp("model") / "log"
-    yield from running(ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log), "/health")
+    yield from run_service(ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log), "/health")
 
 
 @pytest.fixture(scope="module")

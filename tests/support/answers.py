@@ -1,4 +1,4 @@
-"""Answers that are left in the middle, and what a conversation shows."""
+"""Starts, follows and abandons answers, and lists what a conversation shows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,12 +12,12 @@ from todo_client.chatkit import user_input
 Json = dict[str, Any]
 
 HANGS: Json = {"text": "one two three four", "eof_after": 4, "hang": True}
-"""An answer that says something and never ends; its run must be stopped, or its model reset."""
+"""A response that hangs after some text; its run must be stopped, or its model reset."""
 FOLLOW: Json = {"type": "follow", "payload": {}}
 
 
 async def start_run(user: User, chat: str, text: str, *, until: str = "interaction_started") -> str:
-    """The id of an interaction whose stream was left at the first event of this name."""
+    """Starts an interaction and disconnects after the first event of this name; returns its id."""
     run = ""
     async with user.runs.interact(chat, text) as events:
         async for event in events:
@@ -27,33 +27,33 @@ async def start_run(user: User, chat: str, text: str, *, until: str = "interacti
     return run
 
 
-async def thread_of(user: User, chat: str) -> str:
-    """ChatKit's id of the chat of this name."""
+async def find_thread(user: User, chat: str) -> str:
+    """Returns ChatKit's id of the chat with this name."""
     return next(one["id"] for one in (await user.runs.get_chats(limit=100))["chats"] if one["name"] == chat)
 
 
-async def shown_texts(user: User, thread: str) -> list[str]:
-    """What the user and the assistant said, as ChatKit lists it."""
+async def list_texts(user: User, thread: str) -> list[str]:
+    """Returns the messages of the user and the assistant in ChatKit."""
     return [text_of(item) for item in await user.chatkit.items(thread) if item["type"].endswith("message")]
 
 
-async def user_items(user: User, thread: str) -> list[Json]:
+async def list_user_items(user: User, thread: str) -> list[Json]:
     return [item for item in await user.chatkit.items(thread) if item["type"] == "user_message"]
 
 
 async def follow(user: User, thread: str) -> Answer:
-    """The running answer from its beginning, as the page reads it after a reload; not held to ChatKit's order."""
+    """Reads the running answer from its start, as the page does after a reload; does not check ChatKit's order."""
     async with user.chatkit.open("threads.custom_action", thread_id=thread, action=FOLLOW) as events:
         return Answer([event async for event in events])
 
 
 @asynccontextmanager
 async def open_answer(user: User, text: str, thread: str | None = None) -> AsyncIterator[Answer]:
-    """An answer in ChatKit once its first words are there; whole after the block, if nothing stops it."""
+    """Sends a message in ChatKit; yields the answer when it has some text, and reads the rest after the block."""
     answer = Answer()
     kind = "threads.add_user_message" if thread else "threads.create"
-    where: Json = {"thread_id": thread} if thread else {}
-    async with user.chatkit.open(kind, input=user_input(text), **where) as events:
+    params: Json = {"thread_id": thread} if thread else {}
+    async with user.chatkit.open(kind, input=user_input(text), **params) as events:
         async for event in events:
             answer.events.append(event)
             if event["type"] == "thread.item.updated" and "delta" in event["update"]:

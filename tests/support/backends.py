@@ -1,4 +1,4 @@
-"""Backends with settings of their own, in the process of the test, over the services that all tests share."""
+"""Runs a backend with other settings in the process of the test; it uses the shared services."""
 
 import os
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ class Address:
 
 @dataclass(frozen=True)
 class LocalBackend:
-    """What `User` needs of a stack."""
+    """Has the attributes of a stack that `User` needs."""
 
     services: Services
     url: str
@@ -34,8 +34,8 @@ class LocalBackend:
 async def local_backend(
     services: Services, keep_alive_seconds: float = 15, /, **environment: str
 ) -> AsyncIterator[LocalBackend]:
-    """A backend whose settings differ in these variables; an empty one is as if it were not set."""
-    # The event loop is also that of the test: how late it is says nothing.
+    """Runs a backend with these environment variables changed; an empty one is not set."""
+    # The test shares the event loop, so the lag of the loop says nothing about the backend.
     variables = {**services.backend_environment(), "LIMIT_LAG_SECONDS": "60", **environment}
     settings = BackendSettings.model_validate({name.lower(): value for name, value in variables.items() if value})
     servers = configuration.read_servers(settings.mcp_servers_file, os.environ) if settings.mcp_servers_file else []

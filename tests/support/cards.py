@@ -1,4 +1,4 @@
-"""The widgets of an answer: what a user reads in them, and how a user clicks."""
+"""Reads and clicks the widgets of answers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,44 +9,44 @@ from todo_client.chatkit import request
 Json = dict[str, Any]
 
 
-def widgets_of(answer: Answer) -> list[Json]:
+def list_widgets(answer: Answer) -> list[Json]:
     return [item for item in answer.items if item["type"] == "widget"]
 
 
-async def shown_widgets(chat: ChatKit, thread: str) -> list[Json]:
-    """The widgets of a conversation that is opened now."""
+async def fetch_widgets(chat: ChatKit, thread: str) -> list[Json]:
+    """Returns the widgets of a conversation as ChatKit lists them."""
     return [item for item in await chat.items(thread) if item["type"] == "widget"]
 
 
-def parts(component: Json) -> list[Json]:
-    """The components that have no others in them, in order."""
-    if "children" not in component:
-        return [component]
-    return [part for child in component["children"] for part in parts(child)]
+def list_leaves(find_component: Json) -> list[Json]:
+    """Returns the components without children, in order."""
+    if "children" not in find_component:
+        return [find_component]
+    return [part for child in find_component["children"] for part in list_leaves(child)]
 
 
-def components(root: Json) -> Iterator[Json]:
+def walk_components(root: Json) -> Iterator[Json]:
     yield root
     for child in root.get("children", ()):
-        yield from components(child)
+        yield from walk_components(child)
 
 
-def component(root: Json, kind: str, label: str | None = None) -> Json:
-    """The first component of a kind in a widget, or the one with this label."""
-    found = [part for part in components(root) if part["type"] == kind and label in (None, part.get("label"))]
-    assert found, f"There is no {kind} {label or ''} in it."
-    return found[0]
+def find_component(root: Json, kind: str, label: str | None = None) -> Json:
+    """Returns the first component of a kind, or the one with this label."""
+    matches = [part for part in walk_components(root) if part["type"] == kind and label in (None, part.get("label"))]
+    assert matches, f"There is no {kind} {label or ''} in it."
+    return matches[0]
 
 
-def boxes(item: Json) -> dict[str, Json]:
-    """The boxes of a widget by the task's title."""
-    return {part["label"]: part for part in components(item["widget"]) if part["type"] == "Checkbox"}
+def find_checkboxes(item: Json) -> dict[str, Json]:
+    """Returns the checkboxes of a widget by the titles of their tasks."""
+    return {part["label"]: part for part in walk_components(item["widget"]) if part["type"] == "Checkbox"}
 
 
-def lines(item: Json) -> list[str]:
-    """A widget in words: the status of a list, then each task with its box and all that is said of it.
+def render_lines(item: Json) -> list[str]:
+    """Renders a widget as text: the status of a list, then a line for each task.
 
-    Buttons have square brackets; those without a label are left out.
+    Buttons are in square brackets; those without a label are left out.
     """
     root = item["widget"]
     rows = root["children"] if root["type"] == "ListView" else [root]
@@ -56,7 +56,7 @@ def lines(item: Json) -> list[str]:
 
 def _line(row: Json) -> str:
     words: list[str] = []
-    for part in parts(row):
+    for part in list_leaves(row):
         match part["type"]:
             case "Checkbox":
                 words.append(f"{'☑' if part['defaultChecked'] else '☐'} {part['label']}")
@@ -67,45 +67,45 @@ def _line(row: Json) -> str:
     return " · ".join(words)
 
 
-def undo_buttons(item: Json) -> list[Json]:
-    """Those that undo what an answer did."""
-    buttons = (part for part in components(item["widget"]) if part["type"] == "Button")
+def find_undo_buttons(item: Json) -> list[Json]:
+    """Returns the buttons that undo the changes of an answer."""
+    buttons = (part for part in walk_components(item["widget"]) if part["type"] == "Button")
     return [button for button in buttons if button["onClickAction"]["type"] == "undo"]
 
 
-async def listed(chat: ChatKit, *titles: str) -> tuple[str, Json]:
-    """The thread and the list's item, of a list with these tasks."""
+async def create_list(chat: ChatKit, *titles: str) -> tuple[str, Json]:
+    """Adds tasks and has them listed; returns the thread id and the item of the list."""
     first = await chat.say("add " + " and ".join(titles))
     answer = await chat.say("show all", first.thread_id)
-    (item,) = widgets_of(answer)
+    (item,) = list_widgets(answer)
     return first.thread_id, item
 
 
-def action_of(button: Json) -> Json:
-    """As a page sends it: a box when it changes, a button when it is clicked."""
+def get_action(button: Json) -> Json:
+    """Returns the action of a checkbox or button as ChatKit sends it."""
     action = button.get("onChangeAction") or button["onClickAction"]
     return {"type": action["type"], "payload": action["payload"]}
 
 
 async def tick(chat: ChatKit, item: Json, title: str) -> Answer:
-    return await act(chat, item, action_of(boxes(item)[title]))
+    return await send_action(chat, item, get_action(find_checkboxes(item)[title]))
 
 
-async def undo(chat: ChatKit, item: Json) -> Answer:
-    return await act(chat, item, action_of(undo_buttons(item)[0]))
+async def click_undo(chat: ChatKit, item: Json) -> Answer:
+    return await send_action(chat, item, get_action(find_undo_buttons(item)[0]))
 
 
-async def act(chat: ChatKit, item: Json, action: Json) -> Answer:
+async def send_action(chat: ChatKit, item: Json, action: Json) -> Answer:
     return await chat.stream("threads.custom_action", thread_id=item["thread_id"], item_id=item["id"], action=action)
 
 
-async def act_synchronously(chat: ChatKit, item: Json, action: Json) -> tuple[int, Json]:
-    """The status, and the answer."""
+async def send_sync_action(chat: ChatKit, item: Json, action: Json) -> tuple[int, Json]:
+    """Returns the HTTP status and the body."""
     body = request("threads.sync_custom_action", thread_id=item["thread_id"], item_id=item["id"], action=action)
     response = await chat.http.post("/chatkit", json=body)
     return response.status_code, response.json()
 
 
-def replaced(answer: Answer) -> Json:
-    """The newest of the widgets that were redrawn."""
+def get_replaced_widget(answer: Answer) -> Json:
+    """Returns the last widget that the answer replaced."""
     return answer.of("thread.item.replaced")[-1]["item"]

@@ -1,4 +1,4 @@
-"""`./todo` as a process, without the settings of the machine that runs the tests."""
+"""Runs `./todo` as a process, without the settings of this machine."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from tests.support.stack import SIGN_IN, Stack
 
 
 def todo(*arguments: str, stdin: Any = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Its exit status and what it writes; the environment is this alone."""
+    """Runs the command with this environment only."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     command = [sys.executable, "-P", "-m", "cli", *arguments]
     variables = {**inherited, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **environment}
@@ -25,7 +25,7 @@ def todo(*arguments: str, stdin: Any = None, **environment: str) -> subprocess.C
 
 
 async def todo_at(stack: Stack, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """On the data of a running stack, as its operator."""
+    """Runs the command as the operator of a stack, on its database and workspaces."""
     workspaces = stack.services.workspace.environment["WORKSPACE_DIR"]
     settings = {**SIGN_IN, "MIGRATION_DATABASE_URL": as_owner(stack.database_url), "WORKSPACE_DIR": workspaces}
     return await asyncio.to_thread(partial(todo, *arguments, **settings | environment))

@@ -1,4 +1,4 @@
-"""Chat completions as a provider sends them, and the rule for the messages that it is sent."""
+"""Renders parts of chat completions, and checks the messages of requests."""
 
 import json
 from typing import Any
@@ -17,14 +17,14 @@ def call_delta(**fields: Any) -> dict[str, Any]:
     return {"tool_calls": [{"type": "function", "function": function, **fields}]}
 
 
-def full(**values: Any) -> str:
-    """The orchestrator's object with all of its keys."""
+def orchestrator_json(**values: Any) -> str:
+    """Returns the JSON object of an orchestrator's response with all of its keys."""
     empty = {"thought": "", "action": "", "tool": None, "target_agent": None, "args": {}, "answer": ""}
     return json.dumps(empty | values)
 
 
 def check_pairs(messages: list[dict[str, Any]]) -> None:
-    """Every call is answered right after it, once, and nothing else is."""
+    """Checks that the outputs of a message's tool calls follow it in order, and that there are no other outputs."""
     index = 0
     while index < len(messages):
         calls = [call["id"] for call in messages[index].get("tool_calls") or []]

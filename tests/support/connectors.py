@@ -1,4 +1,4 @@
-"""Users of backends with tools of other MCP servers, and the operator who approves these."""
+"""Runs backends with tools of other MCP servers, which the operator approves."""
 
 import asyncio
 import json
@@ -20,15 +20,15 @@ from tests.support.users import User
 Json = dict[str, Any]
 
 
-async def approve(services: Services, file: Path, server: str, **variables: str) -> None:
-    """The operator approves all tools of a server, as they are now."""
+async def approve_server(services: Services, file: Path, server: str, **variables: str) -> None:
+    """Approves all current tools of a server, as the operator does."""
     settings = {"MIGRATION_DATABASE_URL": as_owner(services.database_url), "MCP_SERVERS_FILE": str(file), **SIGN_IN}
-    done = await asyncio.to_thread(partial(todo, "mcp", "approve", server, **settings, **variables))
-    assert done.returncode == 0, done.stderr
+    result = await asyncio.to_thread(partial(todo, "mcp", "approve", server, **settings, **variables))
+    assert result.returncode == 0, result.stderr
 
 
 @asynccontextmanager
-async def user_of_servers(
+async def user_with_servers(
     services: Services,
     file: Path,
     servers: Json,
@@ -37,10 +37,10 @@ async def user_of_servers(
     approved: Sequence[str] = (),
     **variables: str,
 ) -> AsyncIterator[User]:
-    """A user of a backend with these entries of mcp.json; `variables` are what the entries refer to."""
-    file.write_text(json.dumps({"mcpServers": servers}))  # noqa: ASYNC240 - a small file of the test's own
+    """Yields a user of a backend with these entries in mcp.json, which may refer to `variables`."""
+    file.write_text(json.dumps({"mcpServers": servers}))  # noqa: ASYNC240 - a small local file
     for server in approved:
-        await approve(services, file, server, **variables)
+        await approve_server(services, file, server, **variables)
     async with (
         local_backend(services, MCP_SERVERS_FILE=str(file), APPROVALS=approvals) as backend,
         User(backend) as user,
@@ -49,7 +49,7 @@ async def user_of_servers(
 
 
 async def research(user: User, model: ScriptedModel, *tool_calls: Json) -> list[str]:
-    """What the researcher reads of these calls, each of which it makes in a model turn of its own."""
+    """Lets the researcher make each call in a model turn; returns the outputs that it reads."""
     await model.reset()
     await model.script(start_researcher("look"), *map(calls, tool_calls), says("I looked."), says("Done."))
     answer = await user.chatkit.say("look")
@@ -58,8 +58,8 @@ async def research(user: User, model: ScriptedModel, *tool_calls: Json) -> list[
     return [message["content"] for message in last["messages"] if message["role"] == "tool"]
 
 
-async def tools_of_researcher(user: User, model: ScriptedModel) -> dict[str, str]:
-    """The descriptions of the tools that the researcher has of other servers, by their names."""
+async def list_researcher_tools(user: User, model: ScriptedModel) -> dict[str, str]:
+    """Returns the descriptions of the researcher's tools from other servers, by name."""
     await research(user, model)
     [body] = [body for body in await requests_to(model) if agent_of(body) == "researcher"]
     functions = [tool["function"] for tool in body["tools"]]

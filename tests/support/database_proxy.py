@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL whose connections a test can cut."""
+"""A proxy in front of PostgreSQL, whose connections a test can cut."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,26 +9,26 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
 class DatabaseProxy:
-    """Listens on a Unix socket in `directory`, so that `url` differs from the database's in the address only."""
+    """Listens on a Unix socket in `directory`; `url` differs from the database's only in the host and port."""
 
     def __init__(self, database_url: str, directory: Path) -> None:
         self.url = make_conninfo(database_url, host=str(directory), port="5432")
         self._address = conninfo_to_dict(database_url)
         self._socket = directory / ".s.PGSQL.5432"
         self._connections: set[asyncio.Task[None]] = set()
-        self.hides_end = False
-        """Whether a client is not told that the database has ended its connection, as by a network that is down."""
-        self.hides_answers_after: bytes | None = None
-        """Once a client has sent this, what the database sends is dropped until `restore`."""
-        self._hides_answers = False
+        self.hide_end = False
+        """Whether clients are not told that the database has closed their connection, as if the network were down."""
+        self.drop_responses_after: bytes | None = None
+        """After a client has sent these bytes, all responses are dropped until `restore`."""
+        self._drops_responses = False
 
     async def restore(self) -> None:
-        """Accepts connections, from the beginning or after `cut`."""
-        self.hides_answers_after, self._hides_answers = None, False
+        """Accepts connections, at the start or after `cut`."""
+        self.drop_responses_after, self._drops_responses = None, False
         self._server = await asyncio.start_unix_server(self._accept, self._socket)
 
     async def cut(self) -> None:
-        """Ends all connections, and refuses new ones."""
+        """Closes all connections and rejects new ones."""
         self._server.close()
         self._socket.unlink(missing_ok=True)
         for connection in self._connections:
@@ -45,11 +45,11 @@ class DatabaseProxy:
             with suppress(asyncio.CancelledError, OSError):
                 copies = [
                     asyncio.create_task(self._copy(client, to_server)),
-                    asyncio.create_task(self._copy(server, to_client, is_answer=True)),
+                    asyncio.create_task(self._copy(server, to_client, is_response=True)),
                 ]
                 try:
                     await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
-                    if self.hides_end:
+                    if self.hide_end:
                         await asyncio.Event().wait()
                 finally:
                     for copy in copies:
@@ -65,13 +65,13 @@ class DatabaseProxy:
         return await asyncio.open_connection(host, int(port))
 
     async def _copy(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool = False
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_response: bool = False
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(65_536):
-                if not is_answer and self.hides_answers_after is not None:
-                    self._hides_answers = self._hides_answers or self.hides_answers_after in data
-                if is_answer and self._hides_answers:
+                if not is_response and self.drop_responses_after is not None:
+                    self._drops_responses = self._drops_responses or self.drop_responses_after in data
+                if is_response and self._drops_responses:
                     continue
                 writer.write(data)
                 await writer.drain()

@@ -1,4 +1,4 @@
-"""A relay in front of PostgreSQL that counts round trips and transactions on the wire."""
+"""A relay in front of PostgreSQL that counts the round trips and transactions of its clients."""
 
 import asyncio
 import tempfile
@@ -11,14 +11,13 @@ from urllib.parse import urlsplit
 from psycopg.conninfo import conninfo_to_dict
 
 READY_AGAIN = b"Z\x00\x00\x00\x05I"
-NOTHING = b"I\x00\x00\x00\x04"
+EMPTY_QUERY = b"I\x00\x00\x00\x04"
 
 
 @asynccontextmanager
-async def relayed(database_url: str) -> AsyncIterator["Relay"]:
-    """Runs a relay for a database in the block."""
-    with tempfile.TemporaryDirectory(prefix="todo-relay-") as directory:  # short: a socket's path is limited
-        relay = Relay(database_url, Path(directory))
+async def run_relay(database_url: str) -> AsyncIterator["DatabaseRelay"]:
+    with tempfile.TemporaryDirectory(prefix="todo-relay-") as directory:  # short, as the path of a socket is limited
+        relay = DatabaseRelay(database_url, Path(directory))
         await relay.start()
         try:
             yield relay
@@ -35,7 +34,7 @@ class Counts:
         return Counts(self.round_trips - other.round_trips, self.transactions - other.transactions)
 
 
-class Relay:
+class DatabaseRelay:
     """Listens on a Unix socket in `directory` for the server of `url`."""
 
     def __init__(self, url: str, directory: Path) -> None:
@@ -56,10 +55,12 @@ class Relay:
     def counts(self) -> Counts:
         return Counts(self._counts.round_trips, self._counts.transactions)
 
-    async def _relay(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+    async def _relay(self, client: asyncio.StreamReader, responses: asyncio.StreamWriter) -> None:
         server, requests = await self._connect()
         connection = _Connection(self._counts)
-        await asyncio.gather(_copy(client, requests, connection.request), _copy(server, answers, connection.answer))
+        await asyncio.gather(
+            _copy(client, requests, connection.read_request), _copy(server, responses, connection.read_response)
+        )
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = self._server.get("host") or "localhost", self._server.get("port") or 5432
@@ -70,19 +71,19 @@ class Relay:
 
 
 class _Connection:
-    """A round trip begins with the first bytes the client sends after an answer."""
+    """Counts a round trip when the client sends the first bytes after a response."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self._waiting = self._asked_nothing = False
+        self._waiting = self._is_empty_query = False
         self._rest = b""
 
-    def request(self, _: bytes) -> None:
+    def read_request(self, _: bytes) -> None:
         if not self._waiting:
             self._counts.round_trips += 1
         self._waiting = True
 
-    def answer(self, data: bytes) -> None:
+    def read_response(self, data: bytes) -> None:
         self._waiting = False
         self._rest += data
         while len(self._rest) >= 5:
@@ -90,15 +91,15 @@ class _Connection:
             if len(self._rest) < size:
                 return
             message, self._rest = self._rest[:size], self._rest[size:]
-            # Ready for the next statement, outside of any transaction: one has ended, unless nothing was sent.
-            self._counts.transactions += message == READY_AGAIN and not self._asked_nothing
-            self._asked_nothing = message == NOTHING
+            # Ready for a statement outside of any transaction: a transaction has ended, unless the query was empty.
+            self._counts.transactions += message == READY_AGAIN and not self._is_empty_query
+            self._is_empty_query = message == EMPTY_QUERY
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Callable[[bytes], None]) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_data: Callable[[bytes], None]) -> None:
     try:
         while data := await reader.read(65_536):
-            seen(data)
+            on_data(data)
             writer.write(data)
             await writer.drain()
     except ConnectionError:

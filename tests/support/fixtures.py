@@ -1,4 +1,4 @@
-"""Fixtures of the tests that meet the product from outside: running stacks, and a new user for each test."""
+"""Fixtures of the tests that use the product from outside: running stacks, and a new user for each test."""
 
 import shutil
 import tempfile
@@ -11,7 +11,7 @@ import pytest
 from tests.logins import as_service
 from tests.scripted_model import ScriptedModel
 from tests.support.golden import Golden
-from tests.support.stack import STACKS, Services, Stack, running_services, running_stack
+from tests.support.stack import STACKS, Services, Stack, run_services, run_stack
 from tests.support.stored import Stored
 from tests.support.users import User
 
@@ -21,11 +21,11 @@ NewUser = Callable[..., User]
 
 @pytest.fixture(scope="session")
 def services(server_url: str, template: str) -> Iterator[Services]:
-    from tests.conftest import new_database  # which loads this module
+    from tests.conftest import new_database  # which imports this module
 
     directory = Path(tempfile.mkdtemp(prefix="todo-stack-"))
     try:
-        with new_database(server_url, template) as (_, url), running_services(as_service(url), directory) as services:
+        with new_database(server_url, template) as (_, url), run_services(as_service(url), directory) as services:
             yield services
     finally:
         shutil.rmtree(directory)
@@ -33,14 +33,14 @@ def services(server_url: str, template: str) -> Iterator[Services]:
 
 @pytest.fixture(scope="session")
 def start_stack(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartStack]:
-    """The stack of this name in `STACKS`, started when the first test asks for it."""
+    """Returns a function that starts a stack of `STACKS` when the first test needs it."""
     stacks: dict[str, Stack] = {}
     with ExitStack() as cleanup:
 
         def start(name: str) -> Stack:
             if name not in stacks:
                 directory = tmp_path_factory.mktemp(f"stack-{name}")
-                stacks[name] = cleanup.enter_context(running_stack(services, STACKS[name], directory))
+                stacks[name] = cleanup.enter_context(run_stack(services, STACKS[name], directory))
             stacks[name].ensure_running()
             return stacks[name]
 
@@ -49,7 +49,7 @@ def start_stack(services: Services, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def stack_name() -> str:
-    """Which stack the tests of a module use; a module overrides it for another than the main one."""
+    """The stack that the tests of a module use; modules can override the fixture."""
     return "main"
 
 
@@ -60,7 +60,7 @@ def stack(start_stack: StartStack, stack_name: str) -> Stack:
 
 @pytest.fixture
 async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
-    """The control of the scripted model, with no script and no request of an earlier test."""
+    """A client of the scripted model, without steps and requests of an earlier test."""
     model = ScriptedModel(stack.services.model.url)
     await model.reset()
     yield model
@@ -69,7 +69,7 @@ async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
 
 @pytest.fixture
 async def new_user(stack: Stack) -> AsyncIterator[NewUser]:
-    """Makes users of the stack that no other test knows; arguments are those of `User` after the stack."""
+    """Returns a function that creates a user of the stack; its arguments are those of `User`."""
     async with AsyncExitStack() as clients:
         users: list[User] = []
 

@@ -1,4 +1,4 @@
-"""Every operation of ChatKit's, with parameters that would be valid for a thread and an item that were there."""
+"""The operations of ChatKit, with parameters that are valid apart from the ids of threads and items."""
 
 from typing import Any
 

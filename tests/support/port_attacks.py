@@ -1,4 +1,4 @@
-"""Attacks on a port by another process, and what they cost a service."""
+"""Starts attacks on a port from another process, and measures the memory of services."""
 
 import asyncio
 import subprocess
@@ -9,13 +9,13 @@ from tests.conftest import ROOT
 from tests.processes import ServiceProcess
 
 MEMORY_MB = 150
-"""What an attack may cost a service at most."""
+"""The most that an attack may cost a service."""
 
 
 async def start_attack(
     port: int, kind: str, name: str, seconds: float, *, tls: bool = False
 ) -> asyncio.subprocess.Process:
-    """Returns when the attack begins."""
+    """Returns when the attack has started."""
     command = [sys.executable, "-m", "tests.abuse", kind, name, str(port), str(seconds), *(["tls"] if tls else [])]
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout is not None

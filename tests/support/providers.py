@@ -23,8 +23,8 @@ KEY = "sk-very-secret-key"
 
 
 @dataclass(frozen=True)
-class Talk:
-    """One conversation of a user with a provider."""
+class ProviderConversation:
+    """A conversation of a user through one provider."""
 
     backend: LocalBackend
     user: User
@@ -34,7 +34,7 @@ class Talk:
     thread_id: str
 
     async def say(self, text: str, *steps: Json, **more: Any) -> Answer:
-        """The answer when the model responds with these steps."""
+        """Sends a message; the model responds with these steps."""
         await self.model.script(*steps)
         return await self.user.chatkit.say(text, self.thread_id, **more)
 
@@ -42,8 +42,8 @@ class Talk:
         return await requests_to(self.model)
 
     @asynccontextmanager
-    async def of_new_user(self) -> AsyncIterator["Talk"]:
-        """Another conversation with the same backend and provider."""
+    async def with_new_user(self) -> AsyncIterator["ProviderConversation"]:
+        """Yields a conversation of another user with the same backend and provider."""
         await self.model.finished_requests()
         await self.model.reset()
         self.strict.rejections.clear()
@@ -52,28 +52,35 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(
+async def open_conversation(
     services: Services,
     user: User,
     provider: ProviderName,
-    habit: Json | None = None,
+    options: Json | None = None,
     server: ProviderName | None = None,
     /,
     **environment: str,
-) -> AsyncIterator[Talk]:
-    """`server` names whose rules and habits the server has, where those are not the provider's."""
-    strict = StrictProvider(create_model(), server or provider, **(habit or {}))
+) -> AsyncIterator[ProviderConversation]:
+    """Starts a conversation; `options` are those of `StrictProvider`.
+
+    `server` is the provider that the server imitates, if it is not `provider`.
+    """
+    strict = StrictProvider(create_model(), server or provider, **(options or {}))
     async with serve(strict, lifespan="off") as url:
         model = ScriptedModel(url)
-        known = PROFILES[server or provider].model
-        given = {"LLM_PROVIDER": provider, "LLM_BASE_URL": f"{url}/v1", "LLM_API_KEY": KEY, "LLM_MODEL": known or "m"}
-        async with local_backend(services, **{**given, **environment}) as backend, User(backend, user.name) as there:
-            # A conversation that has a title: no request for one comes in between.
-            thread = (await there.page.begin("A talk"))["id"]
-            yield Talk(backend, there, model, strict, provider, thread)
+        settings = {
+            "LLM_PROVIDER": provider,
+            "LLM_BASE_URL": f"{url}/v1",
+            "LLM_API_KEY": KEY,
+            "LLM_MODEL": PROFILES[server or provider].model or "m",
+        }
+        async with local_backend(services, **settings | environment) as backend, User(backend, user.name) as local_user:
+            # A conversation with a title does not request one from the model.
+            thread = (await local_user.page.begin("A talk"))["id"]
+            yield ProviderConversation(backend, local_user, model, strict, provider, thread)
         await model.aclose()
 
 
 def call(name: str, *, id: str | None = "0", **arguments: Any) -> Json:
-    """With an id that is always the same, as some servers send it."""
+    """Returns a call whose id is always the same, as some servers send it."""
     return {"name": name, "arguments": arguments, "id": id}

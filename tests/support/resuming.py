@@ -1,4 +1,4 @@
-"""Readers of a run who are cut off all the time, and go on in any process where they were."""
+"""Readers of a run that are disconnected again and again, and resume at any backend."""
 
 import json
 import random
@@ -17,7 +17,7 @@ ANSWERS = f"I ask.{TEXT}"
 
 
 async def script_long_run(model: ScriptedModel) -> None:
-    """A call, calls of which one waits for approval, and a long text; for a user whose list is empty."""
+    """Scripts a call, calls of which one needs an approval, and a long text, for a user without tasks."""
     await model.script(
         add_task(TASKS[0], also=TASKS[1:]),
         {**calls(*delete_tasks(*range(1, 12))["tool_calls"], call("list_tasks")), "text": "I ask."},
@@ -30,35 +30,35 @@ def last_number(events: Sequence[RunEvent]) -> int:
 
 
 @dataclass
-class CutReader:
-    """Reads a run to its end over connections of a random length, each to any of the processes."""
+class DisconnectingReader:
+    """Reads a run to its end over connections of random length to random backends."""
 
-    chance: random.Random
+    rng: random.Random
     processes: Sequence[Runs]
     events: list[RunEvent] = field(default_factory=list[RunEvent])
     cuts: int = 0
 
     async def read(self, chat: str, run: str) -> list[RunEvent]:
         while not self.events or self.events[-1].name != "interaction_complete":
-            await self._read_until_cut(
-                f"/chats/{chat}/interactions/{run}/events", int(2 ** self.chance.uniform(4, 14.5))
+            await self._read_until_disconnect(
+                f"/chats/{chat}/interactions/{run}/events", int(2 ** self.rng.uniform(4, 14.5))
             )
         return self.events
 
-    async def _read_until_cut(self, path: str, most: int) -> None:
-        """So many bytes, wherever they end."""
+    async def _read_until_disconnect(self, path: str, limit: int) -> None:
+        """Reads at most `limit` bytes of a connection; they may end within an event."""
         headers = {"Last-Event-ID": str(last_number(self.events))} if self.events else {}
         parser = EventParser()
-        async with self.chance.choice(self.processes).http.stream("GET", path, headers=headers) as response:
+        async with self.rng.choice(self.processes).http.stream("GET", path, headers=headers) as response:
             assert response.status_code == 200
             async for piece in response.aiter_raw():
                 read = [
                     check(RunEvent(int(one.id or 0), one.name, json.loads(one.data)))
-                    for one in parser.feed(piece[:most])
+                    for one in parser.feed(piece[:limit])
                 ]
-                assert text_of(read) in ANSWERS, "no piece is missing within a connection"
+                assert text_of(read) in ANSWERS, "a connection misses no event"
                 self.events += read
-                most -= len(piece)
-                if most <= 0:
+                limit -= len(piece)
+                if limit <= 0:
                     self.cuts += 1
                     return

@@ -1,4 +1,4 @@
-"""Statements of a service whose own conditions are wrong: what PostgreSQL lets them reach of another user's rows."""
+"""Tries statements of a service without correct conditions, which row-level security has to stop."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tests.logins import as_admin, as_service
 
 Rows = dict[str, list[Any]]
 STATEMENTS = ("SELECT 1 FROM {} {}", "UPDATE {} SET user_id = user_id {}", "DELETE FROM {} {}")
-WRITTEN = """
+WRITABLE_COLUMNS = """
     SELECT column_name FROM information_schema.columns
     WHERE table_schema = 'public' AND table_name = %s AND is_generated = 'NEVER' ORDER BY ordinal_position
 """
@@ -41,8 +41,8 @@ OPEN_FUNCTIONS = """
 """
 
 
-class Database:
-    """The rows of a stack's users, as a superuser sees them and as the services' login reaches them."""
+class RowAccessProbe:
+    """Reads all rows as a superuser, and tries what the services' login can read and write."""
 
     def __init__(self, database_url: str) -> None:
         self._admin = psycopg.connect(as_admin(database_url), autocommit=True)
@@ -66,9 +66,9 @@ class Database:
                 connection.execute(statement.encode())
             yield connection
 
-    def reached_by(self, service: psycopg.Connection[Any], user: str) -> list[tuple[str, str]]:
-        """(statement, table) of each that finds or changes a row of the user."""
-        found: list[tuple[str, str]] = []
+    def find_reachable_rows(self, service: psycopg.Connection[Any], user: str) -> list[tuple[str, str]]:
+        """Returns statement and table of each statement that finds or changes a row of the user."""
+        reached: list[tuple[str, str]] = []
         for table in self.tables:
             for statement in STATEMENTS:
                 try:
@@ -77,21 +77,21 @@ class Database:
                 except errors.InsufficientPrivilege:
                     continue
                 if cursor.rowcount:
-                    found.append((statement, table))
-        return found
+                    reached.append((statement, table))
+        return reached
 
-    def seen_without_condition(self, service: psycopg.Connection[Any]) -> dict[str, int]:
-        """How many rows of each table a statement reads that forgets to name the user."""
+    def count_visible_rows(self, service: psycopg.Connection[Any]) -> dict[str, int]:
+        """Returns for each table the number of rows that a statement without a condition on the user reads."""
         return {
             table: service.execute(SQL("SELECT user_id FROM {}").format(Identifier(table))).rowcount
             for table in self.tables
         }
 
-    def written_by(self, service: psycopg.Connection[Any], user: str) -> list[str]:
-        """Tables in which a copy of a row of the user can be written in that user's name."""
-        written: list[str] = []
+    def find_writable_tables(self, service: psycopg.Connection[Any], user: str) -> list[str]:
+        """Returns the tables into which a copy of a row of the user can be inserted."""
+        writable: list[str] = []
         for table, rows in self.rows_of(user).items():
-            columns = [Identifier(name) for (name,) in self._admin.execute(WRITTEN, [table]).fetchall()]
+            columns = [Identifier(name) for (name,) in self._admin.execute(WRITABLE_COLUMNS, [table]).fetchall()]
             names = SQL(", ").join(columns)
             statement = SQL(
                 "INSERT INTO {0} ({1}) OVERRIDING SYSTEM VALUE SELECT {1} FROM jsonb_populate_record(NULL::{0}, %s)"
@@ -101,30 +101,30 @@ class Database:
             except errors.InsufficientPrivilege:
                 continue
             except psycopg.Error as error:
-                written.append(f"{table}: {error}")
+                writable.append(f"{table}: {error}")
             else:
-                written.append(table)
-        return written
+                writable.append(table)
+        return writable
 
-    def rejected(self, service: psycopg.Connection[Any], statement: str) -> bool:
-        """Whether the login lacks the right for a statement."""
+    def is_rejected(self, service: psycopg.Connection[Any], statement: str) -> bool:
+        """Returns whether the login lacks the privilege for a statement."""
         try:
             service.execute(statement.encode())
         except errors.InsufficientPrivilege:
             return True
         return False
 
-    def violations(self) -> dict[str, Sequence[Any]]:
-        """What of the schema would let one user reach another's rows."""
+    def find_violations(self) -> dict[str, Sequence[Any]]:
+        """Returns what in the schema would let a user reach rows of another user."""
         statements = {
             "tables without row-level security": UNPROTECTED,
-            "keys that do not begin with the user": KEYS_ACROSS_USERS,
+            "keys that do not start with the user": KEYS_ACROSS_USERS,
             "functions that everybody may run as their owner": OPEN_FUNCTIONS,
         }
         return {name: self._admin.execute(statement.encode()).fetchall() for name, statement in statements.items()}
 
-    def seen_by_owner(self) -> list[str]:
-        """Tables of which the owner sees rows without asking for all users by name."""
+    def find_tables_visible_to_owner(self) -> list[str]:
+        """Returns the tables of which the owner reads rows without asking for all users."""
         self._admin.execute("SET SESSION AUTHORIZATION todo_owner")
         try:
             statement = "SELECT FROM {} LIMIT 1"

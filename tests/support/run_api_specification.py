@@ -1,7 +1,6 @@
-"""The run API's contract as a client of its specification has it: names, types and enums, and nothing that was added.
+"""The models of a client that was written from the specification of the run API, without our additions to it.
 
-Such a client reads with Pydantic, passes over fields that it does not know, and keeps a conversation in LiteLLM's
-`Message`, whose content is a text.
+It ignores unknown fields, and stores a conversation as LiteLLM's `Message`, whose content is a string.
 """
 
 from enum import StrEnum
@@ -117,4 +116,4 @@ STREAMED: dict[str, type[BaseModel] | None] = {
     "error": None,
     "interaction_complete": InteractionComplete,
 }
-"""The events of a stream by their names; None: the specification says nothing of their data."""
+"""The models of stream events by name; None if the specification does not define the data."""

@@ -1,4 +1,4 @@
-"""Steps of the scripted model, shorter to write; all fields are in tests/scripted_endpoint/script.py."""
+"""Short forms of steps of the scripted model; tests/scripted_endpoint/script.py has all fields."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ Json = dict[str, Any]
 
 SLOW_TEXT = "one two three four five six seven eight nine ten"
 SLOW: Json = {"text": SLOW_TEXT, "chunk_chars": 4, "token_delay": 0.1}
-"""An answer that takes over a second: it can be followed, steered, stopped or left in the middle."""
+"""An answer that takes more than a second, so that a test can follow, steer, stop or leave it."""
 
 
-def held(beginning: str, rest: str) -> Json:
-    """An answer that pauses after its beginning until the test calls `model.release()`."""
+def pausing_answer(beginning: str, rest: str) -> Json:
+    """Returns an answer that pauses after its beginning until `model.release()`."""
     return {"text": beginning + rest, "chunk_chars": len(beginning), "hold_after": 2}
 
 
-def endless(text: str) -> Json:
-    """An answer that never ends by itself: it has to be stopped."""
-    return held(text, " never")
+def endless_answer(text: str) -> Json:
+    """Returns an answer that has to be stopped."""
+    return pausing_answer(text, " never")
 
 
 def call(tool: str, **arguments: Any) -> Json:
@@ -24,7 +24,6 @@ def call(tool: str, **arguments: Any) -> Json:
 
 
 def calls(*tool_calls: Json, text: str = "", reasoning: str = "") -> Json:
-    """A response that makes these calls."""
     return {"text": text, "reasoning": reasoning, "tool_calls": [*tool_calls]}
 
 
@@ -37,8 +36,8 @@ def add_task(title: str, **more: Any) -> Json:
 
 
 def delete_tasks(*numbers: int) -> Json:
-    first, *others = numbers
-    return calls(call("delete_task", task_id=first, **({"also": others} if others else {})))
+    first, *rest = numbers
+    return calls(call("delete_task", task_id=first, **({"also": rest} if rest else {})))
 
 
 def start_coder(task: str) -> Json:

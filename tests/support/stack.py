@@ -1,4 +1,4 @@
-"""The product as its users run it: every service is a process, the model is a scripted HTTP endpoint."""
+"""Runs the services as processes, with a scripted HTTP endpoint as the model."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tests.processes import ServiceProcess
 from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET
-from tests.workspace_service import WORKSPACE_TOKEN_SECRET, prepared
+from tests.workspace_service import WORKSPACE_TOKEN_SECRET, create_workspace_service
 
 AUDIENCE = "todo-tests"
 NOW = "2026-11-25T09:00:00+01:00"
-"""When tests begin, a Wednesday; the clock runs on from there."""
+"""The time at which the services start, a Wednesday; their clock advances from there."""
 SIGN_IN = {
     "AUTH_MODE": "jwt",
     "AUTH_JWT_SECRET": IDP_SECRET,
@@ -23,8 +23,6 @@ CLOCK = {"TEST_NOW": NOW, "TIME_ZONE": "Europe/Berlin"}
 
 @dataclass(frozen=True)
 class StackSettings:
-    """What distinguishes the backends of one stack from those of the others."""
-
     backends: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -71,12 +69,12 @@ STACKS: dict[str, StackSettings] = {
         }
     ),
 }
-"""Few: each costs seconds in every process that runs tests."""
+"""Each stack costs seconds in every process that runs tests, so there are few."""
 
 
 @dataclass(frozen=True)
 class Services:
-    """What all stacks share: the database, the task server, the workspace and the scripted model."""
+    """The database, MCP server, workspace and scripted model, which all stacks share."""
 
     database_url: str
     mcp: ServiceProcess
@@ -96,8 +94,8 @@ class Services:
             "APPROVALS": "bulk",
             "LLM_PROVIDER": "offline",
             "LLM_BASE_URL": f"{self.model.url}/v1",
-            "MCP_RESEND_SECONDS": "60",  # a busy machine takes long to start the task server again
-            # Tests send more than people do.
+            "MCP_RESEND_SECONDS": "60",  # a busy machine takes long to restart the MCP server
+            # Tests send more requests than users do.
             "LIMIT_RUNS_PER_MINUTE": "10000",
             "LIMIT_RUNS_PER_DAY": "100000",
             "LIMIT_REQUESTS_PER_MINUTE": "100000",
@@ -107,7 +105,7 @@ class Services:
 
 @dataclass(frozen=True)
 class Stack:
-    """Backends with the same settings over shared services; the first is where users are served."""
+    """Backends with the same settings and shared services; `url` is that of the first."""
 
     services: Services
     backends: list[ServiceProcess]
@@ -130,10 +128,10 @@ class Stack:
 
 
 @contextmanager
-def running_services(database_url: str, directory: Path) -> Iterator[Services]:
+def run_services(database_url: str, directory: Path) -> Iterator[Services]:
     mcp = ServiceProcess("mcp_server", "MCP_PORT", directory / "mcp.log", DATABASE_URL=database_url, **SIGN_IN, **CLOCK)
     mcp.environment["MCP_URL"] = f"{mcp.url}/mcp"
-    workspace, _ = prepared(directory)
+    workspace, _ = create_workspace_service(directory)
     model = ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", directory / "model.log")
     with ExitStack() as cleanup:
         for service in (mcp, workspace, model):
@@ -145,7 +143,7 @@ def running_services(database_url: str, directory: Path) -> Iterator[Services]:
 
 
 @contextmanager
-def running_stack(services: Services, settings: StackSettings, directory: Path) -> Iterator[Stack]:
+def run_stack(services: Services, settings: StackSettings, directory: Path) -> Iterator[Stack]:
     environment = {**services.backend_environment(), **settings.environment}
     backends = [
         ServiceProcess("backend", "BACKEND_PORT", directory / f"backend-{number}.log", **environment)

@@ -1,7 +1,4 @@
-"""What the database holds: the only SQL of the tests that meet the product from outside.
-
-Statuses and kinds are those of the design, whatever the tables call them, so that tests survive a new schema.
-"""
+"""Reads and changes the database: the only SQL of the tests that use the product from outside."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +44,7 @@ class Stored:
         self._connection.close()
 
     def runs(self, user: str) -> list[StoredRun]:
-        """Runs of the assistant, oldest first; without those of its agents."""
+        """Returns the runs of the assistant, without sub-agent runs, oldest first."""
         statement = (
             "SELECT id, conversation_id, status FROM runs WHERE user_id = %s AND conversation_id IS NOT NULL"
             " AND parent_call_id IS NULL ORDER BY seq"
@@ -58,7 +55,7 @@ class Stored:
         return [run.status for run in self.runs(user)]
 
     async def run_with_status(self, user: str, status: str, *, seconds: float = 30) -> StoredRun:
-        """The newest such run, as soon as there is one."""
+        """Waits for a run with this status; returns the newest one."""
 
         def find() -> StoredRun | None:
             return next((run for run in reversed(self.runs(user)) if run.status == status), None)
@@ -81,11 +78,11 @@ class Stored:
         return len(self._rows(statement, user))
 
     def queued_messages(self, user: str) -> int:
-        """Steering messages and follow-ups that no model has read."""
+        """Returns the number of steering messages and follow-ups that no model has read."""
         return len(self._rows("SELECT 1 FROM entries WHERE user_id = %s AND seq IS NULL", user))
 
     def consents(self, user: str) -> list[str]:
-        """Tools that the user allows from now on."""
+        """Returns the tools that the user has allowed for later calls."""
         return [row["tool"] for row in self._rows("SELECT tool FROM consents WHERE user_id = %s ORDER BY 1", user)]
 
     def tasks(self, user: str) -> list[StoredTask]:
@@ -96,12 +93,12 @@ class Stored:
         return [task.title for task in self.tasks(user)]
 
     def task_calls(self, user: str) -> list[tuple[str, str | None]]:
-        """Each change of the task list as (operation, actor), oldest first."""
+        """Returns the operation and actor of each change of the task list, oldest first."""
         statement = "SELECT operation, actor FROM task_calls WHERE user_id = %s ORDER BY id"
         return [(row["operation"], row["actor"]) for row in self._rows(statement, user)]
 
     def row_counts(self, user: str) -> dict[str, int]:
-        """How many rows of each table belong to the user; tables without any are left out."""
+        """Returns the number of the user's rows for each table that has any."""
         counts: dict[str, int] = {}
         for table in self.user_tables():
             statement = SQL("SELECT count(*) AS rows FROM {} WHERE user_id = %s").format(Identifier(table))
@@ -111,7 +108,6 @@ class Stored:
         return counts
 
     def user_tables(self) -> list[str]:
-        """The tables whose rows belong to users."""
         tables = self._rows(
             "SELECT DISTINCT table_name AS name FROM information_schema.columns"
             " WHERE table_schema = ANY (current_schemas(false)) AND column_name = 'user_id' ORDER BY 1"
@@ -119,12 +115,12 @@ class Stored:
         return [table["name"] for table in tables]
 
     def rows_of(self, user: str, table: str) -> list[dict[str, Any]]:
-        """The user's rows of a table, as JSON."""
+        """Returns the user's rows of a table as JSON."""
         statement = SQL("SELECT to_jsonb(r) AS row FROM {} r WHERE user_id = %s").format(Identifier(table))
         return [row["row"] for row in self._connection.execute(statement, [user])]
 
     def add_daily_tasks(self, user: str, count: int, *, long_descriptions: int = 0) -> None:
-        """Tasks 1, 2 … past the task server, each due a day after the one before; the first have long descriptions."""
+        """Inserts tasks with consecutive due days; the first `long_descriptions` have long descriptions."""
         statement = """
             INSERT INTO tasks (user_id, id, title, due_on, description)
             SELECT %s, n, 'task ' || n, date '2027-01-01' + n, repeat('long ', CASE WHEN n <= %s THEN 800 ELSE 0 END)
@@ -132,13 +128,13 @@ class Stored:
         self._connection.execute(statement, [user, long_descriptions, count])
 
     def age_task_changes(self, user: str, *, days: float) -> None:
-        """Makes all that was changed in the task list look so much older."""
+        """Makes all changes of the task list older."""
         for table in ("task_calls", "task_changes"):
             statement = SQL("UPDATE {} SET created_at = created_at - make_interval(secs => %s) WHERE user_id = %s")
             self._connection.execute(statement.format(Identifier(table)), [days * 86_400, user])
 
     def spread_completions(self, user: str, *, days: int) -> None:
-        """Makes each completed task look so many days older than the one with the number before."""
+        """Makes each completed task this many days older than the one with the previous id."""
         statement = (
             "UPDATE tasks SET completed_at = completed_at - make_interval(days => id::int * %s) WHERE user_id = %s"
         )
@@ -150,7 +146,7 @@ class Stored:
         )
 
     def add_idempotency_keys(self, user: str, count: int) -> None:
-        """As if the user had sent so many requests with keys of their own."""
+        """Inserts rows as if the user had sent requests with different keys."""
         self._connection.execute(
             "INSERT INTO kept_requests (user_id, key, request)"
             " SELECT %s, 'key-' || n, '' FROM generate_series(1, %s) n",
@@ -158,38 +154,38 @@ class Stored:
         )
 
     def age_idempotency_keys(self, user: str, *, hours: float) -> None:
-        """Makes the user's requests with keys look so much older."""
+        """Makes the user's requests with keys older."""
         self._connection.execute(
             "UPDATE kept_requests SET created_at = created_at - make_interval(secs => %s) WHERE user_id = %s",
             [hours * 3600, user],
         )
 
     @contextmanager
-    def locked(self, table: str) -> Iterator[None]:
-        """Nobody else reads or writes the table while the block runs: what needs it waits."""
+    def lock_table(self, table: str) -> Iterator[None]:
+        """Locks the table during the block; statements that need it wait."""
         with self._connection.transaction():
             self._connection.execute(SQL("LOCK TABLE {}").format(Identifier(table)))
             yield
 
-    def is_waited_for(self, *, by: int = 1) -> bool:
-        """Whether so many statements wait for a lock."""
-        self._rows("SELECT pg_stat_clear_snapshot()")  # within a transaction, connections made later are not seen
+    def has_waiting_statements(self, *, count: int = 1) -> bool:
+        """Returns whether at least `count` statements wait for a lock."""
+        self._rows("SELECT pg_stat_clear_snapshot()")  # otherwise a transaction does not see later connections
         statement = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        return len(self._rows(statement)) >= by
+        return len(self._rows(statement)) >= count
 
     @contextmanager
-    def renamed(self, table: str) -> Iterator[None]:
-        """While the block runs no statement finds the table."""
-        aside = Identifier(f"{table}_aside")
-        self._connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(Identifier(table), aside))
+    def hide_table(self, table: str) -> Iterator[None]:
+        """Renames the table during the block, so that statements fail."""
+        hidden = Identifier(f"{table}_hidden")
+        self._connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(Identifier(table), hidden))
         try:
             yield
         finally:
-            self._connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(aside, Identifier(table)))
+            self._connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(hidden, Identifier(table)))
 
     @contextmanager
-    def refusing_new_messages(self) -> Iterator[None]:
-        """The database fails wherever a service adds to a conversation while the block runs."""
+    def reject_new_messages(self) -> Iterator[None]:
+        """Makes the database reject new entries of conversations during the block."""
         self._connection.execute("REVOKE INSERT ON entries FROM todo_app")
         try:
             yield

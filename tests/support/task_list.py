@@ -1,4 +1,4 @@
-"""Somebody at the page's list."""
+"""A client of the task list API, which the page uses."""
 
 import secrets
 from dataclasses import dataclass
@@ -8,54 +8,54 @@ import httpx2
 
 from tests.chatkit_client import ChatKit
 from tests.support.stack import AUDIENCE
-from tests.tokens import IDP_SECRET, ISSUER, minted
+from tests.tokens import IDP_SECRET, ISSUER, mint_token
 
 ZONE = "Europe/Berlin"
 
 
 @dataclass
-class Person:
+class TaskListClient:
     chat: ChatKit
     name: str
 
     @property
     def headers(self) -> dict[str, str]:
-        token = minted(IDP_SECRET, sub=self.name, iss=ISSUER, aud=AUDIENCE)
+        token = mint_token(IDP_SECRET, sub=self.name, iss=ISSUER, aud=AUDIENCE)
         return {"Authorization": f"Bearer {token}", "X-Time-Zone": ZONE}
 
-    async def ask(
+    async def request(
         self, method: str, path: str, body: Any = None, *, key: str | None = None, **headers: str
     ) -> httpx2.Response:
-        given = self.headers | headers | ({"Idempotency-Key": key} if key else {})
+        headers = self.headers | headers | ({"Idempotency-Key": key} if key else {})
         content = {} if body is None else {"json": body}
-        return await self.chat.http.request(method, path, headers=given, **content)
+        return await self.chat.http.request(method, path, headers=headers, **content)
 
-    async def done(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> dict[str, Any]:
-        """The answer to a change, under a key of its own if none is given."""
-        answer = await self.ask(method, path, body, key=key or secrets.token_hex(8))
+    async def change(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> dict[str, Any]:
+        """Sends a change, with a new idempotency key unless one is given."""
+        answer = await self.request(method, path, body, key=key or secrets.token_hex(8))
         assert answer.status_code == (201 if (method, path) == ("POST", "/tasks") else 200), answer.text
         return answer.json()
 
     async def add(self, title: str, **details: Any) -> dict[str, Any]:
-        (task,) = (await self.done("POST", "/tasks", {"title": title, **details}))["tasks"]
+        (task,) = (await self.change("POST", "/tasks", {"title": title, **details}))["tasks"]
         return task
 
-    async def view(self, view: str, **asked: Any) -> dict[str, Any]:
-        answer = await self.chat.http.get("/tasks", params={"view": view, **asked}, headers=self.headers)
+    async def get_view(self, view: str, **params: Any) -> dict[str, Any]:
+        answer = await self.chat.http.get("/tasks", params={"view": view, **params}, headers=self.headers)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    async def titles(self, view: str, **asked: Any) -> list[str]:
-        return [task["title"] for task in (await self.view(view, **asked))["tasks"]]
+    async def titles(self, view: str, **params: Any) -> list[str]:
+        return [task["title"] for task in (await self.get_view(view, **params))["tasks"]]
 
-    async def news(self, after: int | None = None) -> dict[str, Any]:
+    async def get_changes(self, after: int | None = None) -> dict[str, Any]:
         params = {} if after is None else {"after": after}
         answer = await self.chat.http.get("/tasks/changes", params=params, headers=self.headers)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    async def sentence(self, status: int, method: str, path: str, body: Any = None, **given: Any) -> str:
-        """What a refused request is answered."""
-        answer = await self.ask(method, path, body, **given)
+    async def get_error(self, status: int, method: str, path: str, body: Any = None, **options: Any) -> str:
+        """Sends a request that is rejected with this status; returns the error's sentence."""
+        answer = await self.request(method, path, body, **options)
         assert (answer.status_code, set(answer.json())) == (status, {"error"}), answer.text
         return answer.json()["error"]

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 from tests.chatkit_client import ChatKit
 from tests.runs_client import Runs
 from tests.support.stack import AUDIENCE, Services
-from tests.tokens import IDP_SECRET, ISSUER, minted
+from tests.tokens import IDP_SECRET, ISSUER, mint_token
 from todo_client.page import Page
 
 _numbers = itertools.count(1)
@@ -19,8 +19,8 @@ class HasUrl(Protocol):
     def url(self) -> str: ...
 
 
-class Served(Protocol):
-    """A stack, or a backend in the process of the test."""
+class HasBackends(Protocol):
+    """A stack or a local backend."""
 
     @property
     def services(self) -> Services: ...
@@ -30,12 +30,12 @@ class Served(Protocol):
 
 
 class User:
-    """Someone nobody else knows; `backend` says which process of the stack serves the clients."""
+    """A user with a client for each API; `backend` is the index of the backend that they use."""
 
-    def __init__(self, stack: Served, name: str | None = None, *, backend: int = 0) -> None:
+    def __init__(self, stack: HasBackends, name: str | None = None, *, backend: int = 0) -> None:
         self.stack = stack
         self.name = name or f"user-{os.getpid()}-{next(_numbers)}"
-        self.token = minted(IDP_SECRET, sub=self.name, iss=ISSUER, aud=AUDIENCE)
+        self.token = mint_token(IDP_SECRET, sub=self.name, iss=ISSUER, aud=AUDIENCE)
         self.url = stack.backends[backend].url
         headers = {"Authorization": f"Bearer {self.token}", "X-Time-Zone": "Europe/Berlin"}
         self.chatkit = ChatKit(self.url, headers=headers)
@@ -44,11 +44,11 @@ class User:
 
     @property
     def mcp_token(self) -> str:
-        """For the task server, as the user's own MCP client would send it."""
-        return minted(IDP_SECRET, sub=self.name, iss=ISSUER, aud=f"{self.stack.services.mcp.url}/mcp")
+        """An access token for the MCP server, as the user's MCP client would send it."""
+        return mint_token(IDP_SECRET, sub=self.name, iss=ISSUER, aud=f"{self.stack.services.mcp.url}/mcp")
 
     def at(self, backend: int) -> "User":
-        """The same user at another process."""
+        """Returns the same user with clients of another backend."""
         return User(self.stack, self.name, backend=backend)
 
     async def __aenter__(self) -> Self:

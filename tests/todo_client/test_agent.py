@@ -10,8 +10,8 @@ import pytest
 
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
-from tests.support.http_relay import Relay
-from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, held, says, start_coder
+from tests.support.http_relay import HttpRelay
+from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, pausing_answer, says, start_coder
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -32,9 +32,9 @@ def stack_name() -> str:
 
 
 @pytest.fixture
-async def relay(stack: Stack) -> AsyncIterator[Relay]:
-    relay = Relay(stack.url)
-    await relay.mend()
+async def relay(stack: Stack) -> AsyncIterator[HttpRelay]:
+    relay = HttpRelay(stack.url)
+    await relay.restore()
     yield relay
     relay.cut()
 
@@ -188,7 +188,7 @@ async def test_rejected_request_is_reported(agent: Agent, model: ScriptedModel) 
 async def test_steer(agent: Agent, user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(add_task("milk"), add_task("bread"), says("Both."))
     events = listen(agent)
-    with stored.locked("tasks"):
+    with stored.lock_table("tasks"):
         answering = asyncio.create_task(agent.prompt("add milk"))
         await until(lambda: data_of(events, EventType.TOOL_CALL_START))
         await asyncio.wrap_future(agent.steer("and bread"))
@@ -265,7 +265,7 @@ async def test_programs_without_asyncio(agent: Agent, model: ScriptedModel) -> N
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_connection_breaks_again_and_again(
-    seed: int, relay: Relay, stack: Stack, user: User, model: ScriptedModel, stored: Stored
+    seed: int, relay: HttpRelay, stack: Stack, user: User, model: ScriptedModel, stored: Stored
 ) -> None:
     """Nothing is missing, nothing comes twice, and no request acts twice; each time in any process."""
     await model.script(add_task("milk"), {**delete_tasks(1), "text": "I delete it."}, LONG, says("Never."))
@@ -284,7 +284,7 @@ async def test_connection_breaks_again_and_again(
         await asyncio.sleep(chance.uniform(0.1, 0.7))
         relay.cut()
         await asyncio.sleep(chance.uniform(0, 0.2))
-        await relay.mend(chance.choice(stack.backends).url)
+        await relay.restore(chance.choice(stack.backends).url)
     result = answering.result()
     assert (result.text, text_of(events)) == (WORDS, f"I delete it.{WORDS}")
     assert types(events) == [
@@ -298,9 +298,9 @@ async def test_connection_breaks_again_and_again(
 
 @pytest.mark.parametrize("mode", ["steer", "follow_up"])
 async def test_message_whose_response_is_lost_is_read_once(
-    mode: str, relay: Relay, user: User, model: ScriptedModel, stored: Stored
+    mode: str, relay: HttpRelay, user: User, model: ScriptedModel, stored: Stored
 ) -> None:
-    await model.script(held("One", " two."), says("Three."), says("Never."))
+    await model.script(pausing_answer("One", " two."), says("Three."), says("Never."))
     agent = agent_of(user, relay.url)
     events = listen(agent)
     answering = asyncio.create_task(agent.prompt("count"))

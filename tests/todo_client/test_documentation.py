@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.scripted_model import ScriptedModel
-from tests.support.connectors import research, user_of_servers
+from tests.support.connectors import research, user_with_servers
 from tests.support.resuming import TASKS
 from tests.support.script import add_task, call, delete_tasks, says
 from tests.support.stack import Services, Stack
@@ -78,7 +78,7 @@ async def test_own_tool(stack: Stack, model: ScriptedModel, tmp_path: Path) -> N
     [configuration] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     servers = json.loads(configuration)["mcpServers"]
     servers["notes"]["command"] = sys.executable
-    async with user_of_servers(services, tmp_path / "mcp.json", servers, approved=["notes"]) as user:
+    async with user_with_servers(services, tmp_path / "mcp.json", servers, approved=["notes"]) as user:
         [read] = await research(user, model, call("mcp_notes__search_notes", words="landlord"))
     assert "Landlord: 555-0100" in read
     assert "Plants" not in read

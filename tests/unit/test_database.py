@@ -12,7 +12,7 @@ import pytest
 from common.database import Database, DatabaseUnavailable, Transaction
 from tests.logins import as_service
 from tests.scale.pooler import run_pgbouncer
-from tests.support.database_relay import Relay, relayed
+from tests.support.database_relay import DatabaseRelay, run_relay
 from tests.waiting import until
 
 ADD = "INSERT INTO ended_sessions VALUES (%(user_id)s, %(id)s, now() + interval '1 hour') RETURNING id, user_id"
@@ -42,8 +42,8 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def relay(database_url: str) -> AsyncIterator[Relay]:
-    async with relayed(database_url) as relay:
+async def relay(database_url: str) -> AsyncIterator[DatabaseRelay]:
+    async with run_relay(database_url) as relay:
         yield relay
 
 
@@ -115,7 +115,7 @@ async def test_user_and_role_end_with_the_transaction(database_url: str) -> None
             assert await cursor.fetchone() == ("", "none")
 
 
-async def test_a_transaction_is_one_round_trip(relay: Relay) -> None:
+async def test_a_transaction_is_one_round_trip(relay: DatabaseRelay) -> None:
     async with Database(relay.url, pool_size=1) as database:
         await list_ids(database, "ada")  # connects
         before = relay.counts
@@ -125,7 +125,7 @@ async def test_a_transaction_is_one_round_trip(relay: Relay) -> None:
     assert (counted.round_trips, counted.transactions) == (2, 2)
 
 
-async def test_each_result_read_within_a_transaction_is_a_round_trip(relay: Relay) -> None:
+async def test_each_result_read_within_a_transaction_is_a_round_trip(relay: DatabaseRelay) -> None:
     async with Database(relay.url, pool_size=1) as database:
         await list_ids(database, "ada")
         before = relay.counts

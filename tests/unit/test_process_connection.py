@@ -221,7 +221,7 @@ async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
     async with connect(proxy.url, database) as judge:
         await judge.wait_until_connected()
         await wait_until_judged(judge, NO_PROCESS)
-        proxy.hides_end = True
+        proxy.hide_end = True
         administrator(url).execute(TERMINATE_LOCK_HOLDERS.replace("(pid)", "(pid, 10000)"))
         assert await judge.find_dead_processes([NO_PROCESS]) == set()
         assert judge.is_connected  # as far as it knows

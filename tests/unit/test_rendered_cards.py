@@ -13,7 +13,7 @@ from backend.cards.render import render_cards
 from backend.cards.task import Task
 from backend.cards.task_lists import render_list_text
 from backend.conversations.records import Entry, Event, Run, ToolCall
-from tests.support.cards import lines
+from tests.support.cards import render_lines
 
 AT = datetime(2026, 11, 25, 9, tzinfo=UTC)
 MILK = {"id": 1, "title": "milk", "status": "pending", "also": []}
@@ -53,19 +53,19 @@ def changed(batch: str, *, is_undone: bool = False, **task: Any) -> CurrentTasks
 )
 def test_task_as_it_is_now(current: CurrentTasks, card: str) -> None:
     [rendered] = render_cards([ADD], current)
-    assert lines({"widget": rendered.root}) == [card]
+    assert render_lines({"widget": rendered.root}) == [card]
 
 
 def test_undone_deletion() -> None:
-    assert [lines({"widget": card.root}) for card in render_cards([DELETE], changed("run_1", is_undone=True))] == [
-        ["☐ milk · Restored"]
-    ]
+    assert [
+        render_lines({"widget": card.root}) for card in render_cards([DELETE], changed("run_1", is_undone=True))
+    ] == [["☐ milk · Restored"]]
 
 
 def test_undo_of_a_run_that_has_changed_more() -> None:
     other = replace(ADD, id="call_3", state="running", result_seq=None)
     [card] = render_cards([ADD, other], changed("run_1"))
-    assert lines({"widget": card.root}) == ["☐ milk · Added · [Undo all]"]
+    assert render_lines({"widget": card.root}) == ["☐ milk · Added · [Undo all]"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_decided_approval(state: Any, reason: Any, badge: str, why: str | None) 
     card = render_approval(replace(DELETE, state=state, reason=reason, approval_seq=4))
     assert card is not None
     assert "confirm" not in card.root
-    assert lines({"widget": card.root})[0] == " · ".join(filter(None, ["Delete “milk”", badge, why]))
+    assert render_lines({"widget": card.root})[0] == " · ".join(filter(None, ["Delete “milk”", badge, why]))
 
 
 def test_open_approval() -> None:

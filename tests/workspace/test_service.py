@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.processes import ServiceProcess
-from tests.tokens import OTHER_SECRET, minted
+from tests.tokens import OTHER_SECRET, mint_token
 from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service, token
 from workspace.maintenance import check
 
@@ -302,11 +302,11 @@ CLAIMS = {"iss": "todo-assistant", "aud": URL, "sub": "alice"}
 TOKENS = {
     "none": None,
     "no token": "garbage",
-    "another secret": minted(OTHER_SECRET, **CLAIMS),
-    "for the MCP server": minted(SECRET, **CLAIMS | {"aud": "http://127.0.0.1:8001/mcp"}),
-    "another issuer": minted(SECRET, **CLAIMS | {"iss": "https://idp.example"}),
-    "expired": minted(SECRET, **CLAIMS, exp=1),
-    "nobody": minted(SECRET, **CLAIMS | {"sub": ""}),
+    "another secret": mint_token(OTHER_SECRET, **CLAIMS),
+    "for the MCP server": mint_token(SECRET, **CLAIMS | {"aud": "http://127.0.0.1:8001/mcp"}),
+    "another issuer": mint_token(SECRET, **CLAIMS | {"iss": "https://idp.example"}),
+    "expired": mint_token(SECRET, **CLAIMS, exp=1),
+    "nobody": mint_token(SECRET, **CLAIMS | {"sub": ""}),
 }
 
 

@@ -13,7 +13,7 @@ from tests.chaos.checks.stored_rows import StoredRows
 from tests.chaos.client_record import ClientRecord
 from tests.chaos.system import APPROVAL_TOOLS
 from tests.chatkit_client import ChatKit
-from tests.workspace_service import prepared
+from tests.workspace_service import create_workspace_service
 
 _COMMAND_END_SECONDS = 5.0
 
@@ -27,7 +27,7 @@ class AgentWorkload:
         self._long_seconds = f"6.{random.SystemRandom().randrange(10**9):09}"
         self.script = AgentScript(self._long_seconds)
         self.approval_tools = (*APPROVAL_TOOLS, APPROVAL_TOOL, *(["agents"] if approve_starts else []))
-        self.workspace, self._folders = prepared(directory)
+        self.workspace, self._folders = create_workspace_service(directory)
         self.figures = ""
 
     async def find_problems(self, rows: StoredRows, chat: ChatKit, record: ClientRecord) -> list[str]:

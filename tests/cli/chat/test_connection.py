@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.chat.terminal import Terminal
 from tests.scripted_model import ScriptedModel
-from tests.support.http_relay import Relay
+from tests.support.http_relay import HttpRelay
 from tests.support.script import add_task
 from tests.support.stack import Stack
 from tests.support.users import User
@@ -25,9 +25,9 @@ ADDING = {**add_task("milk"), "text": "I add it."}
 
 
 @pytest.fixture
-async def relay(stack: Stack) -> AsyncIterator[Relay]:
-    relay = Relay(stack.url)
-    await relay.mend()
+async def relay(stack: Stack) -> AsyncIterator[HttpRelay]:
+    relay = HttpRelay(stack.url)
+    await relay.restore()
     yield relay
     relay.cut()
 
@@ -46,7 +46,7 @@ async def wait_for_end(user: User) -> None:
 
 @pytest.mark.parametrize("while_away", ["it is written", "it ends"])
 async def test_answer_goes_on_in_another_process(
-    relay: Relay, stack: Stack, user: User, model: ScriptedModel, tmp_path: Path, while_away: str
+    relay: HttpRelay, stack: Stack, user: User, model: ScriptedModel, tmp_path: Path, while_away: str
 ) -> None:
     await model.script(ADDING, SLOW)
     place = ("--url", relay.url, "--data-dir", str(tmp_path))
@@ -58,7 +58,7 @@ async def test_answer_goes_on_in_another_process(
         await terminal.wait_for("Connection lost")
         if while_away == "it ends":
             await wait_for_end(user)
-        await relay.mend(stack.backends[1].url)
+        await relay.restore(stack.backends[1].url)
         text = await terminal.wait_for("Connected again", "total")
     check_once(text)
     assert text.count("✓ add task 1 milk") == 1

@@ -27,7 +27,7 @@ from tests.support.backends import LocalBackend, local_backend
 from tests.support.script import call, calls, says, start_coder
 from tests.support.stack import Services
 from tests.workspace.accounts import accounts, done_as, fork
-from tests.workspace_service import prepared
+from tests.workspace_service import create_workspace_service
 
 pytestmark = pytest.mark.long
 
@@ -67,7 +67,7 @@ def running_up(directory: Path, page: str) -> Iterator[None]:
 @asynccontextmanager
 async def served(services: Services, place: Path) -> AsyncIterator[tuple[LocalBackend, Path]]:
     """A backend as `./todo up` starts it, and a directory of its user's."""
-    workspace, folders = prepared(place, AUTH_MODE="none", WORKSPACE_DATA_DIR=str(place / "data"))
+    workspace, folders = create_workspace_service(place, AUTH_MODE="none", WORKSPACE_DATA_DIR=str(place / "data"))
     project = place / "project"
     project.mkdir()
     os.chown(project, folders.stat().st_uid, folders.stat().st_gid)
