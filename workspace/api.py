@@ -5,14 +5,15 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack
+from inspect import iscoroutinefunction
+from typing import Any
 
 from fastmcp import FastMCP
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from common.tool_server.calls import get_user_id
 from common.tool_server.errors import CallError, Kind
-from workspace.caller import Workspace, get_request_directory, hold_lock
+from workspace.caller import Workspace, get_request_directory, get_user, hold_lock
 from workspace.errors import DiskFull, FileTooLarge, PathNotFound, UploadsOff, explain_error
 from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
@@ -21,7 +22,6 @@ from workspace.files.quota import Amount
 _PIECE = 65_536  # bytes
 _DISK_FULL = 507
 _STATUS: dict[Kind, int] = {"invalid": 400, "not_found": 404, "conflict": 409, "limit": 413, "unavailable": 503}
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 class FilesApi:
@@ -44,35 +44,24 @@ class FilesApi:
         ):
             server.custom_route(path, methods=[method])(_explain_errors(handler))
 
-    async def _list(self, request: Request) -> Response:
-        def list_files() -> dict[str, object]:
-            with self._store.open_existing(_get_user(), _get_folder(request), get_request_directory()) as folder:
-                return listing.list_files(folder) if folder else {"files": [], "more": False}
+    def _list(self, request: Request) -> Response:
+        with self._store.open_existing(get_user(), _get_folder(request), get_request_directory()) as folder:
+            return JSONResponse(listing.list_files(folder) if folder else {"files": [], "more": False})
 
-        return JSONResponse(await asyncio.to_thread(list_files))
-
-    async def _get(self, request: Request) -> Response:
+    def _get(self, request: Request) -> Response:
         path = request.path_params["path"]
-        stack = ExitStack()
-
-        def open_file() -> opening.OpenFile:
-            folder = stack.enter_context(
-                self._store.open_existing(_get_user(), _get_folder(request), get_request_directory())
-            )
+        with ExitStack() as stack:
+            directory = get_request_directory()
+            folder = stack.enter_context(self._store.open_existing(get_user(), _get_folder(request), directory))
             if folder is None:
                 raise PathNotFound(path=path)
-            return stack.enter_context(opening.open_file(folder.descriptor, path))
-
-        try:
-            opened = await asyncio.to_thread(open_file)
-        except BaseException:
-            stack.close()
-            raise
+            opened = stack.enter_context(opening.open_file(folder.descriptor, path))
+            pieces = _stream_pieces(opened, stack.pop_all())
         headers = {"Content-Length": str(opened.size), "Content-Disposition": "attachment"}
-        return StreamingResponse(_stream_pieces(opened, stack), media_type="application/octet-stream", headers=headers)
+        return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
 
     async def _put(self, request: Request) -> Response:
-        path, user, name = request.path_params["path"], _get_user(), _get_writable_folder(request)
+        path, user, name = request.path_params["path"], get_user(), _get_writable_folder(request)
         with ExitStack() as stack:
             folder = await asyncio.to_thread(stack.enter_context, self._store.open_folder(user, name))
             size = int(request.headers.get("content-length", 0))  # the server has checked that it is a number
@@ -95,13 +84,11 @@ class FilesApi:
             raise FileTooLarge(most=self._largest)
         folder.quota.check(folder.path, more=Amount(size, 1))
 
-    async def _delete(self, request: Request) -> Response:
-        name = request.path_params.get("folder")
-        found = await asyncio.to_thread(self._store.remove, _get_user(), name)
-        return JSONResponse({"deleted": found})
+    def _delete(self, request: Request) -> Response:
+        return JSONResponse({"deleted": self._store.remove(get_user(), request.path_params.get("folder"))})
 
     async def _delete_file(self, request: Request) -> Response:
-        path, user, name = request.path_params["path"], _get_user(), _get_writable_folder(request)
+        path, user, name = request.path_params["path"], get_user(), _get_writable_folder(request)
 
         def deleted() -> None:
             with self._store.open_existing(user, name) as folder:
@@ -114,7 +101,7 @@ class FilesApi:
         return JSONResponse({"deleted": True})
 
     async def _copy_uploads(self, request: Request) -> Response:
-        user, name, other = _get_user(), _get_writable_folder(request), request.path_params["other"]
+        user, name, other = get_user(), _get_writable_folder(request), request.path_params["other"]
 
         def copy() -> list[str]:
             with self._store.open_existing(user, name) as folder, self._store.open_folder(user, other) as to:
@@ -123,23 +110,14 @@ class FilesApi:
         async with hold_lock(user):
             return JSONResponse({"files": await asyncio.to_thread(copy)})
 
-    async def _check_directory(self, _: Request) -> Response:
-        def check() -> None:
-            with self._store.directories.open(get_request_directory() or ""):
-                pass
-
-        await asyncio.to_thread(check)
-        return JSONResponse({"directory": get_request_directory()})
+    def _check_directory(self, _: Request) -> Response:
+        directory = get_request_directory()
+        with self._store.directories.open(directory or ""):
+            return JSONResponse({"directory": directory})
 
     async def _stop(self, request: Request) -> Response:
-        path, _ = await asyncio.to_thread(self._store.create_paths, _get_user(), _get_folder(request))
+        path, _ = await asyncio.to_thread(self._store.create_paths, get_user(), _get_folder(request))
         return JSONResponse({"stopped": self._workspace.commands.stop(path)})
-
-
-def _get_user() -> str:
-    user = get_user_id()
-    assert user, "a request without a token does not come this far"
-    return user
 
 
 def _get_folder(request: Request) -> str:
@@ -167,10 +145,12 @@ async def _stream_pieces(opened: opening.OpenFile, stack: ExitStack) -> AsyncIte
             yield piece
 
 
-def _explain_errors(handler: Handler) -> Handler:
+def _explain_errors(handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """A handler that is no coroutine function runs in a thread."""
+
     async def answer(request: Request) -> Response:
         try:
-            return await handler(request)
+            return await (handler(request) if iscoroutinefunction(handler) else asyncio.to_thread(handler, request))
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
         except Exception as error:  # noqa: BLE001 - answers must not show internal errors

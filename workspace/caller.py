@@ -109,6 +109,12 @@ class CallContext:
         return self.workspace.store.open_folder(self.user, self.folder, self.directory)
 
 
+def get_user() -> str:
+    user = get_user_id()
+    assert user, "a request without a token does not come this far"
+    return user
+
+
 def get_request_directory() -> str | None:
     token = get_access_token()
     directory = token.claims.get(DIRECTORY) if token else None
@@ -123,8 +129,7 @@ async def hold_lock(*of: object) -> AsyncIterator[None]:
 
 
 async def _create_caller(context: Context = _CONTEXT) -> CallContext:
-    user = get_user_id()
-    assert user, "a call without a token does not come this far"
+    user = get_user()
     if (call := calls.current.get()) is not None:
         call.owner = user
     request = context.request_context

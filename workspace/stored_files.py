@@ -7,7 +7,8 @@ import stat
 import sys
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from common import commands
 from common.environment import SettingsInvalid, read_settings
@@ -44,34 +45,45 @@ def open_whole_store() -> Store | None:
     return Store(root, Quota(bytes=_ANY, files=_ANY))
 
 
+@contextmanager
+def open_archive() -> Iterator[tarfile.TarFile]:
+    """Yields an archive that is written to stdout; exits with a sentence if that fails."""
+    try:
+        with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+            yield archive
+    except OSError as error:
+        reason = error.strerror or error  # tarfile's own have a text only
+        sys.exit(f"The archive could not be written, or a folder was moved while it was read ({reason}). Try again.")
+
+
 def add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str, *, links: bool = False) -> None:
     """Adds a directory, a file or, with `links`, a link; skips an entry that is removed or replaced at that moment."""
+    mode = entry.status.st_mode
     try:
-        _add_entry(archive, entry, path, links=links)
+        if stat.S_ISDIR(mode):
+            archive.addfile(create_member(path, entry.status, tarfile.DIRTYPE))
+        elif stat.S_ISLNK(mode) and links:
+            link = create_member(path, entry.status, tarfile.SYMTYPE)
+            link.linkname = os.readlink(entry.name, dir_fd=entry.directory)
+            archive.addfile(link)
+        elif stat.S_ISREG(mode):
+            _add_file(archive, entry, path)
     except OSError as error:
         if error.errno not in _REPLACED:
             raise
 
 
-def _add_entry(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str, *, links: bool) -> None:
-    mode = entry.status.st_mode
-    if stat.S_ISDIR(mode):
-        archive.addfile(create_member(path, entry.status, tarfile.DIRTYPE))
-    elif stat.S_ISLNK(mode) and links:
-        link = create_member(path, entry.status, tarfile.SYMTYPE)
-        link.linkname = os.readlink(entry.name, dir_fd=entry.directory)
-        archive.addfile(link)
-    elif stat.S_ISREG(mode):
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as content:
-            with (
-                walking.open_file(entry.directory, entry.name) as descriptor,
-                os.fdopen(os.dup(descriptor), "rb") as file,
-            ):
-                shutil.copyfileobj(file, content)
-            member = create_member(path, entry.status, tarfile.REGTYPE)
-            member.size = content.tell()
-            content.seek(0)
-            archive.addfile(member, content)
+def _add_file(archive: tarfile.TarFile, entry: walking.DirectoryEntry, path: str) -> None:
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as content:
+        with (
+            walking.open_file(entry.directory, entry.name) as descriptor,
+            open(descriptor, "rb", closefd=False) as file,
+        ):
+            shutil.copyfileobj(file, content)
+        member = create_member(path, entry.status, tarfile.REGTYPE)
+        member.size = content.tell()
+        content.seek(0)
+        archive.addfile(member, content)
 
 
 def create_member(path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:

@@ -41,7 +41,7 @@ class DiskWatch:
             self._left = await asyncio.to_thread(self._quota.check, self._folder)
         except CallError as full:
             held = await asyncio.to_thread(quotas.measure, self._folder, repair=self._quota.repair)
-            self._most = _maximum(held.add(*_TO_REMOVE), _cap(held.add(*_TO_TIDY), self._quota.of_folder))
+            self._most = _maximum(held.plus(_TO_REMOVE), _cap(held.plus(_TO_TIDY), self._quota.of_folder))
             return str(full)
         return None
 
@@ -62,8 +62,7 @@ class DiskWatch:
                 now = self._check_disk()
             except CallError as full:
                 return str(full)
-            taken = Amount(free.bytes - now.bytes, free.files - now.files)
-            is_urgent = taken.find_excess(self._get_tolerance()) is not None
+            is_urgent = free.minus(now).find_excess(self._get_tolerance()) is not None
             if not is_urgent and began - counted < pause:
                 continue
             began = time.monotonic()
@@ -92,7 +91,7 @@ class DiskWatch:
         try:
             if self._most is None:
                 self._left = self._quota.check(self._folder, more=unlinked)
-            elif quotas.measure(self._folder, repair=self._quota.repair).add(*unlinked).find_excess(self._most):
+            elif quotas.measure(self._folder, repair=self._quota.repair).plus(unlinked).find_excess(self._most):
                 self._quota.check(self._folder, more=unlinked)
         except CallError as full:
             _signal(list_descendants(process), signal.SIGKILL)  # also those that began since

@@ -74,7 +74,7 @@ def find_obstacle(directory: int) -> str | None:
         return "it is not writable"
     entries = walking.walk_tree(directory, should_enter=lambda entry: entry.name != GIT, repair=False)
     for number, entry in enumerate(entries):
-        if entry.name == "HEAD" and all(_exists(name, entry.directory) for name in ("objects", "refs")):
+        if entry.name == "HEAD" and {"objects", "refs"} <= {*os.listdir(entry.directory)}:
             return f"it contains a git directory, {to_printable('/'.join(entry.parents) or '.', max_length=200)}"
         if entry.name.casefold() == GIT and entry.parents:
             return f"it contains another git repository, {to_printable('/'.join(entry.parents), max_length=200)}"
@@ -98,13 +98,6 @@ def _find_git_elsewhere(path: str, directory: int) -> str | None:
         target = os.fsdecode(file.read(_LONGEST_PATH).partition(b"gitdir:")[2].strip())
     real = os.path.realpath(os.path.join(path, target))
     return f"its {GIT} leads to a directory inside it" if f"{real}/".startswith(f"{path}/") else None
-
-
-def _exists(name: str, directory: int) -> bool:
-    with suppress(OSError):
-        os.stat(name, dir_fd=directory, follow_symlinks=False)
-        return True
-    return False
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from common.text import is_storable
-from common.tool_server.errors import CallError, to_printable
+from common.tool_server.errors import to_printable
 from workspace.errors import (
     DiskFull,
     NotDirectory,
@@ -41,7 +41,6 @@ _KINDS = {
 class OpenFile(NamedTuple):
     descriptor: int
     size: int
-    mode: int
 
 
 def split_path(path: str) -> tuple[str, ...]:
@@ -53,6 +52,13 @@ def split_path(path: str) -> tuple[str, ...]:
     return found
 
 
+def split_file_path(path: str) -> tuple[str, ...]:
+    """Returns at least one name; raises `PathInvalid`, or `NotFile` for the folder itself."""
+    if not (names := split_path(path)):
+        raise NotFile(path=to_printable(path) or ".", kind="a directory")
+    return names
+
+
 def describe_kind(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "a device")
 
@@ -62,8 +68,12 @@ def open_directory(folder: int, path: Sequence[str], *, create: bool = False) ->
     """Yields the descriptor of a directory in a folder; with `create`, missing ones are created."""
     at = os.dup(folder)
     try:
-        for place, name in enumerate(path):
-            below = _open_directory(at, name, "/".join(path[: place + 1]), create=create)
+        for place, name in enumerate(path, 1):
+            with translate_errors(at, name, "/".join(path[:place])):
+                if create:
+                    with suppress(FileExistsError):
+                        os.mkdir(name, _MODE, dir_fd=at)
+                below = os.open(name, DIRECTORY, dir_fd=at)
             os.close(at)
             at = below
         yield at
@@ -74,14 +84,9 @@ def open_directory(folder: int, path: Sequence[str], *, create: bool = False) ->
 @contextmanager
 def open_file(folder: int, path: str) -> Iterator[OpenFile]:
     """Yields a regular file of the folder's owner; raises a `CallError` for everything else."""
-    *above, name = split_path(path) or ("",)
-    if not name:
-        raise NotFile(path=to_printable(path), kind="a directory")
-    with open_directory(folder, above) as at:
-        try:
-            descriptor = os.open(name, FILE, dir_fd=at)
-        except OSError as error:
-            raise translate_error(error, at, name, path) from None
+    *above, name = split_file_path(path)
+    with open_directory(folder, above) as at, translate_errors(at, name, path):
+        descriptor = os.open(name, FILE, dir_fd=at)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
@@ -89,14 +94,21 @@ def open_file(folder: int, path: str) -> Iterator[OpenFile]:
         # A hard link to another user's file, which only a command without a sandbox can create.
         if found.st_uid != os.fstat(folder).st_uid:
             raise WrongOwner(path=path)
-        yield OpenFile(descriptor, found.st_size, stat.S_IMODE(found.st_mode))
+        yield OpenFile(descriptor, found.st_size)
     finally:
         os.close(descriptor)
 
 
-def translate_error(error: OSError, at: int, name: str, path: str) -> CallError:
-    """Raises unexpected errors again."""
-    kind = _find_kind(at, name)
+@contextmanager
+def translate_errors(at: int, name: str, path: str) -> Iterator[None]:
+    """Raises a `CallError` for an expected `OSError` about a name in a directory."""
+    try:
+        yield
+    except OSError as error:
+        raise _translate_error(error, _find_kind(at, name), path) from None
+
+
+def _translate_error(error: OSError, kind: str | None, path: str) -> Exception:
     match error.errno:
         case errno.ENOENT:
             return PathNotFound(path=path)
@@ -111,20 +123,10 @@ def translate_error(error: OSError, at: int, name: str, path: str) -> CallError:
         case errno.ENOTDIR | errno.ELOOP | errno.EMLINK:  # a link, which may have been replaced since
             return PathHasLink(path=path)
         case _:
-            raise error
+            return error
 
 
 def _find_kind(at: int, name: str) -> str | None:
     with suppress(OSError):
         return describe_kind(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
     return None
-
-
-def _open_directory(at: int, name: str, path: str, *, create: bool) -> int:
-    try:
-        if create:
-            with suppress(FileExistsError):
-                os.mkdir(name, _MODE, dir_fd=at)
-        return os.open(name, DIRECTORY, dir_fd=at)
-    except OSError as error:
-        raise translate_error(error, at, name, path) from None

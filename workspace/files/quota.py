@@ -18,8 +18,11 @@ class Amount(NamedTuple):
     bytes: int
     files: int
 
-    def add(self, size: int, files: int) -> "Amount":
-        return Amount(self.bytes + size, self.files + files)
+    def plus(self, other: "Amount") -> "Amount":
+        return Amount(self.bytes + other.bytes, self.files + other.files)
+
+    def minus(self, other: "Amount") -> "Amount":
+        return Amount(self.bytes - other.bytes, self.files - other.files)
 
     def find_excess(self, most: "Amount") -> str | None:
         return "bytes" if self.bytes > most.bytes else "files" if self.files > most.files else None
@@ -45,14 +48,14 @@ class Quota:
 
     def extend(self, held: Amount) -> "Quota":
         """Returns the quota of a user's directory, which may grow by the limit of a folder."""
-        return Quota(self.bytes + held.bytes, self.files + held.files, repair=False)
+        return Quota(*self.of_folder.plus(held), repair=False)
 
     def check(self, folder: Path, *, more: Amount = NOTHING) -> Amount:
         """Returns the rest; raises a `CallError` if `more` exceeds it. Callers must serialize writes of a user."""
-        used = measure(folder, self.of_folder, repair=self.repair).add(*more)
+        used = measure(folder, self.of_folder, repair=self.repair).plus(more)
         if what := used.find_excess(self.of_folder):
             raise FolderFull(most=getattr(self, what), what=what)
-        left = _subtract(self.of_folder, used)
+        left = self.of_folder.minus(used)
         if self.of_user is None:
             return left
         total = self._measure_user(folder, used)
@@ -60,7 +63,7 @@ class Quota:
             total = self._measure_user(folder, used, anew=True)
         if what := total.find_excess(self.of_user):
             raise UserFull(most=getattr(self.of_user, what), what=what)
-        of_user = _subtract(self.of_user, total)
+        of_user = self.of_user.minus(total)
         return Amount(min(left.bytes, of_user.bytes), min(left.files, of_user.files))
 
     def _measure_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
@@ -91,7 +94,7 @@ def measure(folder: Path, most: Amount | None = None, *, repair: bool = True) ->
     try:
         with walking.open_directory(folder, repair=repair) as directory:
             for entry in walking.walk_tree(directory, repair=repair):
-                total = total.add(_count_bytes(entry.status), 1)
+                total = total.plus(Amount(_count_bytes(entry.status), 1))
                 if most and total.find_excess(most):
                     break
     except walking.DirectoryMoved:
@@ -120,7 +123,3 @@ def _list_directory(path: str) -> list[str]:
 
 def _count_bytes(status: os.stat_result) -> int:
     return max(status.st_size, status.st_blocks * 512)
-
-
-def _subtract(most: Amount, used: Amount) -> Amount:
-    return Amount(most.bytes - used.bytes, most.files - used.files)

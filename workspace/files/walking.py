@@ -28,15 +28,13 @@ def open_directory(path: Path, *, repair: bool = True) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _open_child(at: int, name: str, *, needed: int = _READING) -> int:
+def _open_child(at: int, name: str, *, repair: bool = True, needed: int = _READING) -> int:
+    if not repair:
+        return os.open(name, DIRECTORY, dir_fd=at)
     descriptor = _open_with_rights(at, name, DIRECTORY)
     if os.fstat(descriptor).st_mode & needed != needed:
         os.fchmod(descriptor, _ALL)
     return descriptor
-
-
-def _open_unrepaired(at: int, name: str) -> int:
-    return os.open(name, DIRECTORY, dir_fd=at)
 
 
 def _open_with_rights(at: int, name: str, flags: int) -> int:
@@ -94,9 +92,9 @@ def walk_tree(
     directory: int, *, should_enter: Callable[[DirectoryEntry], bool] = lambda _: True, repair: bool = True
 ) -> Iterator[DirectoryEntry]:
     """Yields all entries below a directory in order; raises `DirectoryMoved` if a directory far below is moved."""
-    unusual = (FileNotFoundError, NotADirectoryError)  # removed or replaced by a command
-    ignored = unusual if repair else (*unusual, PermissionError)
-    open_below = _open_child if repair else _open_unrepaired
+    ignored = (FileNotFoundError, NotADirectoryError)  # removed or replaced by a command
+    if not repair:
+        ignored = (*ignored, PermissionError)
     parents: list[str] = []
     above: list[int | tuple[int, int]] = []  # descriptors; further below, identities
     at, waiting = os.dup(directory), [_list_names(directory)]
@@ -113,7 +111,7 @@ def walk_tree(
                 entry = DirectoryEntry(parents, name, os.stat(name, dir_fd=at, follow_symlinks=False), at)
                 yield entry
                 if stat.S_ISDIR(entry.status.st_mode) and should_enter(entry):
-                    below = open_below(at, name)
+                    below = _open_child(at, name, repair=repair)
                     names = _list_names(below)
                     above.append(at if len(above) < _OPEN_DIRECTORIES else _get_identity(at))
                     if len(above) > _OPEN_DIRECTORIES:

@@ -34,36 +34,25 @@ _CUT = "(further changes are not shown)"
 
 
 def write_file(folder: Folder, path: str, content: str, *, append: bool = False) -> CallResult:
-    data = encode_content(content, "content")
-    if append and (before := _read_appendable(folder, path)) is not None:
-        return _append(folder, path, before, content)
+    data = _encode(content, "content")
+    before = _read_appendable(folder, path) if append else None
+    if before is not None:
+        after = before + content
+        whole = _encode(after, path)
+        write_bytes(folder, path, whole)
+        lines = after.count("\n")
+        text = f"Added {len(data):,} bytes to {path}: {len(whole):,} bytes and {lines:,} lines now."
+        return _create_result(text, path, before, after, appended=True)
     before = _read_previous(folder, path)
     created = write_bytes(folder, path, data)
-    done = "Created" if created else "Replaced"
-    details = {"path": path, "created": created, "bytes": len(data), "diff": _render_diff(before, content, path)}
-    return CallResult(f"{done} {path}: {len(data):,} bytes.", details)
-
-
-def _append(folder: Folder, path: str, before: str, content: str) -> CallResult:
-    after = before + content
-    data = encode_content(after, path)
-    write_bytes(folder, path, data)
-    details = {"path": path, "appended": True, "bytes": len(data), "diff": _render_diff(before, after, path)}
-    added, lines = len(content.encode()), after.count("\n")
-    return CallResult(f"Added {added:,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now.", details)
-
-
-def _read_appendable(folder: Folder, path: str) -> str | None:
-    try:
-        return read_text(folder, path)
-    except PathNotFound:
-        return None
+    text = f"{'Created' if created else 'Replaced'} {path}: {len(data):,} bytes."
+    return _create_result(text, path, before, content, created=created)
 
 
 def edit_file(folder: Folder, path: str, old_text: str, new_text: str) -> CallResult:
     if not old_text or old_text == new_text:
         raise NothingToEdit
-    before = read_text(folder, path)
+    before = _read_text(folder, path)
     places = [*_find_all(before, old_text)]
     if not places:
         raise OldTextNotFound(path=path)
@@ -71,13 +60,24 @@ def edit_file(folder: Folder, path: str, old_text: str, new_text: str) -> CallRe
         raise OldTextNotUnique(path=path, times=len(places))
     [(start, end)] = places
     after = before[:start] + _adapt_line_ends(new_text, before, start, end) + before[end:]
-    data = encode_content(after, path)
+    data = _encode(after, path)
     write_bytes(folder, path, data)
-    details = {"path": path, "bytes": len(data), "diff": _render_diff(before, after, path)}
-    return CallResult(f"Edited {path}: {len(data):,} bytes now.", details)
+    return _create_result(f"Edited {path}: {len(data):,} bytes now.", path, before, after)
 
 
-def encode_content(content: str, what: str) -> bytes:
+def _create_result(text: str, path: str, before: str | None, after: str, **more: bool) -> CallResult:
+    size = len(after.encode())
+    return CallResult(text, {"path": path, **more, "bytes": size, "diff": _render_diff(before, after, path)})
+
+
+def _read_appendable(folder: Folder, path: str) -> str | None:
+    try:
+        return _read_text(folder, path)
+    except PathNotFound:
+        return None
+
+
+def _encode(content: str, what: str) -> bytes:
     data = content.encode()
     if len(data) > MOST_BYTES:
         instead = "write it in parts with a command"
@@ -110,21 +110,17 @@ def create_incoming(folder: Folder) -> Iterator[tuple[str, int]]:
 
 def move_incoming(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
     """Moves an incoming file to its path if the folder has space; returns whether the path is new."""
-    *above, name = opening.split_path(path) or ("",)
-    if not name:
-        raise NotFile(path=path or ".", kind="a directory")
+    *above, name = opening.split_file_path(path)
     if not folder.is_outside:
         folder.quota.check(folder.path, more=Amount(os.fstat(descriptor).st_size, 1))
     elif is_git_path((*above, name)):
         raise GitReadOnly(path=path)
     with opening.open_directory(folder.descriptor, above, create=True) as at:
-        mode = _read_mode(at, name, path)
-        os.fchmod(descriptor, _MODE if mode is None else mode)
-        os.fsync(descriptor)
-        try:
+        with opening.translate_errors(at, name, path):
+            mode = _read_mode(at, name, path)
+            os.fchmod(descriptor, _MODE if mode is None else mode)
+            os.fsync(descriptor)
             os.rename(incoming, name, src_dir_fd=folder.incoming, dst_dir_fd=at)
-        except OSError as error:
-            raise opening.translate_error(error, at, name, path) from None
         os.fsync(at)
     return mode is None
 
@@ -132,11 +128,8 @@ def move_incoming(folder: Folder, path: str, incoming: str, descriptor: int) -> 
 def delete(folder: Folder, path: str) -> None:
     with opening.open_file(folder.descriptor, path):
         *above, name = opening.split_path(path)
-    with opening.open_directory(folder.descriptor, above) as at:
-        try:
-            os.unlink(name, dir_fd=at)
-        except OSError as error:
-            raise opening.translate_error(error, at, name, path) from None
+    with opening.open_directory(folder.descriptor, above) as at, opening.translate_errors(at, name, path):
+        os.unlink(name, dir_fd=at)
 
 
 def _read_mode(at: int, name: str, path: str) -> int | None:
@@ -145,8 +138,6 @@ def _read_mode(at: int, name: str, path: str) -> int | None:
         found = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise opening.translate_error(error, at, name, path) from None
     if not stat.S_ISREG(found):
         raise NotFile(path=path, kind=opening.describe_kind(found))
     return found & 0o777
@@ -155,26 +146,20 @@ def _read_mode(at: int, name: str, path: str) -> int | None:
 def _read_previous(folder: Folder, path: str) -> str | None:
     """Returns the text for a diff, or None if it is binary or too long."""
     try:
-        with opening.open_file(folder.descriptor, path) as opened:
-            if opened.size > MOST_BYTES:
-                return None
-            data = read_whole(opened.descriptor)
+        return _read_text(folder, path)
     except PathNotFound:
         return ""
-    return data.decode() if reading.is_text(data) else None
+    except (ContentTooLarge, FileNotText):
+        return None
 
 
-def read_whole(descriptor: int) -> bytes:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        return file.read(MOST_BYTES + 1)
-
-
-def read_text(folder: Folder, path: str) -> str:
+def _read_text(folder: Folder, path: str) -> str:
     with opening.open_file(folder.descriptor, path) as opened:
         if opened.size > MOST_BYTES:
             instead = "change it with a command"
             raise ContentTooLarge(what=path, size=opened.size, most=MOST_BYTES, instead=instead)
-        data = read_whole(opened.descriptor)
+        with os.fdopen(os.dup(opened.descriptor), "rb") as file:
+            data = file.read(MOST_BYTES + 1)
     if not reading.is_text(data):
         raise FileNotText(path=path, size=len(data), type=reading.guess_type(path))
     return data.decode()

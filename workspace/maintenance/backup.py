@@ -1,6 +1,5 @@
 import argparse
 import sys
-import tarfile
 from collections.abc import Sequence
 
 from workspace import stored_files
@@ -15,19 +14,15 @@ def run(arguments: Sequence[str]) -> None:
         arguments
     )
     store, too_deep = stored_files.open_whole_store(), 0
-    try:
-        with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
-            if store is None:
-                return
-            with walking.open_directory(store.root) as directory:
-                for entry in walking.walk_tree(directory, should_enter=_is_stored):
-                    if len(entry.path.encode(errors="surrogateescape")) > _LONGEST_PATH:
-                        too_deep += 1
-                    elif _is_stored(entry):
-                        stored_files.add_entry(archive, entry, entry.path, links=True)
-    except OSError as error:
-        reason = error.strerror or error  # tarfile's own have a text only
-        sys.exit(f"The files could not be written, or a folder was moved while it was read ({reason}). Try again.")
+    with stored_files.open_archive() as archive:
+        if store is None:
+            return
+        with walking.open_directory(store.root) as directory:
+            for entry in walking.walk_tree(directory, should_enter=_is_stored):
+                if len(entry.path.encode(errors="surrogateescape")) > _LONGEST_PATH:
+                    too_deep += 1
+                elif _is_stored(entry):
+                    stored_files.add_entry(archive, entry, entry.path, links=True)
     if too_deep:
         sys.stderr.write(f"{too_deep} files were left out: their paths are longer than {_LONGEST_PATH:,} bytes.\n")
 
