@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,8 +89,6 @@ class ToolCalls(Middleware):
         self._explain = explain
         self._limit = RateLimit(per_minute)
         self._running: dict[str, list[RunningCall]] = {}
-        self.is_reporting = True
-        """Whether calls are logged and counted."""
 
     async def on_call_tool(
         self,
@@ -103,7 +101,7 @@ class ToolCalls(Middleware):
         call = RunningCall(name if name in self._schemas else "unknown", task)
         with self._register(call, name_call(context.fastmcp_context.request_id)):
             try:
-                with _report(call) if self.is_reporting else nullcontext():
+                with _report(call):
                     if wait := self._limit.wait(get_user_id() or ""):
                         raise TooFast(seconds=math.ceil(wait))
                     return await self._run(context, call_next)

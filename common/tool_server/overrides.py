@@ -7,7 +7,11 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-import key_value.aio.stores.memory  # noqa: F401 - FastMCP would import it during the first call
+# FastMCP would import these during the first call, when the workspace may no longer read them.
+import fastmcp.server.providers.prefab_payload
+import fastmcp.server.providers.prefab_synthesis  # noqa: F401
+import key_value.aio.adapters.pydantic
+import key_value.aio.stores.memory  # noqa: F401
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool
