@@ -45,14 +45,16 @@ class FilesApi:
             server.custom_route(path, methods=[method])(_explain_errors(handler))
 
     def _list(self, request: Request) -> Response:
-        with self._store.open_existing(get_user(), _get_folder(request), get_request_directory()) as folder:
+        with self._store.open_existing(get_user(), request.path_params["folder"], get_request_directory()) as folder:
             return JSONResponse(listing.list_files(folder) if folder else {"files": [], "more": False})
 
     def _get(self, request: Request) -> Response:
         path = request.path_params["path"]
         with ExitStack() as stack:
             directory = get_request_directory()
-            folder = stack.enter_context(self._store.open_existing(get_user(), _get_folder(request), directory))
+            folder = stack.enter_context(
+                self._store.open_existing(get_user(), request.path_params["folder"], directory)
+            )
             if folder is None:
                 raise PathNotFound(path=path)
             opened = stack.enter_context(opening.open_file(folder.descriptor, path))
@@ -116,19 +118,15 @@ class FilesApi:
             return JSONResponse({"directory": directory})
 
     async def _stop(self, request: Request) -> Response:
-        path, _ = await asyncio.to_thread(self._store.create_paths, get_user(), _get_folder(request))
+        path, _ = await asyncio.to_thread(self._store.create_paths, get_user(), request.path_params["folder"])
         return JSONResponse({"stopped": self._workspace.commands.stop(path)})
-
-
-def _get_folder(request: Request) -> str:
-    return request.path_params["folder"]
 
 
 def _get_writable_folder(request: Request) -> str:
     """Raises `UploadsOff` for a directory of the user, who adds and deletes files there without us."""
     if get_request_directory() is not None:
         raise UploadsOff
-    return _get_folder(request)
+    return request.path_params["folder"]
 
 
 def _write_piece(descriptor: int, piece: bytes) -> None:

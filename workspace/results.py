@@ -36,20 +36,20 @@ def find_result(directory: Path, key: str | None, call: dict[str, Any]) -> CallR
 
 
 def store_result(directory: Path, key: str | None, call: dict[str, Any], result: CallResult) -> None:
-    """Is safe in several threads at once."""
-    if key is None:
-        return
+    if key is not None:
+        stored = {"asked": _hash_call(call), "text": result.text, "details": result.details}
+        store_record(directory, key, stored, most=_MOST, most_bytes=_MOST_BYTES)
+
+
+def store_record(directory: Path, key: str, record: dict[str, Any], *, most: int, most_bytes: int) -> None:
+    """Removes the oldest records beyond the limits. Is safe in several threads at once."""
     fresh = directory / f"{secrets.token_hex(16)}.new"
-    fresh.write_text(json.dumps({"asked": _hash_call(call), "text": result.text, "details": result.details}))
+    fresh.write_text(json.dumps(record))
     fresh.replace(_get_path(directory, key))
-    _remove_oldest(directory)
-
-
-def _remove_oldest(directory: Path) -> None:
     size = 0
     for number, (status, path) in enumerate(sorted(_list_stored(directory), key=lambda one: -one[0].st_mtime_ns)):
         size += status.st_size
-        if number >= _MOST or (number and size > _MOST_BYTES):
+        if number >= most or (number and size > most_bytes):
             path.unlink(missing_ok=True)
 
 

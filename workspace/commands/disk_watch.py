@@ -37,17 +37,14 @@ class DiskWatch:
     async def begin(self) -> str | None:
         """Returns why a command may only remove files; raises `DiskNearlyFull` if none may run."""
         self._check_disk()
-        try:
-            self._left = await asyncio.to_thread(self._quota.check, self._folder)
-        except CallError as full:
+        if full := await self.find_problem():
             held = await asyncio.to_thread(quotas.measure, self._folder, repair=self._quota.repair)
             self._most = _maximum(held.plus(_TO_REMOVE), _cap(held.plus(_TO_TIDY), self._quota.of_folder))
-            return str(full)
-        return None
+        return full
 
     async def find_problem(self) -> str | None:
         try:
-            await asyncio.to_thread(self._quota.check, self._folder)
+            self._left = await asyncio.to_thread(self._quota.check, self._folder)
         except CallError as full:
             return str(full)
         return None

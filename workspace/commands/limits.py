@@ -38,7 +38,7 @@ class Limits:
 
 
 def count_account_threads() -> int | None:
-    """Returns the number of the account's threads, as the kernel counts them, or None if unknown."""
+    """Returns the number of the account's threads, which the kernel limits, or None if unknown."""
     if sys.platform != "linux":
         return None
     account, threads = os.getuid(), 0
@@ -47,13 +47,8 @@ def count_account_threads() -> int | None:
             if entry.name.isdigit():
                 with suppress(OSError):  # it has ended
                     if entry.stat().st_uid == account:
-                        threads += int(_read_file(f"/proc/{entry.name}/stat").rpartition(b")")[2].split()[17])
+                        threads += len(os.listdir(f"/proc/{entry.name}/task"))
     return threads
-
-
-def _read_file(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 LIMITS = Limits()

@@ -64,7 +64,7 @@ async def run_process(
         began = time.monotonic()
         others = 0 if confinement.has_separate_count else await asyncio.to_thread(count_account_threads)
         with confinement.launch(folder, limits.wrap_command(argv, timeout_s, others=others), directory) as launch:
-            process = await _Process.start(launch, stdin)
+            process = await _start(launch, stdin)
         try:
             reason = await _wait_for_end(process, timeout_s, stop, watch)
         finally:
@@ -117,39 +117,36 @@ async def _wait_for_end(process: "_Process", timeout_s: int, stop: asyncio.Event
             wait.cancel()
 
 
+async def _start(launch: Launch, stdin: bytes | None) -> "_Process":
+    transport, process = await asyncio.get_running_loop().subprocess_exec(
+        lambda: _Process(ends_descendants=launch.ends_descendants),
+        *launch.argv,
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        env=dict(launch.environment),
+        cwd=launch.directory,
+        pass_fds=launch.descriptors,
+        start_new_session=True,
+    )
+    pipe = transport.get_pipe_transport(0)
+    if stdin is not None and isinstance(pipe, asyncio.WriteTransport):
+        pipe.write(stdin)
+        pipe.close()
+    return process
+
+
 class _Process(asyncio.SubprocessProtocol):
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, *, ends_descendants: bool) -> None:
         self.stdout, self.stderr = Output(), Output()
         self.exited, self._closed = asyncio.Event(), asyncio.Event()
-        self._launch = launch
-        self._transport: asyncio.SubprocessTransport | None = None
+        self._ends_descendants = ends_descendants
 
-    @classmethod
-    async def start(cls, launch: Launch, stdin: bytes | None) -> "_Process":
-        transport, process = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(launch),
-            *launch.argv,
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-            env=dict(launch.environment),
-            cwd=launch.directory,
-            pass_fds=launch.descriptors,
-            start_new_session=True,
-        )
-        process._transport = transport
-        pipe = transport.get_pipe_transport(0)
-        if stdin is not None and isinstance(pipe, asyncio.WriteTransport):
-            pipe.write(stdin)
-            pipe.close()
-        return process
-
-    @property
-    def id(self) -> int:
-        assert self._transport
-        return self._transport.get_pid()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+        self.id = transport.get_pid()
 
     @property
     def exit_code(self) -> int:
-        assert self._transport
         code = self._transport.get_returncode()
         if code is None:
             return 128 + signal.SIGKILL  # it is being killed
@@ -166,13 +163,12 @@ class _Process(asyncio.SubprocessProtocol):
 
     async def end(self) -> None:
         """Kills the remaining processes and reads the rest of the output."""
-        assert self._transport
-        if self._launch.ends_descendants and not self.exited.is_set():
+        if self._ends_descendants and not self.exited.is_set():
             self._transport.terminate()
             await _wait_for_event(_GRACE_SECONDS, self.exited)
-        if not (self._launch.ends_descendants and self.exited.is_set()):
+        if not (self._ends_descendants and self.exited.is_set()):
             with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+                os.killpg(self.id, signal.SIGKILL)
             await _wait_for_event(_GRACE_SECONDS, self.exited)
         await _wait_for_event(_GRACE_SECONDS, self._closed)
         self._transport.close()

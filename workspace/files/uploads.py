@@ -10,8 +10,9 @@ from pathlib import Path
 from common.tool_server.errors import CallError
 from workspace.files import opening, walking, writing
 from workspace.files.folder import Folder
+from workspace.results import store_record
 
-_MOST = 1_000  # of a folder: the oldest are forgotten
+_MOST, _MOST_BYTES = 1_000, 10_000_000  # of a folder: the oldest are forgotten
 _PIECE = 1_000_000  # bytes
 _UPLOADS = "uploads"
 
@@ -21,12 +22,7 @@ def record(folder: Folder, path: str, digest: str) -> None:
     for directory in (folder.uploads.parent, folder.uploads):
         with suppress(FileExistsError):
             directory.mkdir(mode=0o700)
-    path_of_record = folder.uploads / f"{hashlib.sha256(path.encode()).hexdigest()}.json"
-    fresh = path_of_record.with_suffix(".new")
-    fresh.write_text(json.dumps({"path": path, "sha256": digest}))
-    fresh.replace(path_of_record)
-    if len(records := [*folder.uploads.iterdir()]) > _MOST:
-        min(records, key=lambda one: one.stat().st_mtime_ns).unlink()
+    store_record(folder.uploads, path, {"path": path, "sha256": digest}, most=_MOST, most_bytes=_MOST_BYTES)
 
 
 def copy(folder: Folder, other: Folder) -> list[str]:

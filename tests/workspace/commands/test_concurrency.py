@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from common.tool_server.errors import CallError
-from workspace.commands.concurrency import ConcurrencyLimits
+from workspace.commands.runner import ConcurrencyLimits
 
 
 @pytest.mark.parametrize(
