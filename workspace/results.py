@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,18 +46,15 @@ def store_record(directory: Path, key: str, record: dict[str, Any], *, most: int
     fresh = directory / f"{secrets.token_hex(16)}.new"
     fresh.write_text(json.dumps(record))
     fresh.replace(_get_path(directory, key))
+    found: list[tuple[os.stat_result, Path]] = []
+    for name in os.listdir(directory):
+        with suppress(FileNotFoundError):  # another thread has renamed or removed it
+            found.append(((directory / name).stat(), directory / name))
     size = 0
-    for number, (status, path) in enumerate(sorted(_list_stored(directory), key=lambda one: -one[0].st_mtime_ns)):
+    for number, (status, path) in enumerate(sorted(found, key=lambda one: -one[0].st_mtime_ns)):
         size += status.st_size
         if number >= most or (number and size > most_bytes):
             path.unlink(missing_ok=True)
-
-
-def _list_stored(directory: Path) -> Iterator[tuple[os.stat_result, Path]]:
-    for name in os.listdir(directory):
-        with suppress(FileNotFoundError):  # another thread has renamed or removed it
-            path = directory / name
-            yield path.stat(), path
 
 
 def _get_path(directory: Path, key: str) -> Path:

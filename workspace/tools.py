@@ -28,9 +28,9 @@ RULES = {
     "pattern": f"{_ARGUMENT}, an extended regular expression",
     "glob": f"{_ARGUMENT}, such as *.md, or left out",
     "command": f"{_ARGUMENT}: write longer text to a file first",
-    "code": "text without NUL characters",
+    "code": "text",
     "timeout_s": "a whole number of seconds from 1 to 600",
-    "message": f"{_ARGUMENT} that is not blank",
+    "message": _ARGUMENT,
 }
 
 
@@ -42,18 +42,6 @@ def _check_number(value: Any) -> Any:
 
 def _check_text(value: str) -> str:
     value.encode()  # raises for unpaired surrogates
-    return value
-
-
-def _check_code(value: str) -> str:
-    if "\0" in _check_text(value):
-        raise ValueError("must have no NUL characters")
-    return value
-
-
-def _check_message(value: str) -> str:
-    if not value.strip():
-        raise ValueError("must not be blank")
     return value
 
 
@@ -84,9 +72,9 @@ NewText = Annotated[_Text, Field(description="The new text.")]
 Pattern = Annotated[_Argument, Field(description="An extended regular expression, as for grep -E.")]
 Glob = Annotated[_Argument | None, Field(description="Search only files with such names, for example *.md.")]
 Command = Annotated[_Argument, Field(description="A bash command.")]
-Code = Annotated[str, Field(description="A Python program."), AfterValidator(_check_code)]
+Code = Annotated[_Text, Field(description="A Python program.")]
 Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), BeforeValidator(_check_number)]
-Message = Annotated[_Argument, Field(description="A short summary of the changes."), AfterValidator(_check_message)]
+Message = Annotated[_Argument, Field(description="A short summary of the changes.")]
 
 
 async def list_files(path: Path = ".", depth: Depth = 1, caller: CallContext = CALLER) -> ToolResult:
@@ -133,23 +121,19 @@ async def commit(message: Message, caller: CallContext = CALLER) -> ToolResult:
     return await caller.run(commands.commit, message=message)
 
 
-def _create_tool(function: Any, title: str, annotations: ToolAnnotations) -> Tool:
-    return Tool.from_function(function, title=title, annotations=annotations, output_schema=None)
-
-
-def _create_hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:
-    return ToolAnnotations(
-        read_only_hint=reads, destructive_hint=destroys, idempotent_hint=idempotent, open_world_hint=False
+_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+_CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+_ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+TOOLS = [
+    Tool.from_function(function, title=title, annotations=annotations, output_schema=None)
+    for function, title, annotations in (
+        (list_files, "List files", _READS),
+        (read_file, "Read a file", _READS),
+        (search_files, "Search files", _READS),
+        (write_file, "Write a file", _CHANGES),
+        (edit_file, "Edit a file", _CHANGES),
+        (run_command, "Run a command", _CHANGES),
+        (run_python, "Run Python", _CHANGES),
+        (commit, "Commit", _ADDS),
     )
-
-
-TOOLS = (
-    _create_tool(list_files, "List files", _create_hints(reads=True)),
-    _create_tool(read_file, "Read a file", _create_hints(reads=True)),
-    _create_tool(search_files, "Search files", _create_hints(reads=True)),
-    _create_tool(write_file, "Write a file", _create_hints(destroys=True, idempotent=False)),
-    _create_tool(edit_file, "Edit a file", _create_hints(destroys=True, idempotent=False)),
-    _create_tool(run_command, "Run a command", _create_hints(destroys=True, idempotent=False)),
-    _create_tool(run_python, "Run Python", _create_hints(destroys=True, idempotent=False)),
-    _create_tool(commit, "Commit", _create_hints(idempotent=False)),
-)
+]

@@ -67,6 +67,10 @@ class Person:
         assert told.structured_content is None
         return told.content[0].text
 
+    async def put(self, path: str, content: bytes | str) -> None:
+        raw = content.encode() if isinstance(content, str) else content
+        assert (await self.http.put(f"/files/cnv_1/{path}", content=raw)).is_success
+
     async def _called(self, tool: str, folder: object, key: str | None, arguments: dict[str, Any]) -> Any:
         meta = {"todo/folder": folder, "todo/idempotency_key": key}
         meta = {name: value for name, value in meta.items() if value is not None}

@@ -11,13 +11,8 @@ from tests.workspace.running import Person, acting, directory, service
 pytestmark = pytest.mark.long
 
 
-async def put(person: Person, path: str, content: bytes | str) -> None:
-    raw = content.encode() if isinstance(content, str) else content
-    assert (await person.http.put(f"/files/cnv_1/{path}", content=raw)).is_success
-
-
 async def test_python_runs_in_the_folder(alice: Person) -> None:
-    await put(alice, "own.py", "number = 6 * 7")
+    await alice.put("own.py", "number = 6 * 7")
     _, ran = await alice.call("run_python", code="import own\nprint(own.number)\n1 / 0")
     assert (ran["exit_code"], ran["stdout"]) == (1, "42\n")
     assert "line 3" in ran["stderr"]
@@ -49,9 +44,9 @@ async def test_what_cannot_be_run(alice: Person, command: str, timeout_s: int) -
 
 class TestSearch:
     async def test_pattern_place_and_name(self, alice: Person) -> None:
-        await put(alice, "in/a b.py", "first\nsecond: 12:30\n")
-        await put(alice, "c.txt", "second\n" + "second" * 1_000)
-        await put(alice, "binary", b"second\0")
+        await alice.put("in/a b.py", "first\nsecond: 12:30\n")
+        await alice.put("c.txt", "second\n" + "second" * 1_000)
+        await alice.put("binary", b"second\0")
         text, details = await alice.call("search_files", pattern="^sec(ond|to)", glob="*.py")
         assert text == "in/a b.py:2: second: 12:30"
         assert details["hits"] == [{"path": "in/a b.py", "line": 2, "text": "second: 12:30"}]
@@ -73,7 +68,7 @@ class TestSearch:
     )
     async def test_globs(self, alice: Person, glob: str, found: list[str]) -> None:
         for path in ("a.ts", "src/b.ts", "lib/src/c.ts", "src/deep/d.ts", "src/e.py"):
-            await put(alice, path, "hit\n")
+            await alice.put(path, "hit\n")
         hits = (await alice.call("search_files", pattern="hit", glob=glob))[1]["hits"]
         assert sorted(hit["path"] for hit in hits) == found
         if glob.startswith("*."):
@@ -81,13 +76,13 @@ class TestSearch:
             assert sorted(hit["path"] for hit in hits) == ["src/b.ts", "src/deep/d.ts"]
 
     async def test_patterns(self, alice: Person) -> None:
-        await put(alice, "a:12:b.txt", "version 42\nletter d\n\ttab: a (b)\n")
+        await alice.put("a:12:b.txt", "version 42\nletter d\n\ttab: a (b)\n")
         for pattern, line in ((r"version \d+", 1), (r"[\d]2", 1), (r"\bd$", 2), (r"^\ttab", 3), ("(x|a) ", 3)):
             hits = (await alice.call("search_files", pattern=pattern))[1]["hits"]
             assert [(hit["path"], hit["line"]) for hit in hits] == [("a:12:b.txt", line)], pattern
 
     async def test_only_the_first_hits(self, alice: Person) -> None:
-        await put(alice, "many", "hit\n" * 1_000)
+        await alice.put("many", "hit\n" * 1_000)
         assert len((await alice.call("search_files", pattern="hit"))[1]["hits"]) == 200
 
     @pytest.mark.parametrize(
@@ -100,7 +95,7 @@ class TestSearch:
 class TestCommit:
     async def test_all_of_the_folder(self, alice: Person) -> None:
         message = '"It\'s" $(touch made) `touch made`\n\n-m x'
-        await put(alice, "f", "x")
+        await alice.put("f", "x")
         _, committed = await alice.call("commit", message=message)
         _, ran = await alice.call("run_command", command="git log --format='%h %an%n%B' && git status --short")
         assert ran["stdout"].strip() == f"{committed['commit']} todo-assistant\n{message}"
@@ -108,20 +103,20 @@ class TestCommit:
 
     @pytest.mark.parametrize("left", ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock"])
     async def test_after_a_killed_git(self, alice: Person, left: str) -> None:
-        await put(alice, "a", "a")
+        await alice.put("a", "a")
         await alice.call("commit", message="first")
         await alice.call("run_command", command=f"touch .git/{left} b")
         assert (await alice.call("commit", message="second"))[1]["commit"]
 
     @pytest.mark.parametrize("missing", ["HEAD", "objects", "refs", "config"])
     async def test_after_a_killed_git_init(self, alice: Person, missing: str) -> None:
-        await put(alice, "a", "a")
+        await alice.put("a", "a")
         await alice.call("run_command", command=f"git init -q && rm -rf .git/{missing}")
         assert (await alice.call("commit", message="first"))[1]["commit"]
 
     async def test_hook(self, alice: Person) -> None:
         """What it does is confined, and its rejection is told."""
-        await put(alice, "f", "x")
+        await alice.put("f", "x")
         await alice.call("commit", message="first")
         hook = "printf '#!/bin/sh\\ncat /etc/passwd\\necho rejected by the hook >&2\\nexit 1\\n'"
         await alice.call(
@@ -142,9 +137,9 @@ async def test_unconfined_nothing_is_run_that_a_command_left_at_home(tmp_path: P
                 where = "import site; print(site.getusersitepackages().partition('/.local/')[2])"
                 site = (await alice.call("run_python", code=where))[1]["stdout"].strip()
                 for name in (".profile", ".bash_profile", ".bashrc"):
-                    await put(alice, name, "touch planted\n")
-                await put(alice, f".local/{site}/usercustomize.py", "open('planted', 'w')\n")
-                await put(alice, ".gitconfig", "[core]\nfsmonitor = touch planted; false\n")
+                    await alice.put(name, "touch planted\n")
+                await alice.put(f".local/{site}/usercustomize.py", "open('planted', 'w')\n")
+                await alice.put(".gitconfig", "[core]\nfsmonitor = touch planted; false\n")
                 await alice.call("run_command", command="python3 -c 1")
                 await alice.call("run_python", code="1")
                 assert (await alice.call("commit", message="all of it"))[1]["commit"]

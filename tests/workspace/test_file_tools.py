@@ -21,11 +21,6 @@ USES: dict[str, Use] = {
 }
 
 
-async def put(person: Person, path: str, content: bytes | str) -> None:
-    raw = content.encode() if isinstance(content, str) else content
-    assert (await person.http.put(f"/files/cnv_1/{path}", content=raw)).is_success
-
-
 async def content_of(person: Person, path: str) -> bytes:
     return (await person.http.get(f"/files/cnv_1/{path}")).content
 
@@ -86,12 +81,12 @@ async def test_directory_replaced_by_a_link_meanwhile(alice: Person) -> None:
     ],
 )
 async def test_lines_have_numbers(alice: Person, content: str, lines: list[str]) -> None:
-    await put(alice, "a.md", content)
+    await alice.put("a.md", content)
     assert (await alice.call("read_file", path="a.md"))[0].split("\n")[1:] == lines
 
 
 async def test_pages(alice: Person) -> None:
-    await put(alice, "a.md", "".join(f"line {number}\n" for number in range(1, 5_001)))
+    await alice.put("a.md", "".join(f"line {number}\n" for number in range(1, 5_001)))
     text, details = await alice.call("read_file", path="a.md", offset=10, limit=2)
     assert text.splitlines()[1:3] == ["10: line 10", "11: line 11"]
     assert "offset=12" in text
@@ -102,7 +97,7 @@ async def test_pages(alice: Person) -> None:
 
 @pytest.mark.parametrize("content", [("ä" * 500 + "\n") * 100, "日" * 70_000 + "\nshort\n"], ids=["lines", "one line"])
 async def test_a_page_has_at_most_50_kb(alice: Person, content: str) -> None:
-    await put(alice, "a.md", content)
+    await alice.put("a.md", content)
     text, details = await alice.call("read_file", path="a.md")
     assert 45_000 < len(text.encode()) <= 50_000
     following = details["lines"] + 1
@@ -115,7 +110,7 @@ async def test_a_page_has_at_most_50_kb(alice: Person, content: str) -> None:
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0", b"a" * 9_000 + b"\xff" * 2_000, "Müll".encode("latin-1")])
 async def test_what_is_no_text(alice: Person, content: bytes) -> None:
     """It is told by its size, and neither read, added to nor edited."""
-    await put(alice, "data", content)
+    await alice.put("data", content)
     assert f"{len(content):,} bytes" in await alice.refusal("read_file", path="data")
     assert await alice.refusal("write_file", path="data", content="x", append=True)
     assert await alice.refusal("edit_file", path="data", old_text="a", new_text="b")
@@ -154,7 +149,7 @@ PLAN = "milk\nbread\nmilk and honey\n"
 
 
 async def test_edited(alice: Person) -> None:
-    await put(alice, "plan.md", PLAN)
+    await alice.put("plan.md", PLAN)
     _, details = await alice.call("edit_file", path="plan.md", old_text="bread", new_text="rye bread\nbutter")
     assert await content_of(alice, "plan.md") == b"milk\nrye bread\nbutter\nmilk and honey\n"
     assert details["diff"].splitlines()[3:] == [" milk", "-bread", "+rye bread", "+butter", " milk and honey"]
@@ -162,7 +157,7 @@ async def test_edited(alice: Person) -> None:
 
 @pytest.mark.parametrize("old", ["tea", "2: bread", "milk", "", "new"])
 async def test_edit_needs_one_place(alice: Person, old: str) -> None:
-    await put(alice, "plan.md", PLAN)
+    await alice.put("plan.md", PLAN)
     assert await alice.refusal("edit_file", path="plan.md", old_text=old, new_text="new")
     assert await content_of(alice, "plan.md") == PLAN.encode()
 
@@ -179,7 +174,7 @@ async def test_edit_needs_one_place(alice: Person, old: str) -> None:
     ],
 )
 async def test_edit_keeps_line_ends(alice: Person, before: bytes, old: str, new: str, after: bytes) -> None:
-    await put(alice, "plan.md", before)
+    await alice.put("plan.md", before)
     await alice.call("edit_file", path="plan.md", old_text=old, new_text=new)
     assert await content_of(alice, "plan.md") == after
 

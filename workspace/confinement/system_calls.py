@@ -12,7 +12,7 @@ IS_SUPPORTED = _MACHINE in _MACHINES
 AUDIT_ARCHITECTURE = 0xC000003E if _MACHINE == "x86_64" else 0xC00000B7
 Numbers = tuple[int | None, int | None]
 
-# Other processes' memory and descriptors; what kernels were most often broken by; the machine itself.
+# These reach other processes' memory and descriptors or change the machine, or have often had faults in kernels.
 REFUSED: Mapping[str, Numbers] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -72,7 +72,7 @@ REFUSED: Mapping[str, Numbers] = {
     "statmount": (457, 457),
     "listmount": (458, 458),
 }
-# Without namespaces they reach what belongs to the same account, and Landlock does not look at them.
+# Without namespaces these reach what belongs to the same account, and Landlock does not restrict them.
 REFUSED_WITHOUT_NAMESPACES: Mapping[str, Numbers] = {
     "chown": (92, None),
     "lchown": (94, None),
@@ -99,7 +99,7 @@ REFUSED_WITHOUT_NAMESPACES: Mapping[str, Numbers] = {
     "connect": (42, 203),
     "ioprio_set": (251, 30),
 }
-# So do these; programs such as cp -p go on where a file system has no extended attributes.
+# The same holds for these. Programs such as cp -p continue if a file system has no extended attributes.
 EXTENDED_ATTRIBUTES: Mapping[str, Numbers] = {
     "setxattr": (188, 5),
     "lsetxattr": (189, 6),
@@ -110,16 +110,17 @@ EXTENDED_ATTRIBUTES: Mapping[str, Numbers] = {
     "setxattrat": (463, 463),
     "removexattrat": (466, 466),
 }
-# Of any process of the account: allowed of oneself, which an argument of 0 says. Numbers, allowed values by argument.
+# These can change any process of the account. A process may change itself, which is an argument of 0. The rows have the
+# numbers and the allowed values of arguments.
 ONLY_OF_ONESELF: Mapping[str, tuple[Numbers, Mapping[int, tuple[int, ...]]]] = {
     "prlimit64": ((302, 261), {0: (0,)}),
     "sched_setaffinity": ((203, 122), {0: (0,)}),
     "sched_setscheduler": ((144, 119), {0: (0,)}),
     "sched_setparam": ((142, 118), {0: (0,)}),
     "sched_setattr": ((314, 274), {0: (0,)}),
-    "setpriority": ((141, 140), {0: (0, 1), 1: (0,)}),  # a process or a group, and no account
+    "setpriority": ((141, 140), {0: (0, 1), 1: (0,)}),  # a process or a group, but not an account
 }
-# Where Landlock does not know signals: to the own process group at most.
+# For versions of Landlock without signals: a process may signal only its own group.
 SIGNALS: Mapping[str, Numbers] = {
     "tkill": (200, 130),
     "tgkill": (234, 131),
@@ -127,11 +128,11 @@ SIGNALS: Mapping[str, Numbers] = {
     "rt_tgsigqueueinfo": (297, 240),
     "pidfd_send_signal": (424, 424),
 }
-# The launcher ends a command by its process groups. While it does that it answers none of these, so that nothing gets
-# into another group.
+# The launcher ends a command by its process groups. During that time it does not answer these calls, so that no process
+# changes its group.
 CHANGE_GROUP: Mapping[str, Numbers] = {"setpgid": (109, 154), "setsid": (112, 157)}
-# In a directory of the user's others may run a file with setuid, and would be the user. Numbers, the argument with the
-# mode and, where others than these make no file, that with the flags.
+# Others could run a setuid file in a directory of the user, and would become the user. The rows have the numbers, the
+# argument with the mode and, if a call does not always create a file, the argument with the flags.
 CREATE_FILE: Mapping[str, tuple[Numbers, int, int | None]] = {
     "open": ((2, None), 2, 1),
     "openat": ((257, 56), 3, 2),
@@ -141,8 +142,8 @@ CREATE_FILE: Mapping[str, tuple[Numbers, int, int | None]] = {
 }
 CREATES = 0x40 | 0x400000  # O_CREAT, O_TMPFILE
 OPENAT2 = (437, 437)
-# Landlock does not look at these either, but programs need them: the launcher makes them, within the folder. Numbers,
-# the argument with the mode.
+# Landlock does not restrict these, but programs need them, so the launcher makes these calls within the folder. The
+# rows have the numbers and the argument with the mode.
 CHANGE_MODE: Mapping[str, tuple[Numbers, int]] = {
     "chmod": ((90, None), 1),
     "fchmod": ((91, 52), 1),

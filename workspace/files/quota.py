@@ -73,7 +73,8 @@ class Quota:
         names = os.listdir(folder.parent)
         for name in names:
             if name != folder.name and (anew or name not in amounts):
-                amounts[name] = self._measure_other(folder.parent / name)
+                with suppress(FileNotFoundError):
+                    amounts[name] = self._measure_other(folder.parent / name)
         for removed in {*amounts} - {*names}:
             amounts.pop(removed, None)
         total = [amounts.get(name, NOTHING) for name in names]
@@ -82,8 +83,6 @@ class Quota:
     def _measure_other(self, folder: Path) -> Amount:
         try:
             return measure(folder, self.of_folder)
-        except FileNotFoundError:
-            return NOTHING
         except FolderUncountable:
             return self.of_folder
 

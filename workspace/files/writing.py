@@ -35,15 +35,21 @@ _CUT = "(further changes are not shown)"
 
 def write_file(folder: Folder, path: str, content: str, *, append: bool = False) -> CallResult:
     data = _encode(content, "content")
-    before = _read_appendable(folder, path) if append else None
-    if before is not None:
+    try:
+        before = _read_text(folder, path)
+    except PathNotFound:
+        before, append = "", False
+    except (ContentTooLarge, FileNotText):
+        if append:
+            raise
+        before = None
+    if append and before is not None:
         after = before + content
         whole = _encode(after, path)
         write_bytes(folder, path, whole)
         lines = after.count("\n")
         text = f"Added {len(data):,} bytes to {path}: {len(whole):,} bytes and {lines:,} lines now."
         return _create_result(text, path, before, after, appended=True)
-    before = _read_previous(folder, path)
     created = write_bytes(folder, path, data)
     text = f"{'Created' if created else 'Replaced'} {path}: {len(data):,} bytes."
     return _create_result(text, path, before, content, created=created)
@@ -68,13 +74,6 @@ def edit_file(folder: Folder, path: str, old_text: str, new_text: str) -> CallRe
 def _create_result(text: str, path: str, before: str | None, after: str, **more: bool) -> CallResult:
     size = len(after.encode())
     return CallResult(text, {"path": path, **more, "bytes": size, "diff": _render_diff(before, after, path)})
-
-
-def _read_appendable(folder: Folder, path: str) -> str | None:
-    try:
-        return _read_text(folder, path)
-    except PathNotFound:
-        return None
 
 
 def _encode(content: str, what: str) -> bytes:
@@ -141,16 +140,6 @@ def _read_mode(at: int, name: str, path: str) -> int | None:
     if not stat.S_ISREG(found):
         raise NotFile(path=path, kind=opening.describe_kind(found))
     return found & 0o777
-
-
-def _read_previous(folder: Folder, path: str) -> str | None:
-    """Returns the text for a diff, or None if it is binary or too long."""
-    try:
-        return _read_text(folder, path)
-    except PathNotFound:
-        return ""
-    except (ContentTooLarge, FileNotText):
-        return None
 
 
 def _read_text(folder: Folder, path: str) -> str:
