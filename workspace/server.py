@@ -48,7 +48,10 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         async with traces.export_traces("workspace", settings.otel_exporter_otlp_endpoint):
+            await _prepare(workspace, settings, account)
+            cleanup = asyncio.create_task(_clean_up(workspace.store, settings.keep_folders_days))
             yield {"workspace": workspace}
+            cleanup.cancel()
 
     calls = ToolCalls({tool.name: tool.parameters for tool in TOOLS}, rules=RULES, explain=explain_error)
     server = FastMCP(
@@ -66,21 +69,6 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     )
     FilesApi(workspace, largest=settings.limit_file_bytes).add_to(server)
 
-    background = set[asyncio.Task[None]]()  # the event loop itself does not keep a task
-
-    async def prepare(_: ASGIApp) -> None:
-        await asyncio.to_thread(time.monotonic)  # loads the module of threads, which the account may be unable to read
-        if account:
-            accounts.switch_account(account)
-        try:
-            await asyncio.to_thread(workspace.store.prepare)
-            workspace.commands.confinement = await detection.find_sandbox(
-                settings.workspace_confinement, readable=settings.workspace_read
-            )
-        except (StoreUnusable, detection.SandboxUnusable) as unusable:
-            _exit_misconfigured(str(unusable))
-        background.add(asyncio.create_task(_clean_up(workspace.store, settings.keep_folders_days)))
-
     async def ready() -> JSONResponse:
         confinement = workspace.commands.confinement
         return JSONResponse({"status": "ready", "confinement": confinement.name if confinement else None})
@@ -95,8 +83,20 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
             Middleware(JsonRpc, calls=calls, per_minute=None),
         ],
         ready=ready,
-        prepare=prepare,
     )
+
+
+async def _prepare(workspace: Workspace, settings: Settings, account: int | None) -> None:
+    await asyncio.to_thread(time.monotonic)  # loads the module of threads, which the account may be unable to read
+    if account:
+        accounts.switch_account(account)
+    try:
+        await asyncio.to_thread(workspace.store.prepare)
+        workspace.commands.confinement = await detection.find_sandbox(
+            settings.workspace_confinement, readable=settings.workspace_read
+        )
+    except (StoreUnusable, detection.SandboxUnusable) as unusable:
+        _exit_misconfigured(str(unusable))
 
 
 def _create_verifier(settings: Settings) -> BearerTokenVerifier:

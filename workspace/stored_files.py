@@ -9,9 +9,10 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from common import commands
-from common.environment import SettingsInvalid, read_settings
+from common.environment import read_or_stop, read_settings
 from workspace import account
 from workspace.files import walking
 from workspace.files.folder import Store
@@ -34,10 +35,7 @@ def open_store(arguments: Sequence[str], *, name: str, description: str) -> tupl
 
 def open_whole_store() -> Store | None:
     """Returns the store, or None if there is none; root switches to its owner."""
-    try:
-        root = read_settings(StoreSettings).workspace_dir
-    except SettingsInvalid as error:
-        sys.exit(str(error))
+    root = read_or_stop(partial(read_settings, StoreSettings)).workspace_dir
     if not root.is_dir():
         return None
     if os.geteuid() == 0 and (owner := root.stat().st_uid):

@@ -1,12 +1,10 @@
 """The ASGI application around a FastMCP server."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from fastmcp import FastMCP
 from fastmcp.tools import Tool
-from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -29,13 +27,9 @@ def create_http_app(
     allowed_origins: Sequence[str],
     middleware: Sequence[Middleware],
     ready: Readiness,
-    prepare: Callable[[ASGIApp], Awaitable[None]] | None = None,
     observe: Callable[[], object] = lambda: None,
 ) -> ASGIApp:
-    """Serves `server` at /mcp, with /health, /ready and /metrics.
-
-    `prepare` runs before the first request, `observe` whenever the metrics are read.
-    """
+    """Serves `server` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read."""
     keep_schemas(server, tools)
     _add_probes(server, ready, observe)
     app = server.http_app(
@@ -47,8 +41,6 @@ def create_http_app(
         allowed_origins=list(allowed_origins),
         middleware=[*_create_cors(allowed_origins), *middleware],
     )
-    if prepare is not None:
-        app.router.lifespan_context = _add_preparation(app.router.lifespan_context, prepare)
     return TelemetryMiddleware(McpHttpMiddleware(app), traced=["/mcp"])
 
 
@@ -82,15 +74,3 @@ def _create_cors(origins: Sequence[str]) -> list[Middleware]:
             expose_headers=["www-authenticate"],
         )
     ]
-
-
-def _add_preparation(
-    lifespan_context: Callable[[Any], AbstractAsyncContextManager[Any]], prepare: Callable[[ASGIApp], Awaitable[None]]
-) -> Callable[[Starlette], AbstractAsyncContextManager[Any]]:
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[Any]:
-        async with lifespan_context(app) as state:
-            await prepare(app)
-            yield state
-
-    return lifespan

@@ -7,9 +7,10 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-# FastMCP would import these during the first call, when the workspace may no longer read them.
+# FastMCP would import these later, when the workspace may no longer read them.
 import fastmcp.server.providers.prefab_payload
-import fastmcp.server.providers.prefab_synthesis  # noqa: F401
+import fastmcp.server.providers.prefab_synthesis
+import fastmcp.server.transforms.catalog  # noqa: F401
 import key_value.aio.adapters.pydantic
 import key_value.aio.stores.memory  # noqa: F401
 from fastmcp import FastMCP

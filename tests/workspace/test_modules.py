@@ -13,6 +13,7 @@ import asyncio, sys
 import httpx2
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from workspace import process, server
+from workspace.files.folder import Store
 from workspace.settings import Settings
 
 MODERN = {"protocolVersion": LATEST_MODERN_VERSION, "clientCapabilities": {}}
@@ -20,6 +21,10 @@ ENVELOPE = {f"io.modelcontextprotocol/{name}": value for name, value in MODERN.i
 HELLO = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
 CALL = {"name": "write_file", "arguments": {"path": "a", "content": "x"}}
 REFUSED = {"name": "write_file", "arguments": {"unknown": True}}
+
+switched = set()  # the modules when the account has been switched
+prepare = Store.prepare
+Store.prepare = lambda store: (switched.update(sys.modules), prepare(store))
 
 async def main():
     process.configure_logs("INFO", "text")
@@ -33,7 +38,6 @@ async def main():
         inner.router.lifespan_context(inner),
         httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as http,
     ):
-        before = {*sys.modules}
         for version, meta, methods in (
             (LATEST_HANDSHAKE_VERSION, {}, [("initialize", HELLO)]),
             (LATEST_MODERN_VERSION, ENVELOPE, [("server/discover", {})]),
@@ -46,7 +50,7 @@ async def main():
                 (await http.post("/mcp", json=body, headers=more)).raise_for_status()
         (await http.put("/files/cnv_1/b", content=b"x")).raise_for_status()
         (await http.get("/files/cnv_1/b")).raise_for_status()
-        print(*{*sys.modules} - before)
+        print(*{*sys.modules} - switched)
 
 asyncio.run(main())
 """

@@ -16,6 +16,7 @@ from common.tool_server.errors import to_printable
 from workspace.errors import DirectoriesOff, DirectoryInvalid, DirectoryNotUsable
 from workspace.files import walking
 from workspace.files.opening import DIRECTORY, FILE
+from workspace.files.walking import Identity, get_identity
 
 GIT = ".git"
 _CHECKOUT = Path(__file__).parents[2]
@@ -24,7 +25,6 @@ _SYSTEM_DIRECTORIES = ("/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib",
 _PARENT = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_PATH = 4_000  # bytes
 _MOST_ENTRIES = 200_000  # that are searched for repositories
-Identity = tuple[int, int]
 
 
 class Directories:
@@ -37,9 +37,9 @@ class Directories:
         if self._data_dir is None:
             raise DirectoriesOff
         names = path.split("/")[1:]
-        if not path.startswith("/") or len(path.encode()) > _LONGEST_PATH or not is_storable(path):
-            raise DirectoryInvalid(path=to_printable(path))
-        if any(name in ("", ".", "..") for name in names):  # also of /, whose only name is empty
+        is_short = len(path.encode()) <= _LONGEST_PATH
+        # The only name of / is empty.
+        if not path.startswith("/") or not is_short or not is_storable(path) or {"", ".", ".."} & {*names}:
             raise DirectoryInvalid(path=to_printable(path))
         descriptor, above = _open_path(path, names)
         try:
@@ -52,7 +52,7 @@ class Directories:
     def _find_reason(self, names: Sequence[str], status: os.stat_result, above: Sequence[Identity]) -> str | None:
         """Returns why a directory cannot be used; `above` are the identities of its parents."""
         assert self._data_dir is not None
-        identity = _get_identity(status)
+        identity = get_identity(status)
         inside = {identity, *above}
         if status.st_uid != os.geteuid():
             return "it does not belong to the user who runs ./todo up"
@@ -120,7 +120,7 @@ def _open_path(path: str, names: Sequence[str]) -> tuple[int, list[Identity]]:
     at, above = os.open("/", _PARENT), list[Identity]()
     try:
         for place, name in enumerate(names, 1):
-            above.append(_get_identity(os.fstat(at)))
+            above.append(get_identity(os.fstat(at)))
             below = os.open(name, DIRECTORY if place == len(names) else _PARENT, dir_fd=at)
             os.close(at)
             at = below
@@ -135,13 +135,9 @@ def _list_identities(path: str | Path) -> list[Identity] | None:
     """Returns the identities of a real directory and those above it, from the root on."""
     real = Path(os.path.realpath(path))
     try:
-        return [_get_identity(directory.stat()) for directory in (*reversed(real.parents), real)]
+        return [get_identity(directory.stat()) for directory in (*reversed(real.parents), real)]
     except OSError:
         return None
-
-
-def _get_identity(status: os.stat_result) -> Identity:
-    return status.st_dev, status.st_ino
 
 
 def _list_homes() -> set[str]:

@@ -14,6 +14,8 @@ from workspace.files.opening import DIRECTORY, FILE
 _ALL = 0o700
 _READING = 0o500
 _OPEN_DIRECTORIES = 64
+Identity = tuple[int, int]
+"""The device and the inode of a directory."""
 
 
 @contextmanager
@@ -96,7 +98,7 @@ def walk_tree(
     if not repair:
         ignored = (*ignored, PermissionError)
     parents: list[str] = []
-    above: list[int | tuple[int, int]] = []  # descriptors; further below, identities
+    above: list[int | Identity] = []  # descriptors; further below, identities
     at, waiting = os.dup(directory), [_list_names(directory)]
     try:
         while waiting:
@@ -113,7 +115,7 @@ def walk_tree(
                 if stat.S_ISDIR(entry.status.st_mode) and should_enter(entry):
                     below = _open_child(at, name, repair=repair)
                     names = _list_names(below)
-                    above.append(at if len(above) < _OPEN_DIRECTORIES else _get_identity(at))
+                    above.append(at if len(above) < _OPEN_DIRECTORIES else get_identity(os.fstat(at)))
                     if len(above) > _OPEN_DIRECTORIES:
                         os.close(at)
                     at = below
@@ -129,15 +131,14 @@ def _list_names(directory: int) -> list[str]:
     return sorted(os.listdir(directory), reverse=True)
 
 
-def _get_identity(directory: int) -> tuple[int, int]:
-    status = os.fstat(directory)
+def get_identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def _go_up(at: int, above: int | tuple[int, int]) -> int:
+def _go_up(at: int, above: int | Identity) -> int:
     if not isinstance(above, int):
         parent = os.open("..", DIRECTORY, dir_fd=at)
-        if _get_identity(parent) != above:
+        if get_identity(os.fstat(parent)) != above:
             os.close(parent)
             raise DirectoryMoved(errno.ESTALE, "a directory was moved")
         above = parent
