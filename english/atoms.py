@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from datetime import time as clock_time
 from typing import Literal
 
 from english.words import MONTHS, WEEKDAYS
@@ -34,6 +35,10 @@ class Clock:
 @dataclass(frozen=True)
 class Day:
     day: date
+    time: clock_time | None = None
+    """Of "in two hours", which names a day and a time."""
+    is_start: bool = False
+    """Whether a repeat begins on it, if there is one."""
     is_sure: bool = False
     """Whether the words mean this day wherever they are."""
     is_short: bool = False
@@ -65,13 +70,6 @@ class PartOfDay:
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A day and a time, as in "in two hours"."""
-
-    moment: datetime
-
-
-@dataclass(frozen=True)
 class Repeat:
     """A rule of RFC 5545; `first` returns the first day on or after another that it allows."""
 
@@ -80,13 +78,6 @@ class Repeat:
     part: str = ""
     needs_time: bool = False
     """Whether its words may be a range of days: only beside a time they are a repeat."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """The first day of a repeat, or simply the day."""
-
-    day: date
 
 
 @dataclass(frozen=True)
@@ -99,13 +90,10 @@ class End:
 
 
 @dataclass(frozen=True)
-class Priority:
-    level: str
-
-
-@dataclass(frozen=True)
-class Label:
-    name: str
+class Tag:
+    kind: Literal["priority", "label"]
+    level: str = ""
+    """Of a priority; a label is the last word as it was written."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +108,7 @@ class Unread:
     """The weekday of a date, if the text names another one."""
 
 
-Meaning = Day | Time | PartOfDay | Moment | Repeat | Start | End | Priority | Label | Unread
+Meaning = Day | Time | PartOfDay | Repeat | End | Tag | Unread
 Rule = tuple[re.Pattern[str], Callable[[Clock, re.Match[str]], Meaning | None]]
 
 

@@ -51,22 +51,21 @@ def find_day_of_year(today: date, month: int, day: int) -> date | None:
 def find_nth_weekday(month: date, nth: int, weekday: int) -> date | None:
     """Returns the first, second, … or, for -1, last such weekday of the month that begins on `month`."""
     if nth < 0:
-        last = find_end_of_month(month)
+        last = find_period(month, "month")[1]
         return add_days(last, -((last.weekday() - weekday) % 7))
     day = add_days(month, (weekday - month.weekday()) % 7 + 7 * (nth - 1))
     return day if day.month == month.month else None
 
 
-def find_monday(today: date, weeks: int = 0) -> date:
-    return add_days(today, 7 * weeks - today.weekday())
-
-
-def find_first_of_month(today: date, months: int = 0) -> date:
-    return add_months(today.replace(day=1), months) or today
-
-
-def find_end_of_month(today: date, months: int = 0) -> date:
-    return add_days(find_first_of_month(today, months + 1), -1)
+def find_period(today: date, unit: str, later: int = 0) -> tuple[date, date]:
+    """Returns the first and the last day of this week, weekend, month or year, or of a later or earlier one."""
+    if unit in ("week", "weekend"):
+        monday = add_days(today, 7 * later - today.weekday())
+        return add_days(monday, 5 if unit == "weekend" else 0), add_days(monday, 6)
+    size = 12 if unit == "year" else 1
+    start = 12 * today.year + later * size + (today.month - 1 if unit == "month" else 0)
+    first, following = (date(month // 12, month % 12 + 1, 1) for month in (start, start + size))
+    return first, add_days(following, -1)
 
 
 def _find_first(today: date, days: Iterable[date | None]) -> date | None:

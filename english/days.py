@@ -1,8 +1,8 @@
 """The table of phrases for days. To add one, add a row, and a phrase to the table of the tests."""
 
 import re
-from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
+from datetime import time as clock_time
 
 from english.atoms import (
     COUNT,
@@ -14,7 +14,6 @@ from english.atoms import (
     DateOrder,
     Day,
     Meaning,
-    Moment,
     Rule,
     Unread,
     parse_count,
@@ -28,9 +27,7 @@ from english.calendar import (
     create_day,
     find_day_of_month,
     find_day_of_year,
-    find_end_of_month,
-    find_first_of_month,
-    find_monday,
+    find_period,
     find_weekday,
 )
 from english.words import MONTHS, WEEKDAYS
@@ -45,15 +42,13 @@ _WORD_NUMBERS = (
 _ORDINAL = rf"(?:(?:20|30) (?:- )?(?:{'|'.join(_WORD_NUMBERS[:9])})|{'|'.join(_WORD_NUMBERS)}|thirtieth)"
 _DAY_MONTH = rf"(?:the )?(?:{_NUMBER}|(?P<word>{_ORDINAL}) of) (?P<month>{MONTH})(?: \.)?{_YEAR}"
 _MONTH_DAY = rf"(?P<month>{MONTH})(?: \.)? (?:the )?(?:(?P<day>\d\d?)(?: ?{TH})?|(?P<word>{_ORDINAL})){_YEAR}"
-_NUMERIC = r"\d{4}([-/.])\d\d?\1\d\d?(?:t\d\d:\d\d)?|\d\d?([/.-])\d\d?\2\d{2,4}|\d\d?/\d\d?|\d\d?\.\d\d?\."
-_ISO = re.compile(r"(\d{4})([-/.])(\d\d?)\2(\d\d?)(?:t(\d\d:\d\d))?")
-_WITH_YEAR = re.compile(r"(\d\d?)([/.-])(\d\d?)\2(\d{4}|\d\d)")
-_SHORT = re.compile(r"(\d\d?)/(\d\d?)|(\d\d?)\.(\d\d?)\.")
 _FRACTIONS = frozenset(["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "1/8", "24/7", "7/11", "9/11", "50/50"])
 _END_OF_DAY = "(?:(?:the )?end of (?:the )?day|eod|cob|(?:close|end) of business)"
+_BY_END_OF_DAY = f"(?:{_END_OF_DAY}(?: on)? )?"
 _TO = "(?:-|to|until)"
 _SOON = r"\d{1,3}(?:\.\d)?|half an|an?"
 _END = "(?:the )?(?:end|last day) of (?:the |this )?"
+_ENDS = {"eow": "week", "eom": "month", "month end": "month", "eoy": "year"}
 _HOLIDAYS = {
     "christmas eve": (12, 24),
     "christmas day": (12, 25),
@@ -84,7 +79,7 @@ def _read_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
 
 
 def _find_in_next_week(clock: Clock, weekday: int) -> Meaning:
-    return _create_day(add_days(find_monday(clock.today, 1), weekday))
+    return _create_day(add_days(find_period(clock.today, "week", 1)[0], weekday))
 
 
 def _read_weeks_from_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -117,16 +112,12 @@ def _reject_past(clock: Clock, day: date | None) -> date | None:
 
 
 def _read_date(clock: Clock, match: re.Match[str]) -> Meaning:
-    day = _find_date(clock, match)
-    return Day(day, is_sure=bool(match["year"])) if day else Unread()
-
-
-def _read_weekday_and_date(clock: Clock, match: re.Match[str]) -> Meaning:
     """A date with a wrong weekday is not understood."""
     day = _find_date(clock, match)
-    if day and day.weekday() != parse_weekday(match["weekday"]):
+    weekday = match.groupdict().get("weekday")
+    if day and weekday and day.weekday() != parse_weekday(weekday):
         return Unread(reason=f"{day.day} {MONTHS[day.month - 1].title()} is a {WEEKDAYS[day.weekday()].title()}.")
-    return _create_day(day)
+    return Day(day, is_sure=bool(weekday or match["year"])) if day else Unread()
 
 
 def _read_weekday_and_number(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -135,11 +126,10 @@ def _read_weekday_and_number(clock: Clock, match: re.Match[str]) -> Meaning:
 
 
 def _read_day_of_month(clock: Clock, match: re.Match[str]) -> Meaning:
-    later = int((match["of"] or "").startswith("next"))
-    day = find_day_of_month(find_first_of_month(clock.today, 1) if later else clock.today, int(match["day"]))
-    is_of_month = day is None or not match["of"] or match["of"].startswith("the")
-    month = find_first_of_month(clock.today, later)
-    return Day(day) if day and (is_of_month or (day.year, day.month) == (month.year, month.month)) else Unread()
+    of = match["of"] or "the month"
+    first, last = find_period(clock.today, "month", int(of.startswith("next")))
+    day = find_day_of_month(max(clock.today, first), int(match["day"]))
+    return Day(day) if day and (of == "the month" or day <= last) else Unread()
 
 
 def _read_range(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -151,35 +141,33 @@ def _read_range(clock: Clock, match: re.Match[str]) -> Meaning:
     return Day(first, is_range=True) if first and is_forward else Unread()
 
 
-def _read_numeric(clock: Clock, match: re.Match[str]) -> Meaning:
-    word = match[0]
-    day = _read_numeric_day(word.partition("t")[0], clock.today, clock.order)
-    if word in _FRACTIONS:
-        return _LOOSE
-    if _reject_past(clock, day) is None:
-        return Unread()
-    if "t" in word:
-        try:
-            return Moment(datetime.fromisoformat(f"{day}T{word.partition('t')[2]}"))
-        except ValueError:
-            return Unread()
-    return Day(day, is_sure=len(word) > 5) if day else Unread()
-
-
-def _read_numeric_day(word: str, today: date, order: DateOrder | None) -> date | None:
-    """Returns None for a day that does not exist or is ambiguous."""
-    if iso := _ISO.fullmatch(word):
-        return create_day(int(iso[1]), int(iso[3]), int(iso[4]))
-    if match := _WITH_YEAR.fullmatch(word):
-        year = int(match[4]) + (2000 if len(match[4]) == 2 else 0)
-        pair = _order_day_and_month(int(match[1]), int(match[3]), "day-first" if match[2] == "." else order)
-        return create_day(year, pair[1], pair[0]) if pair else None
-    if match := _SHORT.fullmatch(word):
-        pair = _order_day_and_month(
-            int(match[1] or match[3]), int(match[2] or match[4]), order if match[1] else "day-first"
+def _read_iso(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = _reject_past(clock, create_day(int(match["year"]), int(match["month"]), int(match["day"])))
+    try:
+        return (
+            Day(day, clock_time.fromisoformat(match["time"]) if match["time"] else None, is_sure=True)
+            if day
+            else Unread()
         )
-        return find_day_of_year(today, pair[1], pair[0]) if pair and pair[1] <= 12 else None
-    return None
+    except ValueError:
+        return Unread()
+
+
+def _read_numeric(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Reads a day and month that exist and are not ambiguous."""
+    year = match.groupdict().get("year")
+    if match[0] in _FRACTIONS:
+        return _LOOSE
+    order = "day-first" if match["mark"] == "." else clock.order
+    pair = _order_day_and_month(int(match["first"]), int(match["second"]), order)
+    if pair is None or pair[1] > 12:
+        return Unread()
+    if year is None:
+        day = find_day_of_year(clock.today, pair[1], pair[0])
+    else:
+        day = create_day(int(year) + (2000 if len(year) == 2 else 0), pair[1], pair[0])
+    day = _reject_past(clock, day)
+    return Day(day, is_sure=len(match[0]) > 5) if day and len(year or "") != 3 else Unread()
 
 
 def _order_day_and_month(first: int, second: int, order: DateOrder | None) -> tuple[int, int] | None:
@@ -203,10 +191,9 @@ def _read_hours(clock: Clock, match: re.Match[str]) -> Meaning:
     count = match["count"]
     number = 0.5 if count == "half an" else float(count) if count[0].isdigit() else parse_count(count)
     number += 0.5 if match["half"] else 0
-    return Moment(
-        clock.now.replace(second=0, microsecond=0)
-        + timedelta(minutes=round(number * (60 if match["unit"] == "hour" else 1)))
-    )
+    minutes = round(number * (60 if match["unit"] == "hour" else 1))
+    moment = clock.now.replace(second=0, microsecond=0) + timedelta(minutes=minutes)
+    return Day(moment.date(), moment.time(), is_sure=True)
 
 
 def _read_holiday(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -214,28 +201,31 @@ def _read_holiday(clock: Clock, match: re.Match[str]) -> Meaning:
     return Day(day, needs_preposition=True) if day else Unread()
 
 
-def _read_next_unit(clock: Clock, match: re.Match[str]) -> Meaning:
-    days = {"week": find_monday(clock.today, 1), "month": find_first_of_month(clock.today, 1)}
-    return _create_day(days.get(match["unit"]) or create_day(clock.today.year + 1, 1, 1))
+def _read_weekend(clock: Clock, match: re.Match[str]) -> Meaning:
+    saturday, _ = find_period(clock.today, "weekend", int(match["which"] == "next"))
+    return Day(max(clock.today, saturday), is_sure=match["which"] != "the")
 
 
-def _find_weekend(clock: Clock, later: int = 0) -> Day:
-    saturday = add_days(find_monday(clock.today, later), 5)
-    return Day(max(clock.today, saturday), is_sure=True)
+def _read_end(clock: Clock, match: re.Match[str]) -> Meaning:
+    unit = match["unit"] or _ENDS[match["short"]]
+    return _create_day(find_period(clock.today, unit, 1 if match["next"] else 0)[1])
+
+
+def _read_end_of_month(clock: Clock, match: re.Match[str]) -> Meaning:
+    later = (parse_month(match["month"]) - clock.today.month) % 12
+    return _create_day(find_period(clock.today, "month", later)[1])
 
 
 DAYS: tuple[Rule, ...] = (
     rule(f"today|later today|{_END_OF_DAY}", lambda clock, _: _create_day(clock.today)),
-    rule(f"{_END_OF_DAY}(?: on)? tomorrow", lambda clock, _: _create_day(add_days(clock.today, 1))),
-    rule(rf"{_END_OF_DAY}(?: on)? (?P<which>)(?P<weekday>{WEEKDAY})", _read_weekday),
     rule("tonight", lambda clock, _: Day(clock.today, is_sure=True, part="tonight")),
     rule(
         "this (?P<part>morning|afternoon|evening)",
         lambda clock, match: Day(clock.today, is_sure=True, part=match["part"]),
     ),
-    rule("tomorrow", lambda clock, _: _create_day(add_days(clock.today, 1))),
+    rule(f"{_BY_END_OF_DAY}tomorrow", lambda clock, _: _create_day(add_days(clock.today, 1))),
     rule("(?:the )?day after tomorrow", lambda clock, _: _create_day(add_days(clock.today, 2))),
-    rule(rf"(?:(?P<which>this coming|this|next|coming) )?(?P<weekday>{WEEKDAY})", _read_weekday),
+    rule(rf"{_BY_END_OF_DAY}(?:(?P<which>this coming|this|next|coming) )?(?P<weekday>{WEEKDAY})", _read_weekday),
     rule(
         rf"(?P<weekday>{WEEKDAY})(?: of)? next week|next week(?: on)?(?: ,)? (?P<other>{WEEKDAY})",
         lambda clock, match: _find_in_next_week(clock, parse_weekday(match["weekday"] or match["other"])),
@@ -245,12 +235,10 @@ DAYS: tuple[Rule, ...] = (
     rule(
         rf"(?P<count>{COUNT}) week (?:on|from|after)(?: next| this)? (?P<weekday>{WEEKDAY})", _read_weeks_from_weekday
     ),
-    rule(_DAY_MONTH, _read_date),
-    rule(_MONTH_DAY, _read_date),
+    rule(rf"(?:(?P<weekday>{WEEKDAY})(?: ,)? )?{_DAY_MONTH}", _read_date),
+    rule(rf"(?:(?P<weekday>{WEEKDAY})(?: ,)? )?{_MONTH_DAY}", _read_date),
+    rule(rf"{_DAY_MONTH} (?:\( )?(?P<weekday>{WEEKDAY})(?: \))?", _read_date),
     rule(rf"(?P<day>\d\d?) - (?P<month>{MONTH}) - (?P<year>(?:19|20)\d\d)", _read_date),
-    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_DAY_MONTH}", _read_weekday_and_date),
-    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_MONTH_DAY}", _read_weekday_and_date),
-    rule(rf"{_DAY_MONTH} (?:\( )?(?P<weekday>{WEEKDAY})(?: \))?", _read_weekday_and_date),
     rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? (?:the )?(?P<day>\d\d?) ?{TH}", _read_weekday_and_number),
     rule(rf"the (?P<day>\d\d?) ?{TH}(?: of (?P<of>this month|the month|next month))?", _read_day_of_month),
     rule(rf"(?:on|by|due|until) (?P<day>\d\d?) ?{TH}(?P<of>)(?! of )", _read_day_of_month),
@@ -268,7 +256,10 @@ DAYS: tuple[Rule, ...] = (
         rf"(?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<end>{MONTH})",
         _read_range,
     ),
-    rule(_NUMERIC, _read_numeric),
+    rule(r"(?P<year>\d{4})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:t(?P<time>\d\d:\d\d))?", _read_iso),
+    rule(r"(?P<first>\d\d?)(?P<mark>[/.-])(?P<second>\d\d?)(?P=mark)(?P<year>\d{2,4})", _read_numeric),
+    rule(r"(?P<first>\d\d?)(?P<mark>/)(?P<second>\d\d?)", _read_numeric),
+    rule(r"(?P<first>\d\d?)(?P<mark>\.)(?P<second>\d\d?)\.", _read_numeric),
     rule(rf"(?:with)?in (?:the next )?(?P<count>{COUNT}) (?P<unit>{UNIT})(?: '|'s)?(?: time)?", _read_shift),
     rule(rf"(?P<count>{COUNT}) (?P<unit>{UNIT}) (?P<from>from (?:now|today|tomorrow))", _read_shift),
     rule(
@@ -276,31 +267,18 @@ DAYS: tuple[Rule, ...] = (
         _read_hours,
     ),
     rule(rf"(?P<count>{_SOON}) (?P<unit>hour|minute)(?P<half>) from now", _read_hours),
-    rule("(?:(?:the )?(?:start|beginning|first day|first) of )?next (?P<unit>week|month|year)", _read_next_unit),
-    rule("(?:this|this coming) weekend", lambda clock, _: _find_weekend(clock)),
-    rule("the weekend", lambda clock, _: replace(_find_weekend(clock), is_sure=False)),
-    rule("next weekend", lambda clock, _: _find_weekend(clock, 1)),
+    rule(
+        "(?:(?:the )?(?:start|beginning|first day|first) of )?next (?P<unit>week|month|year)",
+        lambda clock, match: _create_day(find_period(clock.today, match["unit"], 1)[0]),
+    ),
+    rule("(?P<which>this|this coming|the|next) weekend", _read_weekend),
     rule("(?:the )?first(?: day)? of the month", lambda clock, _: _create_day(find_day_of_month(clock.today, 1))),
-    rule(f"{_END}week|eow", lambda clock, _: _create_day(add_days(find_monday(clock.today, 1), -1))),
-    rule(f"{_END}next week", lambda clock, _: _create_day(add_days(find_monday(clock.today, 2), -1))),
-    rule(
-        f"{_END}month|eom|month end",
-        lambda clock, _: _create_day(find_end_of_month(clock.today)),
-    ),
-    rule(f"{_END}next month", lambda clock, _: _create_day(find_end_of_month(clock.today, 1))),
-    rule(
-        rf"{_END}(?P<month>{MONTH})",
-        lambda clock, match: _create_day(
-            find_end_of_month(
-                find_day_of_year(find_first_of_month(clock.today), parse_month(match["month"]), 1) or clock.today
-            )
-        ),
-    ),
+    rule(f"{_END}(?P<next>next )?(?P<unit>week|month|year)|(?P<short>{'|'.join(_ENDS)})", _read_end),
+    rule(rf"{_END}(?P<month>{MONTH})", _read_end_of_month),
     rule(
         rf"(?:the )?first day of (?P<month>{MONTH})",
         lambda clock, match: _create_day(find_day_of_year(clock.today, parse_month(match["month"]), 1)),
     ),
-    rule(f"{_END}year|eoy", lambda clock, _: _create_day(create_day(clock.today.year, 12, 31))),
     rule(rf"(?P<holiday>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})", _read_holiday),
 )
 _FULL = "|".join(WEEKDAYS)

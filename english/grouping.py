@@ -3,21 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from english.atoms import (
-    Atom,
-    Clock,
-    Day,
-    End,
-    Label,
-    Moment,
-    PartOfDay,
-    Priority,
-    Repeat,
-    Start,
-    Time,
-    Unread,
-    match_rule,
-)
+from english.atoms import Atom, Clock, Day, End, Meaning, PartOfDay, Repeat, Tag, Time, Unread, match_rule
 from english.calendar import add_days
 from english.days import DAYS, NOT_DAYS
 from english.repeats import ENDS, NOT_REPEATS, REPEATS
@@ -33,6 +19,8 @@ PREPOSITIONS = word_set(
 )
 _SEPARATORS = word_set(", ; : . ! ? ( ) [ ] - & /")
 _JOINTS = word_set(", ( ) - at on and &")  # between parts of one date
+_BEFORE_FIRST_DATE = word_set("on by at due for starting")
+_BEFORE_LAST_DATE = _BEFORE_FIRST_DATE | word_set("and or until before from")
 _POLITE_WORDS = word_set("please pls plz thanks thank you thx ty asap")
 # A date after one of these words belongs to the title.
 _UNFINISHED = word_set(
@@ -70,25 +58,21 @@ class Group:
     def end(self) -> int:
         return self.atoms[-1].end
 
-    def has(self, kind: type | tuple[type, ...]) -> bool:
-        return any(isinstance(atom.meaning, kind) for atom in self.atoms)
+    @property
+    def meanings(self) -> list[Meaning]:
+        return [atom.meaning for atom in self.atoms]
+
+    def has(self, kind: type | tuple[type, ...], flag: str = "") -> bool:
+        return any(isinstance(each, kind) and (not flag or getattr(each, flag)) for each in self.meanings)
 
     @property
     def names_day(self) -> bool:
         """Also counts days and repeats that are not understood."""
-        return any(
-            isinstance(meaning, Day | Start | Repeat) or (isinstance(meaning, Unread) and not meaning.is_quiet)
-            for meaning in (atom.meaning for atom in self.atoms)
-        )
+        return self.has((Day, Repeat)) or any(isinstance(each, Unread) and not each.is_quiet for each in self.meanings)
 
     @property
     def is_sure(self) -> bool:
-        return any(
-            (isinstance(meaning, Day) and meaning.is_sure)
-            or (isinstance(meaning, Time) and meaning.is_exact)
-            or isinstance(meaning, Moment)
-            for meaning in (atom.meaning for atom in self.atoms)
-        )
+        return self.has(Day, "is_sure") or self.has(Time, "is_exact")
 
 
 def find_atoms(words: Words, clock: Clock) -> list[Atom]:
@@ -115,10 +99,9 @@ def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
     for atom in atoms:
         wide, is_prepositional = _add_preposition(words, atom, free, repeats=repeats)
         free = atom.end
-        if isinstance(atom.meaning, Priority | Label) or (isinstance(atom.meaning, Unread) and atom.meaning.is_loose):
-            continue
         is_price = isinstance(atom.meaning, Time) and atom.meaning.is_doubtful and is_about_money
-        if is_price:
+        is_loose = isinstance(atom.meaning, Unread) and atom.meaning.is_loose
+        if isinstance(atom.meaning, Tag) or is_loose or is_price:
             continue
         last = groups[-1] if groups else None
         is_beside = last is not None and last.end == wide.first
@@ -142,19 +125,17 @@ def _starts_new_date(between: Sequence[str], atom: Atom) -> bool:
 def _add_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> tuple[Atom, bool]:
     """Adds "on", "due by" and the like to the day; "before" means the day before."""
     meaning, first = atom.meaning, atom.first
-    if isinstance(meaning, Repeat) and first - 1 >= free and words.key(first - 1) == "due":
-        return replace(atom, first=first - 1), False
-    if not isinstance(meaning, Day):
-        return atom, False
-    if first - 1 >= free and words.key(first - 1) == "the" and words.key(first) != "the":
-        return atom, False
     before = words.key(first - 1) if first - 1 >= free else ""
+    if isinstance(meaning, Repeat) and before == "due":
+        return replace(atom, first=first - 1), False
+    if not isinstance(meaning, Day) or meaning.time or (before == "the" and words.key(first) != "the"):
+        return atom, False
     if before == ":" and words.key(first - 2) in ("due", "deadline", "when", "date"):
         return replace(atom, first=first - 2), True
     if before in ("starting", "from", "beginning", "starts") and (repeats or before != "from"):
-        return Atom(first - 1, atom.end, Start(meaning.day)), True
+        return Atom(first - 1, atom.end, Day(meaning.day, is_start=True)), True
     if before == "on" and words.key(first - 2) in ("starting", "beginning"):
-        return Atom(first - 2, atom.end, Start(meaning.day)), True
+        return Atom(first - 2, atom.end, Day(meaning.day, is_start=True)), True
     if before == "until" and repeats:
         return Atom(first - 1, atom.end, End(meaning.day)), True
     if before == "before" and words.key(first) != "end" and words.key(first + 1) != "end":
@@ -172,31 +153,29 @@ def choose_dates(words: Words, groups: Sequence[Group], atoms: Sequence[Atom]) -
     """A weekday before a noun needs a time elsewhere. A time alone is no date if a day is not understood."""
     chosen = [group for group in groups if is_date(words, group, atoms)]
     rest = [group for group in groups if group not in chosen and group.names_day]
-    if any(group.has((Day, Start, Repeat)) for group in chosen) or not rest:
+    if any(group.has((Day, Repeat)) for group in chosen) or not rest:
         return chosen
     first = rest[0]
     is_name = words.raw(first.end).istitle() or words.key(first.end) in _TITLE_WORDS or first.has(Unread)
     if len(rest) == 1 and chosen and not is_name and _is_edge(words, atoms, first.first - 1, -1):
         return [first, *chosen]
-    return [group for group in chosen if group.has(Moment)]
+    return []
 
 
 def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
     if group.has(Unread):
         return False
-    meanings = [atom.meaning for atom in group.atoms]
-    if all(isinstance(each, PartOfDay | End) or (isinstance(each, Time) and each.is_doubtful) for each in meanings):
+    if all(isinstance(each, PartOfDay | End | Time) and getattr(each, "is_doubtful", True) for each in group.meanings):
         return False
-    if not group.is_prepositional and any(isinstance(each, Day) and each.needs_preposition for each in meanings):
+    if not group.is_prepositional and group.has(Day, "needs_preposition"):
         return False
-    before, after = words.key(group.first - 1), words.key(group.end)
-    if not group.has(Time) and any(isinstance(each, Repeat) and each.needs_time for each in meanings):
+    if not group.has(Time) and group.has(Repeat, "needs_time"):
         return False
-    is_number = words.key(group.first) == "by" and any(isinstance(each, Time) and each.is_bare for each in meanings)
+    is_number = words.key(group.first) == "by" and group.has(Time, "is_bare")
     if is_number and any(word.key in _AMOUNT_VERBS for word in words.words):
         return False  # "reduce it by 5"
-    day = next((atom.meaning for atom in group.atoms if isinstance(atom.meaning, Day)), None)
-    is_short = day is not None and day.is_short and len(group.atoms) == 1 and not group.is_prepositional
+    before, after = words.key(group.first - 1), words.key(group.end)
+    is_short = group.has(Day, "is_short") and len(group.atoms) == 1 and not group.is_prepositional
     if (
         before in _UNFINISHED
         or after.startswith("'")
@@ -245,17 +224,11 @@ def is_edge_tag(words: Words, atom: Atom, atoms: Sequence[Atom]) -> bool:
 def _is_edge(words: Words, atoms: Sequence[Atom], at: int, step: int) -> bool:
     """Returns whether only dates, tags, separators and polite words follow in the direction of `step`."""
     covered = {index for atom in atoms for index in range(atom.first, atom.end)}
+    leads = _BEFORE_FIRST_DATE if step < 0 else _BEFORE_LAST_DATE
     while 0 <= at < len(words.words):
         key = words.key(at)
         is_joint = key in _SEPARATORS or key in _POLITE_WORDS
-        if step > 0:
-            is_joint = is_joint or (
-                key in ("and", "or", "on", "by", "at", "due", "until", "for", "before", "starting", "from")
-                and at + 1 in covered
-            )
-        elif key in ("on", "by", "at", "due", "for", "starting"):
-            is_joint = is_joint or at + 1 in covered
-        if at not in covered and not is_joint:
+        if at not in covered and not is_joint and not (key in leads and at + 1 in covered):
             return False
         at += step
     return True

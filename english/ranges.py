@@ -5,89 +5,55 @@ from collections.abc import Callable
 from datetime import date, datetime
 
 from english.atoms import COUNT, MONTH, UNIT, WEEKDAY, DateOrder, parse_count, parse_month, parse_weekday
-from english.calendar import (
-    add_days,
-    add_units,
-    find_day_of_year,
-    find_end_of_month,
-    find_first_of_month,
-    find_monday,
-    find_weekday,
-)
+from english.calendar import add_days, add_units, find_period, find_weekday
 from english.reading import When, read_when
 from english.words import split_words
 
 Days = tuple[date | None, date | None]
-_Row = tuple[re.Pattern[str], Callable[[date, re.Match[str]], Days]]
+_Rows = tuple[tuple[str, Callable[[date, re.Match[str]], Days]], ...]
 _EARLIEST = date(1970, 1, 1)
-_SHIFT = re.compile(rf"(?P<count>{COUNT}) (?P<unit>{UNIT})")
 
 
-def _compile_rows(*rows: tuple[str, Callable[[date, re.Match[str]], Days]]) -> tuple[_Row, ...]:
-    return tuple((re.compile(pattern), days) for pattern, days in rows)
-
-
-def _get_week(today: date, weeks: int) -> Days:
-    return find_monday(today, weeks), add_days(find_monday(today, weeks), 6)
-
-
-def _get_month(today: date, months: int) -> Days:
-    return find_first_of_month(today, months), find_end_of_month(today, months)
-
-
-def _get_weekend(today: date, weeks: int) -> Days:
-    saturday = add_days(find_monday(today, weeks), 5)
-    return saturday, add_days(saturday, 1)
-
-
-def _find_month(today: date, name: str) -> Days:
-    first = find_day_of_year(find_first_of_month(today), parse_month(name), 1) or today
-    return first, find_end_of_month(first)
-
-
-def _get_single_day(day: date | None) -> Days:
-    return day, day
-
-
-def _find_last_weekday(today: date, word: str) -> date:
-    return find_weekday(add_days(today, -8), parse_weekday(word))
+def _get_past_day(today: date, match: re.Match[str]) -> Days:
+    is_weekday = match["day"] != "yesterday"
+    day = find_weekday(add_days(today, -8), parse_weekday(match["day"])) if is_weekday else add_days(today, -1)
+    return day, today if match["since"] else day
 
 
 def _get_past_days(today: date, match: re.Match[str]) -> Days:
     return max(_EARLIEST, add_units(today, -parse_count(match["count"] or "1"), match["unit"]) or _EARLIEST), today
 
 
-_COMING = _compile_rows(
-    ("(?:the rest of |for )?(?:this|the) week", lambda today, _: (today, _get_week(today, 0)[1])),
-    ("(?:on |at |over )?(?:this|the) weekend", lambda today, _: _get_weekend(today, 0)),
-    ("next week", lambda today, _: _get_week(today, 1)),
-    ("next weekend", lambda today, _: _get_weekend(today, 1)),
-    ("(?:the rest of )?(?:this|the) month", lambda today, _: (today, find_end_of_month(today))),
-    ("next month", lambda today, _: _get_month(today, 1)),
-    (f"in (?P<month>{MONTH})", lambda today, match: _find_month(today, match["month"])),
+_COMING: _Rows = (
+    (
+        "(?:the rest of )?(?:this|the) (?P<unit>week|month)",
+        lambda today, match: (today, find_period(today, match["unit"])[1]),
+    ),
+    ("(?:on |at |over )?(?:this|the) weekend", lambda today, _: find_period(today, "weekend")),
+    ("next (?P<unit>week|weekend|month)", lambda today, match: find_period(today, match["unit"], 1)),
+    (
+        f"in (?P<month>{MONTH})",
+        lambda today, match: find_period(today, "month", (parse_month(match["month"]) - today.month) % 12),
+    ),
     (
         rf"(?:in |within |over |for )?(?:the )?(?:next|coming) (?P<count>{COUNT}) (?P<unit>{UNIT})",
         lambda today, match: (today, add_units(today, parse_count(match["count"]), match["unit"])),
     ),
 )
-_PAST = _compile_rows(
-    ("today|this (?:morning|afternoon|evening)", lambda today, _: _get_single_day(today)),
-    ("yesterday", lambda today, _: _get_single_day(add_days(today, -1))),
-    ("this week", lambda today, _: (find_monday(today), today)),
-    ("last week", lambda today, _: _get_week(today, -1)),
-    ("last weekend", lambda today, _: _get_weekend(today, -1)),
-    ("(?:this|on the|at the) weekend", lambda today, _: _get_weekend(today, -1 if today.weekday() < 5 else 0)),
-    ("this month", lambda today, _: (find_first_of_month(today), today)),
-    ("last month", lambda today, _: _get_month(today, -1)),
-    ("this year", lambda today, _: (date(today.year, 1, 1), today)),
-    ("last year", lambda today, _: (date(today.year - 1, 1, 1), date(today.year - 1, 12, 31))),
-    (f"in (?P<month>{MONTH})", lambda today, match: _find_month(find_first_of_month(today, -11), match["month"])),
+_PAST: _Rows = (
+    ("today|this (?:morning|afternoon|evening)", lambda today, _: (today, today)),
+    ("(?P<since>since )?(?P<day>yesterday)", _get_past_day),
+    (rf"(?:(?P<since>since )|on |last )(?P<day>{WEEKDAY})", _get_past_day),
+    ("this (?P<unit>week|month|year)", lambda today, match: (find_period(today, match["unit"])[0], today)),
+    ("last (?P<unit>week|weekend|month|year)", lambda today, match: find_period(today, match["unit"], -1)),
     (
-        rf"(?:on |last )(?P<weekday>{WEEKDAY})",
-        lambda today, match: _get_single_day(_find_last_weekday(today, match["weekday"])),
+        "(?:this|on the|at the) weekend",
+        lambda today, _: find_period(today, "weekend", -1 if today.weekday() < 5 else 0),
     ),
-    (rf"since (?P<weekday>{WEEKDAY})", lambda today, match: (_find_last_weekday(today, match["weekday"]), today)),
-    ("since yesterday", lambda today, _: (add_days(today, -1), today)),
+    (
+        f"in (?P<month>{MONTH})",
+        lambda today, match: find_period(today, "month", -((today.month - parse_month(match["month"])) % 12)),
+    ),
     (rf"(?:in |over |within )?the (?:last|past) (?:(?P<count>{COUNT}) )?(?P<unit>{UNIT})", _get_past_days),
 )
 
@@ -110,7 +76,7 @@ def read_past_range(text: str, now: datetime) -> str | None:
 
 def read_shift(text: str) -> str | None:
     """Reads "a week" as "+1w"."""
-    match = _SHIFT.fullmatch(_normalize(text))
+    match = re.fullmatch(rf"(?P<count>{COUNT}) (?P<unit>{UNIT})", _normalize(text))
     if match is None or not (count := parse_count(match["count"])):
         return None
     unit = match["unit"]
@@ -123,10 +89,10 @@ def _normalize(text: str) -> str:
     return split_words(text.strip(" ,:?!.")).line
 
 
-def _match_rows(line: str, today: date, rows: tuple[_Row, ...]) -> str | None:
-    for pattern, days in rows:
-        if match := pattern.fullmatch(line):
-            first, last = days(today, match)
+def _match_rows(line: str, today: date, rows: _Rows) -> str | None:
+    for pattern, find_days in rows:
+        if match := re.fullmatch(pattern, line):
+            first, last = find_days(today, match)
             if first and last:
                 return _render_day(first) if first == last else f"{_render_day(first)}..{_render_day(last)}"
     return None

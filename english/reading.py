@@ -2,26 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from datetime import time as clock_time
+from itertools import groupby
 from typing import Literal
 
-from english.atoms import (
-    Atom,
-    Clock,
-    DateOrder,
-    Day,
-    End,
-    Label,
-    Moment,
-    PartOfDay,
-    Priority,
-    Repeat,
-    Start,
-    Time,
-    Unread,
-)
+from english.atoms import Atom, Clock, DateOrder, Day, End, Meaning, PartOfDay, Repeat, Tag, Time, Unread
 from english.calendar import add_days, add_units
 from english.grouping import Group, choose_dates, find_atoms, group_atoms, is_edge_tag
 from english.times import PARTS
@@ -78,43 +65,28 @@ class ParsedTask:
         return tuple(span.text for span in self.spans if span.kind == "unread")
 
 
-@dataclass
-class _Parts:
-    """The parts of the chosen groups."""
-
-    days: set[date] = field(default_factory=set)
-    starts: set[date] = field(default_factory=set)
-    moments: list[datetime] = field(default_factory=list)
-    times: list[Time] = field(default_factory=list)
-    part: str = ""
-    repeats: list[Repeat] = field(default_factory=list)
-    ends: list[End] = field(default_factory=list)
-    is_doubtful: bool = False
-
-
 def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates: bool = True) -> ParsedTask:
     """Reads a line as a new task; without `dates` words about time stay in the title."""
     words, clock = split_words(text), Clock(now, order)
     atoms = find_atoms(words, clock)
     groups = group_atoms(words, atoms) if dates else []
-    wide = [
-        *(atom for group in groups for atom in group.atoms),
-        *(atom for atom in atoms if isinstance(atom.meaning, Priority | Label)),
-    ]
-    chosen = choose_dates(words, groups, wide)
-    when, used = _combine(words, chosen, clock)
-    tags = _list_edge_tags(words, atoms, wide)
-    removed = [*used, *(atom for atom, _ in tags)]
-    title = _render_title(words, [atom for atom in removed if not getattr(atom.meaning, "is_range", False)])
+    tags = [atom for atom in atoms if isinstance(atom.meaning, Tag)]
+    wide = [*(atom for group in groups for atom in group.atoms), *tags]
+    when, used = _combine(words, choose_dates(words, groups, wide), clock)
+    tags = [atom for atom in tags if is_edge_tag(words, atom, wide)]
+    title = _render_title(words, [atom for atom in (*used, *tags) if not getattr(atom.meaning, "is_range", False)])
     if not title.strip("\"'` "):
         when, used, tags, title = None, [], [], text.strip()
-    spans = [*(_create_span(words, atom) for atom in (*used, *(atom for atom, _ in tags)))]
+    spans = [_create_span(words, atom) for atom in (*used, *tags)]
     spans += _list_not_understood(words, groups, atoms if dates else [], used, has_date=when is not None)
-    levels = [atom.meaning.level for atom, _ in tags if isinstance(atom.meaning, Priority)]
-    labels = dict.fromkeys(name for atom, name in tags if isinstance(atom.meaning, Label))
-    level = levels[-1] if levels and levels[-1] != "none" else None
+    levels = [atom.meaning.level for atom in tags if isinstance(atom.meaning, Tag) and atom.meaning.kind == "priority"]
+    labels = [words.raw(atom.end - 1).lstrip("#@") for atom in tags if atom.meaning == Tag("label")]
     return ParsedTask(
-        _remove_quotes(title), when, level, tuple(labels), tuple(sorted(spans, key=lambda span: span.start))
+        _remove_quotes(title),
+        when,
+        levels[-1] if levels and levels[-1] != "none" else None,
+        tuple(dict.fromkeys(labels)),
+        tuple(sorted(spans, key=lambda span: span.start)),
     )
 
 
@@ -139,96 +111,87 @@ def read_when(text: str, now: datetime, order: DateOrder | None = None, *, is_re
 def _combine(words: Words, groups: Sequence[Group], clock: Clock) -> tuple[When | None, list[Atom]]:
     """Returns the date of all groups and its parts; nothing if they contradict each other."""
     atoms = [atom for group in groups for atom in group.atoms]
-    parts = _collect(atoms)
-    if parts.is_doubtful or not atoms:
+    meanings = [atom.meaning for atom in atoms]
+    dated = [each for each in meanings if isinstance(each, Day | Time | Repeat)]
+    moments = [each for each in dated if isinstance(each, Day) and each.time]
+    if moments:
+        return (When(moments[0].day, moments[0].time), atoms) if len(dated) == 1 else (None, [])
+    part = _find_part_of_day(meanings)
+    if part is None or not atoms:
         return None, []
-    if parts.moments:
-        moment = parts.moments[0]
-        is_alone = len(parts.moments) == 1 and not (parts.days or parts.times or parts.repeats or parts.starts)
-        return (When(moment.date(), moment.time()), atoms) if is_alone else (None, [])
-    has_day = bool(parts.days or parts.starts or parts.repeats)
-    at_time = _choose_time(words, parts, clock, has_day=has_day)
-    times = {(each.hour, each.minute) for each in parts.times}
-    if at_time is None and parts.times:
-        if not has_day or len(times) == 1:
+    has_day = any(isinstance(each, Day | Repeat) for each in meanings)
+    times = [each for each in meanings if isinstance(each, Time)]
+    is_one_time = len({(each.hour, each.minute) for each in times}) == 1
+    at_time = _choose_time(words, times[0], part, clock, has_day=has_day) if is_one_time else None
+    if times and at_time is None:
+        if not has_day or is_one_time:
             return None, []
         atoms = [atom for atom in atoms if not isinstance(atom.meaning, Time)]  # several times: none is taken
-    day, repeat = _choose_day(parts, at_time, clock)
-    if day is None:
-        return None, []
-    return When(day, at_time, repeat, is_time_only=not has_day), atoms
+    if not times and has_day and part in PARTS:
+        at_time = clock_time.fromisoformat(PARTS[part])
+    day, repeat = _choose_day(meanings, at_time, clock)
+    return (When(day, at_time, repeat, is_time_only=not has_day), atoms) if day else (None, [])
 
 
-def _collect(atoms: Sequence[Atom]) -> _Parts:
-    parts = _Parts()
-    for atom in atoms:
-        match atom.meaning:
-            case Day() as day:
-                parts.days.add(day.day)
-                parts.is_doubtful |= bool(day.part and parts.part and day.part != parts.part and day.part != "tonight")
-                parts.part = day.part or parts.part
-            case Start(day):
-                parts.starts.add(day)
-            case Moment(moment):
-                parts.moments.append(moment)
-            case Time() as at:
-                parts.times.append(at)
-            case PartOfDay(name):
-                parts.part = parts.part if parts.part == "tonight" else name
-            case Repeat() as repeat:
-                parts.repeats.append(repeat)
-                parts.part = repeat.part or parts.part
-            case End() as end:
-                parts.ends.append(end)
+def _find_part_of_day(meanings: Sequence[Meaning]) -> str | None:
+    """Returns the last part of the day, or ""; None if two days contradict each other."""
+    part = ""
+    for each in meanings:
+        match each:
+            case Day(part=other) if other:
+                if part not in ("", other) and other != "tonight":
+                    return None
+                part = other
+            case PartOfDay(name) if part != "tonight":
+                part = name
+            case Repeat(part=other):
+                part = other or part
             case _:
                 pass
-    several = [parts.days, parts.starts, parts.repeats, parts.ends]
-    parts.is_doubtful |= any(len(found) > 1 for found in several)
-    parts.is_doubtful |= bool(parts.days and parts.starts and not parts.repeats)
-    return parts
+    return part
 
 
-def _choose_time(words: Words, parts: _Parts, clock: Clock, *, has_day: bool) -> clock_time | None:
-    """Returns the time; the words around it decide between morning and evening. None without a time, or with two."""
-    if len({(each.hour, each.minute) for each in parts.times}) > 1:
-        return None
-    if not parts.times:
-        begins = PARTS.get(parts.part) if has_day else None
-        return clock_time.fromisoformat(begins) if begins else None
-    first_time = parts.times[0]
-    hour = first_time.hour
-    if first_time.is_exact:
-        is_other = (parts.part == "morning" and hour >= 12) or (parts.part in _LATE and 4 <= hour < 12)
-        return None if is_other else clock_time(hour, first_time.minute)
-    if parts.part in _LATE:
-        if (hour == 12 and parts.part != "afternoon") or (hour < 5 and parts.part in ("night", "tonight")):
+def _choose_time(words: Words, time: Time, part: str, clock: Clock, *, has_day: bool) -> clock_time | None:
+    """Returns the time; the words around it decide between morning and evening. None if they contradict it."""
+    hour, minute = time.hour, time.minute
+    if time.is_exact:
+        is_other = (part == "morning" and hour >= 12) or (part in _LATE and 4 <= hour < 12)
+        return None if is_other else clock_time(hour, minute)
+    if part in _LATE:
+        if (hour == 12 and part != "afternoon") or (hour < 5 and part in ("night", "tonight")):
             return None
-        return clock_time(hour % 12 + 12, first_time.minute)
-    if parts.part == "morning":
-        return clock_time(hour, first_time.minute) if 1 <= hour < 12 else None
+        return clock_time(hour % 12 + 12, minute)
+    if part == "morning":
+        return clock_time(hour, minute) if 1 <= hour < 12 else None
     keys = {word.key for word in words.words}
-    early, late = clock_time(hour, first_time.minute), clock_time(hour % 12 + 12, first_time.minute)
+    early, late = clock_time(hour, minute), clock_time(hour % 12 + 12, minute)
     if 1 <= hour <= 6:
         return early if hour >= 4 and not keys.isdisjoint(_MORNING_WORDS) else late
     if hour < 12 and not keys.isdisjoint(_EVENING_WORDS):
         return late
-    is_evening = first_time.is_bare and not has_day and early <= clock.now.time() < late
+    is_evening = time.is_bare and not has_day and early <= clock.now.time() < late
     is_evening = is_evening and hour < 10 and clock.now.hour >= (12 if hour < 9 else 17)
     return late if is_evening and hour < 12 else early
 
 
-def _choose_day(parts: _Parts, at_time: clock_time | None, clock: Clock) -> tuple[date | None, str | None]:
-    """Returns the day and the rule of the repeat; no day if the repeat does not allow the named day."""
-    is_past = at_time is not None and at_time < clock.now.time().replace(second=0, microsecond=0)
-    named_day = next(iter(parts.days or parts.starts), None)
-    if not parts.repeats:
-        return named_day or add_days(clock.today, int(is_past)), None
-    repeat = parts.repeats[0]
-    start = next(iter(parts.starts or parts.days), None) or add_days(clock.today, int(is_past))
-    first = repeat.first(start)
-    if first is None or (parts.days and first not in parts.days and "FROM" not in repeat.rule):
+def _choose_day(
+    meanings: Sequence[Meaning], at_time: clock_time | None, clock: Clock
+) -> tuple[date | None, str | None]:
+    """Returns the day and the rule of the repeat; no day if the parts contradict each other."""
+    days = {each.day for each in meanings if isinstance(each, Day) and not each.is_start}
+    starts = {each.day for each in meanings if isinstance(each, Day) and each.is_start}
+    repeats = [each for each in meanings if isinstance(each, Repeat)]
+    ends = [each for each in meanings if isinstance(each, End)]
+    if any(len(parts) > 1 for parts in (days, starts, repeats, ends)) or (days and starts and not repeats):
         return None, None
-    return _add_end(first, repeat.rule, parts.ends)
+    is_past = at_time is not None and at_time < clock.now.time().replace(second=0, microsecond=0)
+    start = next(iter([*starts, *days]), None) or add_days(clock.today, int(is_past))
+    if not repeats:
+        return start, None
+    rule, first = repeats[0].rule, repeats[0].first(start)
+    if first is None or (days and first not in days and "FROM" not in rule):
+        return None, None
+    return _add_end(first, rule, ends)
 
 
 def _add_end(first: date, rule: str, ends: Sequence[End]) -> tuple[date | None, str | None]:
@@ -244,11 +207,6 @@ def _add_end(first: date, rule: str, ends: Sequence[End]) -> tuple[date | None, 
     return first, rule
 
 
-def _list_edge_tags(words: Words, atoms: Sequence[Atom], wide: Sequence[Atom]) -> list[tuple[Atom, str]]:
-    tags = [atom for atom in atoms if isinstance(atom.meaning, Priority | Label)]
-    return [(atom, words.raw(atom.end - 1).lstrip("#@")) for atom in tags if is_edge_tag(words, atom, wide)]
-
-
 def _render_title(words: Words, removed: Sequence[Atom]) -> str:
     removed_words = {at for atom in removed for at in range(atom.first, atom.end)}
     if not removed_words:
@@ -258,17 +216,10 @@ def _render_title(words: Words, removed: Sequence[Atom]) -> str:
     rest = range(max(removed_words) + 1, len(words.words))
     if all(set(words.raw(at)) <= set(".,;!") for at in rest):
         removed_words.update(rest)
-    pieces: list[str] = []
-    end: int | None = None
-    for at, word in enumerate(words.words):
-        if at in removed_words:
-            end = None
-        elif end is None:
-            pieces.append(word.raw)
-            end = word.end
-        else:
-            pieces[-1] += words.text[end : word.start] + word.raw
-            end = word.end
+    runs = [
+        list(run) for is_kept, run in groupby(range(len(words.words)), lambda at: at not in removed_words) if is_kept
+    ]
+    pieces = [words.text[words.words[run[0]].start : words.words[run[-1]].end] for run in runs]
     title = re.sub(r" ([,;:.!?)])(?= |$)", r"\1", " ".join(" ".join(pieces).split()))
     return title.strip(" ,;:-(\u2013")
 
@@ -295,13 +246,10 @@ def _list_not_understood(
         if not is_part_of_day and not any(_is_reported(words, atom, has_date=has_date) for atom in rest):
             continue
         reason = next((atom.meaning.reason for atom in rest if isinstance(atom.meaning, Unread)), "")
-        run: list[int] = []
-        for at in range(rest[0].first, rest[-1].end + 1):
-            if at < rest[-1].end and at not in chosen:
-                run.append(at)
-            elif run:
-                yield _create_span(words, Atom(run[0], run[-1] + 1, Unread(reason=reason)))
-                run = []
+        for is_unused, run in groupby(range(rest[0].first, rest[-1].end), lambda at: at not in chosen):
+            first, *others = run
+            if is_unused:
+                yield _create_span(words, Atom(first, first + len(others) + 1, Unread(reason=reason)))
     for atom in atoms:
         if isinstance(atom.meaning, Unread) and atom.meaning.is_loose and not has_date:
             yield _create_span(words, atom)
@@ -309,15 +257,11 @@ def _list_not_understood(
 
 def _is_reported(words: Words, atom: Atom, *, has_date: bool) -> bool:
     match atom.meaning:
-        case Time(is_bare=True, is_exact=False):
+        case Time(is_bare=True, is_exact=False) | Day(is_short=True):
             return False
         case PartOfDay() | End():
             return words.key(atom.first) == "in"
-        case Day(is_short=True):
-            return False
-        case Day(needs_preposition=True) | Time(is_doubtful=True):
-            return not has_date
-        case Unread(is_quiet=True):
+        case Day(needs_preposition=True) | Time(is_doubtful=True) | Unread(is_quiet=True):
             return not has_date
         case _:
             return not any(word.is_corrected for word in words.words[atom.first : atom.end])
@@ -325,17 +269,20 @@ def _is_reported(words: Words, atom: Atom, *, has_date: bool) -> bool:
 
 def _create_span(words: Words, atom: Atom) -> Span:
     start, end = words.words[atom.first].start, words.words[atom.end - 1].end
-    kinds: dict[type, Kind] = {
-        Day: "date",
-        Moment: "date",
-        Time: "time",
-        PartOfDay: "time",
-        Priority: "priority",
-        Label: "label",
-        Unread: "unread",
-    }
-    reason = atom.meaning.reason if isinstance(atom.meaning, Unread) else ""
-    return Span(start, end, kinds.get(type(atom.meaning), "repeat"), words.text[start:end], reason)
+    kind: Kind
+    reason = ""
+    match atom.meaning:
+        case Day(is_start=False):
+            kind = "date"
+        case Time() | PartOfDay():
+            kind = "time"
+        case Tag(tag_kind):
+            kind = tag_kind
+        case Unread():
+            kind, reason = "unread", atom.meaning.reason
+        case _:
+            kind = "repeat"
+    return Span(start, end, kind, words.text[start:end], reason)
 
 
 def _remove_quotes(title: str) -> str:

@@ -21,28 +21,20 @@ from english.atoms import (
     parse_weekday,
     rule,
 )
-from english.calendar import (
-    add_days,
-    find_day_of_month,
-    find_day_of_year,
-    find_end_of_month,
-    find_first_of_month,
-    find_nth_weekday,
-)
+from english.calendar import add_days, find_day_of_month, find_day_of_year, find_nth_weekday, find_period
 from english.words import WEEKDAYS
 
 _EVERY = "(?:every|each|every single)"
-_FREQ = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
-_ADVERBS = {
-    "daily": ("DAILY", 1),
-    "everyday": ("DAILY", 1),
-    "weekly": ("WEEKLY", 1),
-    "fortnightly": ("WEEKLY", 2),
-    "monthly": ("MONTHLY", 1),
-    "quarterly": ("MONTHLY", 3),
-    "yearly": ("YEARLY", 1),
-    "annually": ("YEARLY", 1),
+_UNITS = {
+    "day": ("DAILY", 1),
+    "week": ("WEEKLY", 1),
+    "fortnight": ("WEEKLY", 2),
+    "month": ("MONTHLY", 1),
+    "quarter": ("MONTHLY", 3),
+    "year": ("YEARLY", 1),
 }
+_ADVERBS = {f"{unit}ly": unit for unit in _UNITS} | {"daily": "day", "everyday": "day", "annually": "year"}
+"""Adverbs and their units."""
 _NTH = {"first": 1, "1st": 1, "2nd": 2, "second": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": -1}
 _ORDINAL = "first|second|third|fourth|last|1 st|2 nd|3 rd|4 th|1st|2nd|3rd|4th"
 _DAYS = rf"(?:{WEEKDAY})s?"
@@ -70,13 +62,9 @@ def _render_rule(freq: str, interval: int = 1, by: str = "") -> str:
 def _read_interval(clock: Clock, match: re.Match[str]) -> Meaning:
     count = match["count"]
     interval = 2 if count in ("other", "second", "2nd") else parse_count(count or "1")
-    unit, done = match["unit"], ";FROM=DONE" if match["after"] else ""
-    freq, times = {"fortnight": ("WEEKLY", 2), "quarter": ("MONTHLY", 3)}.get(unit) or (_FREQ[unit], 1)
+    freq, times = _UNITS[match["unit"] or _ADVERBS[match["adverb"]]]
+    done = ";FROM=DONE" if match["after"] else ""
     return Repeat(_render_rule(freq, interval * times) + done, lambda start: start) if interval else Unread()
-
-
-def _read_adverb(clock: Clock, match: re.Match[str]) -> Meaning:
-    return Repeat(_render_rule(*_ADVERBS[match["adverb"]]), lambda start: start)
 
 
 def _create_weekly(weekdays: set[int], interval: int = 1) -> Meaning:
@@ -89,11 +77,11 @@ def _create_weekly(weekdays: set[int], interval: int = 1) -> Meaning:
 
 
 def _read_weekdays(clock: Clock, match: re.Match[str]) -> Meaning:
-    weekdays = {parse_weekday(word) for word in re.findall(WEEKDAY, match["days"])}
-    count = match.groupdict().get("count")
-    interval = 2 if count in ("other", "fortnight", "fortnightly") else parse_count(count or "1")
-    excluded = match.groupdict().get("except")
-    return _create_weekly(weekdays - ({parse_weekday(excluded)} if excluded else set()), interval)
+    groups = match.groupdict(default="")
+    weekdays = {parse_weekday(word) for word in re.findall(WEEKDAY, groups["days"])} or {0, 1, 2, 3, 4}
+    excluded = {parse_weekday(word) for word in re.findall(WEEKDAY, groups.get("except", ""))}
+    is_fortnightly = groups.get("count", "").startswith("fortnight")
+    return _create_weekly(weekdays - excluded, 2 if is_fortnightly else parse_count(groups.get("count") or "1"))
 
 
 def _read_weekday_range(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -101,11 +89,6 @@ def _read_weekday_range(clock: Clock, match: re.Match[str]) -> Meaning:
     first, last = parse_weekday(match["first"]), parse_weekday(match["last"])
     repeat = _create_weekly(set(range(first, last + 1))) if first < last else Unread()
     return replace(repeat, needs_time="every" not in match[0]) if isinstance(repeat, Repeat) else repeat
-
-
-def _read_working_days(clock: Clock, match: re.Match[str]) -> Meaning:
-    excluded = match["except"]
-    return _create_weekly({0, 1, 2, 3, 4} - ({parse_weekday(excluded)} if excluded else set()))
 
 
 def _read_month_days(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -136,18 +119,10 @@ def _read_nth_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
         return Unread()
 
     def first(start: date) -> date | None:
-        days = (find_nth_weekday(find_first_of_month(start, later), nth, weekday) for later in range(3))
+        days = (find_nth_weekday(find_period(start, "month", later)[0], nth, weekday) for later in range(3))
         return next((day for day in days if day and day >= start), None)
 
     return Repeat(_render_rule("MONTHLY", by=f"BYDAY={nth}{WEEKDAYS[weekday][:2].upper()}"), first)
-
-
-def _read_last_day(clock: Clock, match: re.Match[str]) -> Meaning:
-    return Repeat(_render_rule("MONTHLY", by="BYMONTHDAY=-1"), find_end_of_month)
-
-
-def _read_part_of_day(clock: Clock, match: re.Match[str]) -> Meaning:
-    return Repeat(_render_rule("DAILY"), lambda start: start, match["part"])
 
 
 def _read_bare_list(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -163,29 +138,31 @@ REPEATS: tuple[Rule, ...] = (
         _read_interval,
     ),
     rule(rf"(?:{_EVERY} )?(?P<count>{COUNT}) (?P<unit>day|week|month|year) (?P<after>after) {_DID}", _read_interval),
-    rule(f"(?P<adverb>{'|'.join(_ADVERBS)})", _read_adverb),
     rule(
-        "(?:once|one time|1 time) (?:a|per|every) (?P<unit>day|week|month|year)(?P<count>)(?P<after>)", _read_interval
+        "(?:(?:once|one time|1 time) (?:a|per|every) (?P<unit>day|week|month|year)"
+        rf"|(?P<adverb>{'|'.join(_ADVERBS)}))(?P<count>)(?P<after>)",
+        _read_interval,
     ),
-    rule(rf"{_EVERY} (?P<part>morning|afternoon|evening|night)", _read_part_of_day),
-    rule(rf"{_EVERY} (?P<days>{_LIST})(?: except(?: on)? (?P<except>{WEEKDAY})s?)?", _read_weekdays),
+    rule(
+        rf"{_EVERY} (?P<part>morning|afternoon|evening|night)",
+        lambda clock, match: Repeat(_render_rule("DAILY"), lambda start: start, match["part"]),
+    ),
+    rule(
+        rf"{_EVERY} (?:(?P<count>other) )?(?P<days>{_LIST})(?: except(?: on)? (?P<except>{WEEKDAY})s?)?", _read_weekdays
+    ),
     rule(
         rf"(?:(?:weekly )?on )?(?P<days>(?:{'|'.join(f'{day}s' for day in WEEKDAYS)})(?:{_AND}{_DAYS})*)",
         _read_weekdays,
     ),
     rule(rf"(?:weekly|{_EVERY} week) on (?P<days>{_LIST})", _read_weekdays),
-    rule(rf"{_EVERY} (?P<count>other) (?P<days>{_LIST})", _read_weekdays),
     rule(rf"{_EVERY} (?P<count>other|{COUNT}) week (?:on )?(?P<days>{_LIST})", _read_weekdays),
     rule(rf"(?:{_EVERY} )?(?P<count>fortnight|fortnightly)(?: on)? (?P<days>{_LIST})", _read_weekdays),
     rule(
-        rf"{_EVERY} (?:weekday|working day|work day|workday|business day)s?(?: except(?: on)? (?P<except>{WEEKDAY})s?)?"
-        r"|(?:on )?(?:weekdays|workdays|working days)(?: except(?: on)? (?P<other>\w+))?",
-        lambda clock, match: Unread() if match["other"] else _read_working_days(clock, match),
+        rf"(?P<days>{_EVERY} (?:weekday|working day|work day|workday|business day)s?"
+        rf"|(?:on )?(?:weekdays|workdays|working days))(?: except(?: on)? (?P<except>{WEEKDAY})s?)?",
+        _read_weekdays,
     ),
-    rule(
-        rf"(?:{_EVERY} |on )weekends?|weekends|(?:{_EVERY} )(?:sat|saturday) and (?:sun|sunday)",
-        lambda clock, match: _create_weekly({5, 6}),
-    ),
+    rule(rf"(?:{_EVERY} |on )weekends?|weekends", lambda clock, match: _create_weekly({5, 6})),
     rule(
         rf"(?:{_EVERY} month|monthly|{_EVERY} (?P<count>{COUNT}) month) on (?:the )?(?P<numbers>{_NUMBERS})",
         _read_month_days,
@@ -200,8 +177,7 @@ REPEATS: tuple[Rule, ...] = (
         rf"(?:on )?(?:the )?first(?: day)? of {_EVERY} month|{_EVERY} month on the first|{_EVERY} first of the month",
         lambda clock, match: Repeat(_render_rule("MONTHLY"), lambda start: find_day_of_month(start, 1)),
     ),
-    rule(rf"(?:{_EVERY} year|yearly|annually)(?: on)? {_DATE}", _read_year_day),
-    rule(rf"{_EVERY} {_DATE}", _read_year_day),
+    rule(rf"(?:(?:{_EVERY} year|yearly|annually)(?: on)?|{_EVERY}) {_DATE}", _read_year_day),
     rule(rf"{_DATE} (?:{_EVERY} year|yearly|annually)", _read_year_day),
     rule(rf"(?P<every>{_EVERY}) (?P<nth>{_ORDINAL}) (?P<weekday>{WEEKDAY})(?P<of>{_OF_MONTH})?", _read_nth_weekday),
     rule(
@@ -216,7 +192,7 @@ REPEATS: tuple[Rule, ...] = (
     rule(
         rf"(?:at |on )?(?:the )?(?:end|last day) of (?:every|each) month|{_EVERY} (?:month end|end of month)"
         rf"|{_EVERY} month on the last day|{_EVERY} last day(?: of the month)?",
-        _read_last_day,
+        lambda clock, match: Repeat("FREQ=MONTHLY;BYMONTHDAY=-1", lambda start: find_period(start, "month")[1]),
     ),
     rule(rf"(?P<first>mon|monday) (?:-|to|through|until) (?P<last>{WEEKDAY})", _read_weekday_range),
     rule(

@@ -2,7 +2,7 @@
 
 import re
 
-from english.atoms import Clock, Label, Meaning, Priority, Rule, rule
+from english.atoms import Clock, Meaning, Rule, Tag, rule
 
 _LEVELS = {
     "high": "high",
@@ -15,40 +15,26 @@ _LEVELS = {
     "lowest": "low",
     "no": "none",
 }
-_MARKS = {
-    "p1": "high",
-    "p2": "medium",
-    "p3": "low",
-    "p4": "none",
-    "!1": "high",
-    "!2": "medium",
-    "!3": "low",
-    "!p1": "high",
-    "!p2": "medium",
-    "!p3": "low",
-    "!high": "high",
-    "!medium": "medium",
-    "!low": "low",
-}
-_LEVEL = "|".join(_LEVELS)
+_MARKS = {"p4": "none"}
+for _number, _name in enumerate(("high", "medium", "low"), 1):
+    _MARKS |= dict.fromkeys((f"p{_number}", f"!{_number}", f"!p{_number}", f"!{_name}"), _name)
+_LEVEL = f"(?P<level>{'|'.join(_LEVELS)})"
+_LABEL = r"(?P<label>[^\W\d_][\w-]{0,39})"
 
 
 def _read_priority(clock: Clock, match: re.Match[str]) -> Meaning:
-    return Priority(_LEVELS[match["level"]])
+    return Tag("priority", (_LEVELS | _MARKS)[match["level"]])
 
 
 def _read_label(clock: Clock, match: re.Match[str]) -> Meaning:
-    return Label(match["label"])
+    return Tag("label")
 
 
 TAGS: tuple[Rule, ...] = (
-    rule(f"(?P<mark>{'|'.join(map(re.escape, _MARKS))})", lambda clock, match: Priority(_MARKS[match["mark"]])),
-    rule(rf"(?:(?:with|as|at|and) )?(?:an? )?(?P<level>{_LEVEL}) (?:priority|prio)", _read_priority),
-    rule(rf"(?:priority|prio)(?: :| is| =)? (?P<level>{_LEVEL})", _read_priority),
-    rule(r"urgent(?= :)|(?<=[,(] )urgent", lambda clock, match: Priority("high")),
-    rule(r"[#@](?P<label>[^\W\d_][\w-]{0,39})", _read_label),
-    rule(
-        r"(?:with )?(?:the )?(?:label|labelled|labeled|tagged|tag)(?: :| as| with)? #?(?P<label>[^\W\d_][\w-]{0,39})",
-        _read_label,
-    ),
+    rule(f"(?P<level>{'|'.join(_MARKS)})", _read_priority),
+    rule(rf"(?:(?:with|as|at|and) )?(?:an? )?{_LEVEL} (?:priority|prio)", _read_priority),
+    rule(rf"(?:priority|prio)(?: :| is| =)? {_LEVEL}", _read_priority),
+    rule(r"(?P<level>urgent(?= :)|(?<=[,(] )urgent)", _read_priority),
+    rule(rf"[#@]{_LABEL}", _read_label),
+    rule(rf"(?:with )?(?:the )?(?:label|labelled|labeled|tagged|tag)(?: :| as| with)? #?{_LABEL}", _read_label),
 )

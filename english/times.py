@@ -11,6 +11,7 @@ _ABOUT = "(?:(?:at|by|from|around|about|approx|approximately|before|for|starting
 _CLOCK = r"(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d))?"
 _NO_DATE = rf"(?! (?:of )?(?:{MONTH}|{UNIT}|minute|hour|- \d|to \d|or \d)\b)"
 _OCLOCK = "o'? ?clock"
+_FOUR_DIGITS = r"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)"
 _ZONES = r"(?:utc|gmt|[ecmp][sd]t|ces?t|bst|ist|jst|et|pt|(?:[a-z]+ ){1,2}time)"
 
 
@@ -22,22 +23,19 @@ def _read_12_hour(clock: Clock, match: re.Match[str]) -> Meaning:
 
 
 def _read_24_hour(clock: Clock, match: re.Match[str]) -> Meaning:
-    hour, minute = int(match["hour"]), int(match["minute"])
-    if hour > 23 or minute > 59:
+    hour, minute = int(match["hour"]), match.groupdict().get("minute")
+    if hour > 23 or int(minute or 0) > 59:
         return Unread()
-    return Time(hour, minute, is_exact=hour > 12 or match["hour"][0] == "0")
+    return Time(hour, int(minute or 0), is_exact=hour > 12 or match["hour"][0] == "0", is_bare=minute is None)
+
+
+def _read_four_digits(clock: Clock, match: re.Match[str]) -> Meaning:
+    return Time(int(match["hour"]), int(match["minute"]), is_exact=True)
 
 
 def _need_day(meaning: Meaning) -> Meaning:
     """A number with a dot may be a price or a version; it is a time only next to a day."""
     return replace(meaning, is_doubtful=True) if isinstance(meaning, Time) else Unread(is_quiet=True, is_loose=True)
-
-
-def _read_hour(clock: Clock, match: re.Match[str]) -> Meaning | None:
-    hour = int(match["hour"])
-    if hour > 23:
-        return Unread()
-    return Time(hour, is_exact=hour > 12 or match["hour"][0] == "0", is_bare=True)
 
 
 def _read_spoken(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -47,11 +45,6 @@ def _read_spoken(clock: Clock, match: re.Match[str]) -> Meaning:
     if not 1 <= hour <= 12 or past > 59:
         return Unread()
     return Time(hour, past) if match["side"] == "past" else Time((hour - 2) % 12 + 1, 60 - past)
-
-
-def _read_four_digits(clock: Clock, match: re.Match[str]) -> Meaning | None:
-    hour, minute = int(match["digits"][:2]), int(match["digits"][2:])
-    return Time(hour, minute, is_exact=True) if hour < 24 and minute < 60 else None
 
 
 def _read_range(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -75,17 +68,17 @@ TIMES: tuple[Rule, ...] = (
     rule(r"(?:at |by |@ ?)(?P<hour>\d\d?)\.(?P<minute>\d\d)(?: hour)?", _read_24_hour),
     rule(r"(?P<hour>\d\d?)\.(?P<minute>\d\d)", lambda clock, match: _need_day(_read_24_hour(clock, match))),
     rule(rf"{_ABOUT}(?P<hour>\d\d?)h(?P<minute>\d\d)", _read_24_hour),
-    rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: {_OCLOCK}| sharp| hour)?{_NO_DATE}", _read_hour),
-    rule(rf"(?P<hour>\d\d?) {_OCLOCK}", _read_hour),
+    rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: {_OCLOCK}| sharp| hour)?{_NO_DATE}", _read_24_hour),
+    rule(rf"(?P<hour>\d\d?) {_OCLOCK}", _read_24_hour),
     rule(r"(?:at |by |around |about )(?P<hour>\d\d?) (?P<minute>15|30|45)", _read_24_hour),
-    rule(r"(?P<digits>0\d[0-5]\d)", lambda clock, match: _need_day(_read_four_digits(clock, match) or Unread())),
+    rule(rf"(?=0){_FOUR_DIGITS}", lambda clock, match: _need_day(_read_four_digits(clock, match))),
     rule(
         rf"{_ABOUT}(?P<minutes>half|quarter|a quarter|\d\d?(?: minute)?) (?P<side>past) (?P<hour>\d\d?)", _read_spoken
     ),
     rule(rf"{_ABOUT}(?P<minutes>quarter|a quarter|\d\d? minute) (?P<side>to) (?P<hour>\d\d?)", _read_spoken),
     rule(r"(?:at |by )(?P<minutes>5|10|20|25) (?P<side>to) (?P<hour>\d\d?)", _read_spoken),
-    rule(r"(?:at |by )(?P<digits>[0-2]\d[0-5]\d)(?: hour)?", _read_four_digits),
-    rule(r"(?P<digits>[0-2]\d[0-5]\d) hour", _read_four_digits),
+    rule(rf"(?:at |by ){_FOUR_DIGITS}(?: hour)?", _read_four_digits),
+    rule(rf"{_FOUR_DIGITS} hour", _read_four_digits),
     rule(f"{_ABOUT}(?:noon|lunchtime)", lambda clock, _: Time(12, is_exact=True)),
     rule(
         r"(?:from |between )?(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d))? ?(?P<half>am|pm)? ?(?:-|to|until|and) ?"

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = (
@@ -112,11 +113,8 @@ class Words:
 
     @cached_property
     def starts(self) -> list[int]:
-        starts, at = [], 0
-        for word in self.words:
-            starts.append(at)
-            at += len(word.key) + 1
-        return starts
+        """Where each word begins in the line, and where another one would."""
+        return [0, *accumulate(len(word.key) + 1 for word in self.words)]
 
     def index_at(self, position: int) -> int:
         return bisect_left(self.starts, position)
@@ -134,9 +132,7 @@ def split_words(text: str) -> Words:
 
 def _create_word(match: re.Match[str]) -> Word:
     raw = match[0]
-    if match["opaque"]:
-        return Word("\0", *match.span(), raw)
-    key, is_corrected = _spell(raw.lower().replace("\u2019", "'"))
+    key, is_corrected = ("\0", False) if match["opaque"] else _spell(raw.lower().replace("\u2019", "'"))
     if key[-1] == "h" and key[:-1].isdigit():
         key += "00"  # of "15h"
     return Word(key, *match.span(), raw, is_corrected)
