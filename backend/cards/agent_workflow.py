@@ -1,27 +1,15 @@
 """What a sub-agent does, as one item of the conversation: rendered from the call that started it and its run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from backend.cards.agent_steps import render_step, written_files
 from backend.cards.widget import Json, Workflow
 from backend.conversations.records import ENDED, Entry, Event, Record, Run, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
-from backend.tools.workspace import call_steps
 
 _ENDED_AS = {"cancelled": "stopped"}
-_WHY_LEFT = {"rejected": "refused", "unknown": call_steps.STOPPED}
-
-
-_ITEM = "wf_"
-
-
-def workflow_id(call_id: str) -> str:
-    return f"{_ITEM}{call_id}"
-
-
-def call_of_workflow(item_id: str) -> str | None:
-    return item_id.removeprefix(_ITEM) if item_id.startswith(_ITEM) else None
 
 
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
@@ -30,7 +18,7 @@ def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, fold
     assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
     steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
     return Workflow(
-        workflow_id(call.id),
+        f"wf_{call.id}",
         run.seq,
         call.created_at or run.created_at,
         run.agent.capitalize(),
@@ -52,40 +40,21 @@ def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, T
     for record in records:
         if isinstance(record, ToolCall):
             if record.reason != "too_many":
-                yield _step(record, folder_url), record
+                yield render_step(record, folder_url), record
         elif record.kind == "assistant_message" and record.complete and record.model_turn in with_calls:
-            yield call_steps.render_text(record.text), None
-
-
-def _step(call: ToolCall, folder_url: str) -> Json:
-    match call.state:
-        case "requested" | "awaiting_approval" | "approved":
-            return {**call_steps.render_running(call.tool, call.arguments, folder_url), "state": "none"}
-        case "running":
-            return call_steps.render_running(call.tool, call.arguments, folder_url)
-        case "done" | "failed":
-            details = call.details if call.details is not None or call.state == "done" else {"ok": False}
-            return call_steps.render_done(
-                call.tool, call.arguments, folder_url, text=call.output or "", details=details
-            )
-        case state:
-            why = "cannot be shown whole" if call.reason == "not_shown" else _WHY_LEFT.get(state, "not made")
-            return call_steps.render_unfinished(call.tool, call.arguments, folder_url, why=why)
+            yield {"title": "", "content": record.text, "icon": None, "state": "none"}, None
 
 
 def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
     done = sum(step["state"] == "done" for step in steps)
-    files = {path for record in records if isinstance(record, ToolCall) for path in _files_of(record)}
+    ended = [one for one in records if isinstance(one, ToolCall) and one.state in ("done", "failed")]
+    files = {path for call in ended for path in written_files(call.tool, call.details)}
     parts = [
         f"{run.agent.capitalize()}: {done} step{'' if done == 1 else 's'}",
         *([f"{len(files)} file{'' if len(files) == 1 else 's'} written"] if files else []),
         *([_ENDED_AS.get(run.status, run.status)] if run.status != "completed" else []),
     ]
     return ", ".join(parts)
-
-
-def _files_of(call: ToolCall) -> Mapping[str, int | None]:
-    return call_steps.written_files(call.tool, call.details) if call.state in ("done", "failed") else {}
 
 
 @dataclass(frozen=True, slots=True)

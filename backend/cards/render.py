@@ -20,17 +20,6 @@ from backend.tools.table import READING, CallTexts, LineValues, words_for
 
 _LONGEST_VALUE = 60  # characters, in the line of a call
 _MOST_CARDS = 3  # of one call; more tasks are shown as a list
-_ITEM = "wid"
-
-
-def card_id(call_id: str, position: int = 0) -> str:
-    return f"{_ITEM}_{position}_{call_id}"
-
-
-def call_of_card(item_id: str) -> str | None:
-    kind, _, rest = item_id.partition("_")
-    position, _, call_id = rest.partition("_")
-    return call_id if kind == _ITEM and position.isdigit() and call_id else None
 
 
 def render_progress(call: ToolCall) -> str | None:
@@ -87,8 +76,15 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
     groups = [tasks] if is_many else [[task] for task in tasks]
     for position, (root, group) in enumerate(zip(roots, groups, strict=True)):
         ids = frozenset(task.id for task in group)
-        item_id = card_id(call.id, position)
-        yield Card(item_id, call.result_seq, call.created_at, root, copy_text(group, current.now), ids, call.run_id)
+        yield Card(
+            _card_id(call, position),
+            call.result_seq,
+            call.created_at,
+            root,
+            copy_text(group, current.now),
+            ids,
+            call.run_id,
+        )
 
 
 def _render_many(
@@ -114,4 +110,8 @@ def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTask
         return
     root = render_task_list(tasks, has_more=read.shows_more, now=current.now)
     ids = frozenset(task.id for task in tasks)
-    yield Card(card_id(call.id), number, call.created_at, root, copy_text(tasks, current.now), ids)
+    yield Card(_card_id(call), number, call.created_at, root, copy_text(tasks, current.now), ids)
+
+
+def _card_id(call: ToolCall, position: int = 0) -> str:
+    return f"wid_{position}_{call.id}"

@@ -1,7 +1,6 @@
 """The cards of conversations with their tasks as they are now: for pages, for readers of a run, and for clicks."""
 
 import asyncio
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,17 +8,16 @@ from datetime import datetime
 from backend.cards.actions import Click, ClickChange, change_of
 from backend.cards.approvals import render_approval
 from backend.cards.current_tasks import CurrentTasks, changed_by, load_current_tasks, tasks_of
-from backend.cards.render import call_of_card, render_cards
+from backend.cards.render import render_cards
 from backend.cards.task import ChangedTask, Task
-from backend.cards.widget import Card
+from backend.cards.widget import Card, record_of_item
 from backend.conversations import entries, timeline
 from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import InvalidRequest, NotFound
 from backend.tools.table import find_tool
-from backend.tools.task_tools import CallRefused, TaskTools
+from backend.tools.task_tools import CallRefused, TaskTools, derive_id
 from common.clock import Clock, wall_time
 from common.database import Database
-from common.ids import new_id
 
 _LIVE_CARDS = 20  # the newest of a conversation show the tasks as they are, older ones as their calls have left them
 
@@ -68,14 +66,14 @@ class CardService:
         await asyncio.gather(*self._acting, return_exceptions=True)
 
     async def _act(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
-        call_id = call_of_card(click.card_id) or ""
+        call_id = record_of_item(click.card_id)
         records = (await timeline.load_run_of_call(self.database, user_id, conversation_id, call_id)).records
         card = _find_card(render_cards(records, CurrentTasks()), click.card_id)
         if card is None:
             raise NotFound
         shown: list[Card] = []
         if (change := change_of(click, card)) is not None:
-            act_id = _derive_key(user_id, click.key) if click.key else new_id("act")
+            act_id = derive_id("act", user_id, click.key)
             tasks = {task.id: task.title for task in await self._change(user_id, change, act_id, time_zone)}
             await entries.add_change(
                 self.database, user_id, conversation_id, change_id=act_id, kind=change.kind, tasks=[*tasks.items()]
@@ -104,17 +102,9 @@ class CardService:
         return ChangedTask.model_validate(result).tasks
 
 
-@dataclass(frozen=True, slots=True)
-class ShownCard:
-    """A card to be shown: for the first time, or in place of the one with the same id."""
-
-    card: Card
-    is_new: bool
-
-
 @dataclass(slots=True)
 class CardStream:
-    """For one reader, who may begin at any event of a run."""
+    """The cards that each event of a run changes, for one reader, who may begin at any; with whether a card is new."""
 
     service: CardService
     user_id: str
@@ -127,7 +117,7 @@ class CardStream:
     def __post_init__(self) -> None:
         self._current = CurrentTasks(self.service.now(self.time_zone))
 
-    async def apply_event(self, event: Event) -> list[ShownCard]:
+    async def apply_event(self, event: Event) -> list[tuple[Card, bool]]:
         kinds = ("approval_requested", "approval_decided", "call_completed")
         if event.is_of_sub_agent:
             if event.type not in kinds or not isinstance(event.record, ToolCall):
@@ -138,7 +128,7 @@ class CardStream:
             self._records[event.record.id] = event.record
         if event.type not in (*kinds, "run_ended"):
             return []
-        earlier: list[ShownCard] = []
+        earlier: list[tuple[Card, bool]] = []
         if event.type == "call_completed" and isinstance(event.record, ToolCall):
             if event.record.state == "done" and find_tool(event.record.tool).redraws:
                 earlier = await self._reload_tasks(event.record)
@@ -146,7 +136,7 @@ class CardStream:
                 self._current = self._current.with_call(event.record)
         return [*earlier, *self._select_changed(render_cards(self._records.values(), self._current))]
 
-    async def _reload_tasks(self, call: ToolCall) -> list[ShownCard]:
+    async def _reload_tasks(self, call: ToolCall) -> list[tuple[Card, bool]]:
         """Loads the tasks again after a call has changed some; returns the earlier cards that show the same tasks."""
         newest = await self.service.load_newest(self.user_id, self.conversation_id)
         others = [record for record in newest if record.run_id != call.run_id]
@@ -157,21 +147,14 @@ class CardStream:
             self._current = self._current.with_call(call)
         changed = {task.id for task in changed_by(call)}
         cards = render_cards(others, self._current)
-        return [ShownCard(card, is_new=False) for card in cards if not card.task_ids.isdisjoint(changed)]
+        return [(card, False) for card in cards if not card.task_ids.isdisjoint(changed)]
 
-    def _select_changed(self, cards: Iterable[Card]) -> list[ShownCard]:
+    def _select_changed(self, cards: Iterable[Card]) -> list[tuple[Card, bool]]:
         """Selects the cards that the reader has not been shown like this, and notes them as shown."""
-        changed = [
-            ShownCard(card, is_new=card.id not in self._sent) for card in cards if self._sent.get(card.id) != card
-        ]
-        self._sent |= {one.card.id: one.card for one in changed}
+        changed = [(card, card.id not in self._sent) for card in cards if self._sent.get(card.id) != card]
+        self._sent |= {card.id: card for card, _ in changed}
         return changed
 
 
 def _find_card(cards: Iterable[Card], card_id: str) -> Card | None:
     return next((card for card in cards if card.id == card_id), None)
-
-
-def _derive_key(user_id: str, key: str) -> str:
-    """Derives a key that no other user has, and that does not reveal the one that a client chose."""
-    return f"act_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}"

@@ -3,12 +3,14 @@
 The components are those that ChatKit's types and the pinned SDK both know.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 Json = dict[str, Any]
+_ITEM = re.compile(r"(?:apr|wid_\d+|wf)_(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,12 @@ class Workflow:
     steps: Sequence[Json]
     summary: str | None
     is_waiting: bool = False
+
+
+def record_of_item(item_id: str) -> str:
+    """Returns the id of the entry or tool call of which an item is rendered."""
+    found = _ITEM.fullmatch(item_id)
+    return found[1] if found else item_id
 
 
 def action(kind: str, payload: Mapping[str, Any], *, on_client: bool = False) -> Json:

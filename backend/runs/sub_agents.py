@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from backend.cards.agent_steps import render_step, written_files
 from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import load_trees
 from backend.runs.outcomes import sentence_of
 from backend.tools.table import find_tool
-from backend.tools.workspace import call_steps
 from common.database import Database
 
 _LONGEST_RESULT = 8_192  # bytes
@@ -114,10 +114,9 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
 
 def _title(call: ToolCall, *, is_ended: bool = True) -> str:
     """Returns a call in a few words: what it did, and if it did not come to its end, what it was doing."""
-    if call.state == "done" and is_ended:
-        return call_steps.render_done(call.tool, call.arguments, "", text="", details=call.details)["title"]
-    title = call_steps.render_running(call.tool, call.arguments, "")["title"].removesuffix("…")
-    return f"{title}: {call_steps.STOPPED}" if call.state == "unknown" and is_ended else title
+    if is_ended and call.state in ("done", "unknown"):
+        return render_step(call)["title"]
+    return render_step(replace(call, state="running"))["title"].removesuffix("…")
 
 
 def _shorten(text: str) -> str:
@@ -129,7 +128,7 @@ def _render_files(calls: Sequence[ToolCall]) -> str:
     files: dict[str, int | None] = {}
     for call in calls:
         if call.state == "done":
-            files |= call_steps.written_files(call.tool, call.details)
+            files |= written_files(call.tool, call.details)
     if not files:
         return "Files changed: none."
     sizes = {path: f" ({size:,} bytes)" if isinstance(size, int) else "" for path, size in files.items()}

@@ -114,7 +114,7 @@ OF_AGENTS: Mapping[str, ToolRow] = {
     "run_python": _work("Run Python", runs_programs=True),
     "commit": _work("Save a version of the files", runs_programs=True),
 }
-"""Those that only agents have: what is shown of their calls, a row of `workspace.call_steps` says."""
+"""Those that only agents have: what is shown of their calls, a row of `cards.agent_steps` says."""
 _NO = (None, False, "false", "", "null")
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = ToolRow()

@@ -1,6 +1,7 @@
 """The MCP client of the task tools: adds the user and the idempotency key to each call."""
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from mcp.types import CallToolResult, Tool
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import KEY, USER, McpConnection, ToolsUnavailable, text_of
 from backend.tools.resending import tracing_headers
+from common.ids import new_id
 
 ACTOR = "todo/actor"
 BATCH = "todo/batch"
@@ -137,6 +139,11 @@ class TaskTools(McpConnection):
                 return response.raise_for_status().json()
             except (httpx2.HTTPError, ValueError) as error:
                 raise TasksUnavailable from error
+
+
+def derive_id(kind: str, user_id: str, key: str | None) -> str:
+    """Returns the id of a change by hand; for the same key of a user it is the same, and does not reveal the key."""
+    return f"{kind}_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}" if key else new_id(kind)
 
 
 def _here(time_zone: str | None) -> dict[str, str]:

@@ -34,11 +34,9 @@ class EventRenderer:
         rendered = [] if event.is_of_sub_agent else [*self._render(event)]
         if (change := self._workflows.apply_event(event)) is not None:
             rendered += self._change_workflow(change)
-        for shown in await self._cards.apply_event(event):
-            item = render_card(self._thread_id, shown.card)
-            rendered.append(
-                ck.ThreadItemDoneEvent(item=item) if shown.is_new else ck.ThreadItemReplacedEvent(item=item)
-            )
+        for card, is_new in await self._cards.apply_event(event):
+            item = render_card(self._thread_id, card)
+            rendered.append(ck.ThreadItemDoneEvent(item=item) if is_new else ck.ThreadItemReplacedEvent(item=item))
         if event.type in ("run_ended", "run_waiting"):
             rendered += self._close(is_waiting=event.type == "run_waiting")
             if event.run and event.run.status in ("failed", "interrupted") and not self._has_notice:

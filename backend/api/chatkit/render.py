@@ -1,6 +1,5 @@
 """Renders records, cards and the work of sub-agents as ChatKit's items."""
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -17,7 +16,6 @@ from backend.runs.outcomes import is_failure, may_retry, sentence_of_notice
 
 _WIDGET = TypeAdapter[WidgetRoot](WidgetRoot)
 _AGENT: Any = "agent"
-_CARD = re.compile(r"(?:apr|wid_\d+|wf)_(.+)")
 
 # Items with fields for our page that the protocol has no place for; other clients ignore them.
 
@@ -41,12 +39,6 @@ class RatedMessage(ck.AssistantMessageItem):
 
 for _model in (VersionedMessage, RatedMessage):
     _model.model_rebuild(_types_namespace={**vars(ck), "Versions": Versions})
-
-
-def record_of_item(item_id: str) -> str:
-    """Returns the id of the entry or tool call of which an item is rendered."""
-    card = _CARD.fullmatch(item_id)
-    return card[1] if card else item_id
 
 
 def render_page(

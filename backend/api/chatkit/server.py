@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from backend.api.chatkit import requests
 from backend.api.chatkit.events import EventRenderer
-from backend.api.chatkit.render import record_of_item, render_card
+from backend.api.chatkit.render import render_card
 from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
 from backend.api.idempotency import find_started_run
@@ -21,6 +21,7 @@ from backend.cards.actions import Click
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService, CardStream
+from backend.cards.widget import record_of_item
 from backend.conversations import branches, conversations, runs
 from backend.conversations.entries import store_feedback
 from backend.conversations.errors import AlreadyDecided

@@ -15,7 +15,7 @@ from backend.api.messages import create_message, with_titles
 from backend.cards.agent_workflow import render_workflow
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService
-from backend.cards.widget import Card, Workflow
+from backend.cards.widget import Card, Workflow, record_of_item
 from backend.conversations import branches, conversations, timeline
 from backend.conversations.branches import RunPage
 from backend.conversations.conversations import Conversation
@@ -82,7 +82,7 @@ class TimelineStore(Store[RequestContext]):
     ) -> ck.Page[ck.ThreadItem]:
         """Raises `NotFound` for an unknown conversation or `after`."""
         newest_first = order == "desc"
-        record = render.record_of_item(after) if after is not None else None
+        record = record_of_item(after) if after is not None else None
         page = await self._load_page(thread_id, context, runs=limit + 2, newest_first=newest_first, from_record=record)
         items = await self._render(thread_id, page, context)
         if newest_first:
@@ -93,7 +93,7 @@ class TimelineStore(Store[RequestContext]):
         return ck.Page(data=items[:limit], has_more=has_more, after=items[limit - 1].id if has_more else None)
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ck.ThreadItem:
-        page = await self._load_page(thread_id, context, runs=1, from_record=render.record_of_item(item_id))
+        page = await self._load_page(thread_id, context, runs=1, from_record=record_of_item(item_id))
         items = await self._render(thread_id, page, context)
         return items[_position(items, item_id)]
 
@@ -103,7 +103,7 @@ class TimelineStore(Store[RequestContext]):
         Raises `NotFound`, `InvalidRequest` for an item that is no message of the user, and `SteeringMessage` for one
         that has not started a run.
         """
-        page = await self._load_page(thread_id, context, runs=1, from_record=render.record_of_item(item_id))
+        page = await self._load_page(thread_id, context, runs=1, from_record=record_of_item(item_id))
         items = [render.render_entry(thread_id, entry) for entry in page.entries if entry.id == item_id]
         if not items or not isinstance(items[0], ck.UserMessageItem):
             raise InvalidRequest("Only your own messages can be edited or answered again.")
@@ -121,7 +121,7 @@ class TimelineStore(Store[RequestContext]):
             raise InvalidRequest(f"There is no action {action.type!r}.")
         item = await self.load_item(params.thread_id, params.item_id, context)
         is_decision = action.type in (APPROVE, REFUSE)
-        if is_decision and parse_decision(action.payload, approved=False)[0] != render.record_of_item(item.id):
+        if is_decision and parse_decision(action.payload, approved=False)[0] != record_of_item(item.id):
             raise NotFound
         if not isinstance(item, ck.WidgetItem):
             raise NotFound

@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, LimitedUser
 from backend.api.files.folder import ChangedFolder, NoWorkspace, OpenFolder
-from backend.cards.agent_workflow import call_of_workflow, find_call
+from backend.cards.agent_steps import written_files
+from backend.cards.agent_workflow import find_call
+from backend.cards.widget import record_of_item
 from backend.conversations import conversations, entries, sub_agents
 from backend.conversations.conversations import is_valid
 from backend.conversations.errors import OwnerOnly
 from backend.errors import NotFound
-from backend.tools.workspace import call_steps
 
 _FILES = "/chats/{chat_id}/files"
 _FILE = f"{_FILES}/{{path:path}}"
@@ -79,7 +80,7 @@ async def get_call_details(
 ) -> dict[str, Any]:
     """Returns the full details of a call that a step of a sub-agent shows shortened."""
     conversation = await services.interactions.reader.find(user.user_id, chat_id)
-    if (call_id := call_of_workflow(item_id)) is None or not is_valid(call_id):
+    if not is_valid(call_id := record_of_item(item_id)):
         raise NotFound
     run = await sub_agents.find_in_conversation(services.database, user.user_id, conversation.id, call_id)
     history = await sub_agents.load_run(services.database, run)
@@ -95,9 +96,7 @@ async def list_files_of_task(services: AppServices, user: LimitedUser, task_id: 
     if (folder_files := services.folder_files) is None:
         raise NoWorkspace
     calls = await sub_agents.load_calls_for_task(services.database, user.user_id, task_id)
-    paths = [
-        (call.conversation_id, path) for call in calls for path in call_steps.written_files(call.tool, call.details)
-    ]
+    paths = [(call.conversation_id, path) for call in calls for path in written_files(call.tool, call.details)]
     folders: dict[str, dict[str, Any]] = {}
     files: list[dict[str, object]] = []
     for chat_id, path in islice(dict.fromkeys(paths), _MOST_OF_TASK):

@@ -1,7 +1,6 @@
 """The page's task list: its views, what a user changes there by hand, and what was changed elsewhere."""
 
 import asyncio
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +14,10 @@ import english
 from backend.api.identity import AuthenticatedUser
 from backend.api.tasks import schemas
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
-from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
+from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools, derive_id
 from backend.users import profiles
 from common.clock import Clock, wall_time
 from common.database import Database
-from common.ids import new_id
 
 _DAYS = 28
 _VIEWS: Mapping[schemas.View, Mapping[str, str]] = {
@@ -141,9 +139,7 @@ class TaskListService:
     ) -> schemas.ChangedTasks:
         """Calls a tool for a change by hand, as a batch of its own; under the same key once."""
         zone = await self._zone(user)
-        # Of a key that the client chose: no other user has this batch, and it does not reveal the key.
-        hash_of_key = hashlib.sha256(f"{user.user_id} {key}".encode()).hexdigest()
-        batch = f"hand_{hash_of_key}" if key else new_id("hand")
+        batch = derive_id("hand", user.user_id, key)
         with _translated_errors():
             result = await self.tools.change(
                 tool, arguments, user_id=user.user_id, key=batch, time_zone=zone, undo_batch=undo_batch

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from backend.cards.widget import Json
+from backend.conversations.records import ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connectors.names import for_people
 from backend.tools.table import LineValues
 from common.text import remove_invisible
 
-Json = dict[str, Any]
 _LINE = 160  # characters
 _OUTPUT = 2_000  # characters: of a longer output the end is shown
 _DIFF = 8  # lines
@@ -21,12 +22,12 @@ _TICKS = re.compile("`+")
 
 
 @dataclass(frozen=True)
-class Called:
-    """A call, and where its person opens files; `details` are there once it has answered."""
+class _Called:
+    """A call, and where its user opens files; `details` are there once it has answered."""
 
     given: Mapping[str, Any]
     folder_url: str
-    details: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,10 @@ class _StepTexts:
     done: str
     icon: str
     failed: str | None = None
-    below: Callable[[Called], str] = lambda called: ""
+    below: Callable[[_Called], str] = lambda called: ""
 
 
-def _output(called: Called) -> str:
+def _output(called: _Called) -> str:
     found = called.details or {}
     code, seconds = found.get("exit_code"), found.get("seconds")
     head = "Exit code unknown" if code is None else f"Exit code {code}"
@@ -50,19 +51,19 @@ def _output(called: Called) -> str:
     return "\n\n".join([head, *links, *([_fenced(cut)] if cut else [])])
 
 
-def _ran(called: Called) -> str:
+def _ran(called: _Called) -> str:
     code = str(called.given.get("code") or called.given.get("command") or "")
     shown = _fenced(code[:_OUTPUT]) + "\n\n" if "\n" in code or len(code) > _LINE else ""
     return shown + (_output(called) if called.details is not None else "")
 
 
-def _link(called: Called, path: str, size: Any) -> str:
+def _link(called: _Called, path: str, size: Any) -> str:
     sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
     label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(remove_invisible(path).split()))
     return f"[Open {label}]({called.folder_url}/{quote(_normalize_path(path))}){sized}"
 
 
-def _file(called: Called) -> str:
+def _file(called: _Called) -> str:
     found, path = called.details or {}, str(called.given.get("path") or "")
     if not found.get("ok", True) or called.details is None:
         return ""
@@ -88,66 +89,56 @@ _TOOLS: Mapping[str, _StepTexts] = {
 }
 _ADDING = _StepTexts("Adding to {path}…", "Added to {path}", "document", below=_file)
 _WRITING = frozenset({"write_file", "edit_file"})
-STOPPED = "stopped"
-"""Why a call that had begun was not carried out to its end."""
+_WHY_UNFINISHED = {"rejected": "refused", "unknown": "stopped"}
 
 
 def written_files(tool: str, details: Json | None) -> dict[str, int | None]:
+    """Returns the files that a call has written, with their sizes in bytes."""
     found = details or {}
-    if tool in _WRITING:
-        return (
-            {_normalize_path(str(found["path"])): found.get("bytes")}
-            if found.get("ok", True) and "path" in found
-            else {}
-        )
-    return {str(file["path"]): file["bytes"] for file in found.get("files", ())}
+    if tool not in _WRITING:
+        return {str(file["path"]): file["bytes"] for file in found.get("files", ())}
+    is_written = found.get("ok", True) and "path" in found
+    return {_normalize_path(str(found["path"])): found.get("bytes")} if is_written else {}
 
 
 def _normalize_path(path: str) -> str:
     return "/".join(name for name in path.split("/") if name not in ("", "."))
 
 
-def render_running(tool: str, arguments: str, folder_url: str) -> Json:
-    called = Called(arguments_of(arguments) or {}, folder_url)
-    row = _row(tool, called)
-    return _step(row.running, called, row, state="running")
+def render_step(call: ToolCall, folder_url: str = "") -> Json:
+    given, details, state = arguments_of(call.arguments) or {}, None, "failed"
+    texts = _find_texts(call.tool, given)
+    doing = texts.running.removesuffix("…")
+    match call.state:
+        case "requested" | "awaiting_approval" | "approved":
+            title, state = texts.running, "none"
+        case "running":
+            title, state = texts.running, "running"
+        case "done" | "failed":
+            details = call.details or {}
+            if details.get("ok", call.state == "done" or call.details is not None):
+                title, state = texts.done, "done"
+            else:
+                title = texts.failed or f"{doing} failed"
+        case _:
+            why = _WHY_UNFINISHED.get(call.state, "not made")
+            title = f"{doing}: {'cannot be shown whole' if call.reason == 'not_shown' else why}"
+    has_failed = details is not None and state == "failed"
+    return {
+        "title": title.format_map(LineValues({name: _line(value) for name, value in given.items()})),
+        "content": _fenced((call.output or "")[:_OUTPUT])
+        if has_failed
+        else texts.below(_Called(given, folder_url, details)),
+        "icon": "info" if state == "failed" else texts.icon,
+        "state": state,
+    }
 
 
-def render_done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json | None) -> Json:
-    called = Called(arguments_of(arguments) or {}, folder_url, details or {})
-    row = _row(tool, called)
-    if not (details or {}).get("ok", True):
-        title = row.failed or f"{row.running.removesuffix('…')} failed"
-        return _step(title, called, row, state="failed") | {"content": _fenced(text[:_OUTPUT])}
-    return _step(row.done, called, row, state="done")
-
-
-def render_unfinished(tool: str, arguments: str, folder_url: str, *, why: str) -> Json:
-    """Renders a call that was not made, or not to its end, as a step; `why` ends its line."""
-    called = Called(arguments_of(arguments) or {}, folder_url)
-    row = _row(tool, called)
-    return _step(f"{row.running.removesuffix('…')}: {why}", called, row, state="failed")
-
-
-def render_text(text: str) -> Json:
-    return {"title": "", "content": text, "icon": None, "state": "none"}
-
-
-def _step(template: str, called: Called, row: _StepTexts, *, state: str) -> Json:
-    values = LineValues({name: _line(value) for name, value in called.given.items()})
-    icon = "info" if state == "failed" else row.icon
-    return {"title": template.format_map(values), "content": row.below(called), "icon": icon, "state": state}
-
-
-def _row(tool: str, called: Called) -> _StepTexts:
-    if tool == "write_file" and called.given.get("append") is True:
+def _find_texts(tool: str, given: Mapping[str, Any]) -> _StepTexts:
+    if tool == "write_file" and given.get("append") is True:
         return _ADDING
-    return _TOOLS.get(tool) or _unknown(tool)
-
-
-def _unknown(tool: str) -> _StepTexts:
     name = for_people(tool).replace("{", "").replace("}", "")
-    return _StepTexts(f"Using {name}…", f"Used {name}", "agent", failed=f"Could not use {name}")
+    return _TOOLS.get(tool) or _StepTexts(f"Using {name}…", f"Used {name}", "agent", failed=f"Could not use {name}")
 
 
 def _line(value: Any) -> str:
