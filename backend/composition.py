@@ -11,8 +11,6 @@ from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
-from backend.api.frontends.service import FrontendService
-from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
 from backend.api.tasks.service import TaskListService
 from backend.calendar.feed import Feeds
@@ -102,11 +100,8 @@ async def _open_resources(
 def _create_services(
     settings: BackendSettings, resources: _Resources, runs: RunService, cards: CardService
 ) -> Services:
-    database, model, tools = resources.database, resources.model, resources.tools
-    endpoint, chars = model.endpoint, settings.limit_message_chars
+    database, model, tools, chars = resources.database, resources.model, resources.tools, settings.limit_message_chars
     files = FolderFiles(resources.workspace) if resources.workspace else None
-    reader = ChatReader(database, model.messages, endpoint.profile.history_tokens)
-    interactions = InteractionService(runs, reader, resources.summaries, tools, endpoint, chars)
     return Services(
         database=database,
         model=model,
@@ -114,9 +109,10 @@ def _create_services(
         folder_files=files,
         connectors=resources.connectors,
         runs=runs,
-        interactions=interactions,
-        frontends=FrontendService(interactions, runs),
-        chatkit=TodoChatKitServer(runs, cards, files, endpoint, message_chars=chars, backend_url=settings.address),
+        interactions=InteractionService(runs, model, resources.summaries, tools, chars),
+        chatkit=TodoChatKitServer(
+            runs, cards, files, model.endpoint, message_chars=chars, backend_url=settings.address
+        ),
         calendars=Feeds(database, tools, time_zone=settings.time_zone),
         task_list=TaskListService(database, tools, settings.create_clock(), settings.time_zone, settings.date_order),
         rate_limit=RateLimit(settings.limit_requests_per_minute),

@@ -12,7 +12,6 @@ from fastapi import Depends, Header, Request, Response
 
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.edge import TIME_ZONE_HEADER
-from backend.api.frontends.service import FrontendService
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.api.tasks.service import TaskListService
@@ -47,7 +46,6 @@ class Services:
     connectors: Connectors
     runs: RunService
     interactions: InteractionService
-    frontends: FrontendService
     chatkit: TodoChatKitServer
     calendars: Feeds
     task_list: TaskListService

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from backend.conversations.errors import KeyOutcomeUnknown, KeyStored, KeyUsed
 from backend.errors import BackendError
@@ -12,38 +14,53 @@ from common.database import Database
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _WAIT_SECONDS = 0.1, 2.0, 30.0
 
-Response = tuple[int, dict[str, Any]]
-"""An HTTP status and a body."""
+T = TypeVar("T")
 
 
-async def find_started_run(database: Database, user_id: str, key: IdempotencyKey | None) -> str | None:
-    """Returns the run that this request has started before. Raises `KeyUsed` if the key is another request's."""
-    stored = await _find(database, user_id, key) if key is not None else None
-    return stored.run_id if stored is not None else None
+async def start_once(
+    database: Database, user_id: str, key: IdempotencyKey | None, start: Callable[[], Awaitable[T]]
+) -> T | str:
+    """Starts a run and returns what `start` does, or the id of the run that the same request has started before.
+
+    Raises `KeyUsed` if the key is another request's.
+    """
+    if key is None:
+        return await start()
+    stored = await _find(database, user_id, key)
+    if stored is None or stored.run_id is None:
+        try:
+            return await start()
+        except BackendError:  # another request with this key may have been quicker
+            stored = await _find(database, user_id, key)
+            if stored is None or stored.run_id is None:
+                raise
+    return stored.run_id
 
 
 async def carry_out_once(
-    database: Database, user_id: str, key: IdempotencyKey | None, act: Callable[[], Awaitable[Response]]
-) -> Response:
-    """Carries out a request and stores its response under the key; returns the stored one if it came before.
+    database: Database, user_id: str, key: IdempotencyKey | None, act: Callable[[], Awaitable[BaseModel]], status: int
+) -> dict[str, Any]:
+    """Carries out a request and stores its response, with its HTTP status, under the key; returns the stored one if it
+    came before.
 
     An error is not stored. Raises `KeyUsed`, `KeyOutcomeUnknown` if the process that carried it out has died, and
     `KeyStored` if it was rejected.
     """
-    if key is None:
-        return await act()
+    if key is not None:
+        try:
+            async with database.transaction(user_id) as tx:
+                await idempotency.send_key(tx, key)
+        except KeyStored:
+            return await _stored_response(database, user_id, key)
     try:
-        async with database.transaction(user_id) as tx:
-            await idempotency.send_key(tx, key)
-    except KeyStored:
-        return await _stored_response(database, user_id, key)
-    try:
-        status, content = await act()
+        content = (await act()).model_dump(mode="json")
     except BackendError:
-        await idempotency.give_up(database, user_id, key)
+        if key is not None:
+            await idempotency.give_up(database, user_id, key)
         raise
-    await idempotency.store_response(database, user_id, key, status=status, content=content)
-    return status, content
+    if key is not None:
+        await idempotency.store_response(database, user_id, key, status=status, content=content)
+    return content
 
 
 async def _find(database: Database, user_id: str, key: IdempotencyKey) -> StoredRequest | None:
@@ -53,15 +70,15 @@ async def _find(database: Database, user_id: str, key: IdempotencyKey) -> Stored
     return stored
 
 
-async def _stored_response(database: Database, user_id: str, key: IdempotencyKey) -> Response:
+async def _stored_response(database: Database, user_id: str, key: IdempotencyKey) -> dict[str, Any]:
     """Waits while another request with this key is carried out; raises as `carry_out_once` does."""
     pause = _FIRST_PAUSE
     while True:
         stored = await _find(database, user_id, key)
         if stored is None:
             raise KeyStored  # the other one was rejected: this one may be sent again
-        if stored.status is not None and stored.content is not None:
-            return stored.status, stored.content
+        if stored.content is not None:
+            return stored.content
         if stored.seconds > _WAIT_SECONDS:
             raise KeyOutcomeUnknown
         await asyncio.sleep(pause)

@@ -51,11 +51,7 @@ class Edit(BaseModel):
 
 @dataclass(slots=True)
 class RequestContext:
-    """A request of a user, and what became of it.
-
-    `answered_run_id` is the run whose message is answered again, as `edited` if it is, and `live` the run that the
-    request has started or continued.
-    """
+    """A request of a user, and the run that it has started or continued, `live`."""
 
     user_id: str
     time_zone: str | None = None
@@ -63,8 +59,6 @@ class RequestContext:
     request: ck.ChatKitReq | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     key: IdempotencyKey | None = None
-    answered_run_id: str | None = None
-    edited: ck.UserMessageItem | None = None
     live: LiveRun | None = None
 
     @property

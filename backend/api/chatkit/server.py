@@ -1,8 +1,8 @@
 """The server of openai-chatkit: a run answers a message, and its events are rendered as ChatKit's."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from chatkit import types as ck
@@ -15,7 +15,7 @@ from backend.api.chatkit.events import EventRenderer
 from backend.api.chatkit.render import render_card
 from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
-from backend.api.idempotency import find_started_run
+from backend.api.idempotency import start_once
 from backend.api.messages import MessageTooLong, create_message, with_titles
 from backend.cards.actions import Click
 from backend.cards.agent_workflow import WorkflowStream
@@ -58,7 +58,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def process(
         self, request: str | bytes | bytearray, context: RequestContext
     ) -> StreamingResult | NonStreamingResult:
-        """Processes a request; raises before there is a result if it cannot be done, as the first event is held back.
+        """Processes a request; raises before there is a result if it cannot be done.
 
         An error that is only about limits is sent in the stream, as OpenAI's widget does not show a status.
         """
@@ -67,76 +67,72 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             requests.check_request(parsed, message_chars=self._message_chars)
             if context.is_guest and (thread_id := requests.changed_thread(parsed)) is not None:
                 await conversations.check_owner(self._database, context.user_id, thread_id)
-            if ck.is_streaming_req(parsed):
-                return StreamingResult(await self._begin(parsed, context))
-            return NonStreamingResult(await self._process_non_streaming(parsed, context))
+            if not ck.is_streaming_req(parsed):
+                return NonStreamingResult(await self._process_non_streaming(parsed, context))
+            context.options = requests.run_options(parsed, self._endpoint)
+            context.key = requests.parse_idempotency_key(parsed)
+            start = partial(self._find_events, parsed, context)
+            events = await start_once(self._database, context.user_id, context.key, start)
+            if isinstance(events, str):
+                events = await self._replay(events, context)
         except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
             if not ck.is_streaming_req(parsed):
                 raise
-            return StreamingResult(self._frames(_explain(error), context))
+            events = _explain(error)
+        return StreamingResult(self._frames(events, context))
 
-    # Streams
-
-    async def _begin(self, request: ck.StreamingReq, context: RequestContext) -> AsyncGenerator[bytes, None]:
-        """Waits for the first frame of a stream, so that errors before it are raised, and returns all frames.
-
-        A request that came before under the same key gets the answer of the run that it has started.
-        """
-        context.options = requests.run_options(request, self._endpoint)
-        context.key = requests.parse_idempotency_key(request)
-        run_id = await find_started_run(self._database, context.user_id, context.key)
-        if run_id is None:
-            frames = self._frames(self._process_streaming_impl(request, context), context)
-            try:
-                return _prepend(await anext(frames, None), frames)
-            except BackendError:  # the same request may have come twice at once
-                run_id = await find_started_run(self._database, context.user_id, context.key)
-                if run_id is None:
-                    raise
-        return self._frames(self._replay(run_id, context), context)
+    # Streams. The SDK (1.6.5) would send events before anything is stored, have the store add what is sent, and for a
+    # retry read page after page and delete each item.
 
     async def _frames(self, events: Events, context: RequestContext) -> AsyncGenerator[bytes, None]:
         """Yields a stream's frames; a reader who leaves stops the run, unless it is detached."""
         try:
-            async for event in events:
-                yield b"data: " + self._serialize(event) + b"\n\n"
+            try:
+                async for event in events:
+                    yield self._frame(event)
+            except Exception as error:  # noqa: BLE001 - it is logged, and the reader gets a sentence
+                async for event in _explain(error):
+                    yield self._frame(event)
         finally:
             if context.live is not None and not context.is_detached:
                 context.live.stop(Ending("cancelled", "cancelled"))
 
-    async def _process_streaming_impl(
-        self, request: ck.StreamingReq, context: RequestContext
-    ) -> AsyncGenerator[ck.ThreadStreamEvent, None]:
-        """Yields the events of a request; raises what is wrong with it before the first.
+    def _frame(self, event: ck.ThreadStreamEvent) -> bytes:
+        return b"data: " + self._serialize(event) + b"\n\n"
 
-        The SDK (1.6.5) would send events before anything is stored, have the store add what is sent, and for a retry
-        read page after page and delete each item.
+    async def _find_events(self, request: ck.StreamingReq, context: RequestContext) -> Events:
+        """Returns the events of a request, which has started its run if it has a message. Raises what is wrong with it:
+        `NotFound`, `InvalidRequest`, and for a message also the errors of `RunService.start`.
         """
         if isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
-            thread, item, run_id = await self._add_message(request, context)
-            if context.is_detached:
-                yield _interaction_event(run_id)
-            if isinstance(request, ck.ThreadsCreateReq):
-                yield ck.ThreadCreatedEvent(thread=self._to_thread_response(thread))
-            yield ck.ThreadItemDoneEvent(item=item)
-            yield _OPTIONS
-            if isinstance(request, ck.ThreadsAddUserMessageReq):
-                # Its reader may know another title, as one is made after the first answer.
-                yield ck.ThreadUpdatedEvent(thread=self._to_thread_response(thread))
-            events = self.respond(thread, item, context)
-        else:
-            events = await self._find_answer(request, context)
-        try:
-            async for event in events:
-                yield event
-        except Exception as error:  # noqa: BLE001 - it is logged, and the reader gets a sentence
-            async for event in _explain(error):
-                yield event
+            return await self._add_message(request, context)
+        thread = await self.store.load_thread(request.params.thread_id, context)
+        match request:
+            case ck.ThreadsRetryAfterItemReq(params=params):
+                _, run_id = await self.store.find_message(thread.id, params.item_id, context)
+                return self._answer_again(thread.id, run_id, None, context)
+            case ck.ThreadsCustomActionReq(params=params) if params.action.type == requests.EDIT:
+                edit = requests.parse_edit(params.action)
+                message, run_id = await self.store.find_message(thread.id, edit.item_id, context)
+                content = edit.content or [ck.UserMessageTextContent(text=edit.text or "")]
+                edited = message.model_copy(update={"content": content})
+                requests.check_message(edited, self._message_chars)
+                return self._answer_again(thread.id, run_id, edited, context)
+            case ck.ThreadsCustomActionReq(params=params) if params.action.type == requests.FOLLOW:
+                return self._follow_running(thread.id, context)
+            case ck.ThreadsCustomActionReq(params=params):
+                sender = await self.store.find_sender(params, context)
+                return self.action(thread, params.action, sender, context)
+            case ck.ThreadsAddStructuredInputReq(params=params):
+                await self.store.load_item(thread.id, params.item_id, context)
+                raise InvalidRequest("This question cannot be answered any more.")  # no question of this kind is asked
+            case _:
+                raise InvalidRequest("No tool call in this conversation is waiting for an output.")
 
     async def _add_message(
         self, request: ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq, context: RequestContext
-    ) -> tuple[ck.ThreadMetadata, ck.UserMessageItem, str]:
-        """Starts a run for a new message; returns its conversation, the message as it is stored, and the run's id."""
+    ) -> Events:
+        """Starts a run for a new message and returns its events."""
         is_new = isinstance(request, ck.ThreadsCreateReq)
         thread_id = self.store.generate_thread_id(context) if is_new else request.params.thread_id
         thread = ck.ThreadMetadata(id=thread_id, created_at=datetime.now(UTC))
@@ -145,63 +141,32 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         assert context.live is not None
         if (head := context.live.conversation) is not None:
             thread.title, thread.created_at = head.title, head.created_at
-        return thread, item, context.live.run.id
-
-    async def _find_answer(self, request: ck.StreamingReq, context: RequestContext) -> Events:
-        """Returns the events of a request that has no new message. Raises `NotFound` and `InvalidRequest`."""
-        assert not isinstance(request, ck.ThreadsCreateReq)
-        thread = await self.store.load_thread(request.params.thread_id, context)
-        match request:
-            case ck.ThreadsRetryAfterItemReq(params=params):
-                await self.store.find_message(thread.id, params.item_id, context)
-                return self.respond(thread, None, context)
-            case ck.ThreadsCustomActionReq(params=params):
-                sender = None
-                if params.action.type == requests.EDIT:
-                    edit = requests.parse_edit(params.action)
-                    message = await self.store.find_message(thread.id, edit.item_id, context)
-                    content = edit.content or [ck.UserMessageTextContent(text=edit.text or "")]
-                    context.edited = message.model_copy(update={"content": content})
-                    requests.check_message(context.edited, self._message_chars)
-                elif params.action.type != requests.FOLLOW:
-                    sender = await self.store.find_sender(params, context)
-                return self.action(thread, params.action, sender, context)
-            case ck.ThreadsAddStructuredInputReq(params=params):
-                await self.store.load_item(thread.id, params.item_id, context)
-                raise InvalidRequest("This question cannot be answered any more.")  # no question of this kind is asked
-            case _:
-                raise InvalidRequest("No tool call in this conversation is waiting for an output.")
+        shown = self._to_thread_response(thread)
+        message: list[ck.ThreadStreamEvent] = [ck.ThreadItemDoneEvent(item=item), _OPTIONS]
+        if is_new:
+            message.insert(0, ck.ThreadCreatedEvent(thread=shown))
+        else:  # its reader may know another title, as one is made after the first answer
+            message.append(ck.ThreadUpdatedEvent(thread=shown))
+        return self._follow(thread_id, context.live.run.id, context, before=message, with_message=False)
 
     def respond(
         self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: RequestContext
     ) -> Events:
-        """Yields the answer to a message whose run was started, or, without a message, answers one again."""
-        if input_user_message is None:
-            return self._answer_again(thread, context)
-        assert context.live is not None
-        return self._follow(thread.id, context.live.run.id, context, with_message=False)
+        raise NotImplementedError("A run answers, which was started when its message was added.")
 
-    async def _answer_again(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
+    async def _answer_again(
+        self, thread_id: str, run_id: str, edited: ck.UserMessageItem | None, context: RequestContext
+    ) -> Events:
         """Starts a run that answers an edited or the old message in place of an earlier run; yields its events."""
-        edited, message = context.edited, None
-        moment = self._runs.moment(context.time_zone)
+        message, moment = None, self._runs.moment(context.time_zone)
         if edited is not None:
             content = await with_titles(edited.content, self._cards.tools, user_id=context.user_id)
             message = create_message(new_id("msg"), content, quoted_text=edited.quoted_text, moment=moment)
         request = RunRequest(
-            thread.id,
-            message,
-            replaces=context.answered_run_id,
-            options=context.options,
-            key=context.key,
-            moment=moment,
+            thread_id, message, replaces=run_id, options=context.options, key=context.key, moment=moment
         )
-        context.live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
-        run_id = context.live.run.id
-        if context.is_detached:
-            yield _interaction_event(run_id)
-        yield _OPTIONS
-        async for event in self._follow(thread.id, run_id, context, with_message=edited is not None):
+        live = context.live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
+        async for event in self._follow(thread_id, live.run.id, context, with_message=edited is not None):
             yield event
 
     async def _follow(
@@ -210,12 +175,18 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         run_id: str,
         context: RequestContext,
         *,
+        before: Sequence[ck.ThreadStreamEvent] = (_OPTIONS,),
         after: int = 0,
         with_message: bool = True,
     ) -> Events:
         """Yields the events of a run of any process after a number, to where the run ends or waits, and for a detached
         reader those of its follow-ups. The first event is the message, which the reader of an answer to it has.
         """
+        if context.is_detached:
+            # It tells the page the run's id, by which it can stop the run.
+            yield ck.ClientEffectEvent(name="todo.interaction", data={"interaction_id": run_id})
+        for event in before:
+            yield event
         cards = CardStream(self._cards, context.user_id, thread_id, context.time_zone)
         renderer = EventRenderer(thread_id, cards, WorkflowStream(self.store.folder_url(thread_id)), after=after)
         next_run_id: str | None = None
@@ -228,41 +199,39 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             for rendered in await renderer.render(event):
                 yield rendered
         if context.is_detached and next_run_id is not None:
-            yield _interaction_event(next_run_id)
-            async for rendered in self._follow(thread_id, next_run_id, context):
+            async for rendered in self._follow(thread_id, next_run_id, context, before=()):
                 yield rendered
 
     async def _replay(self, run_id: str, context: RequestContext) -> Events:
+        """Returns the events of the run that the same request has started before."""
         run = await runs.load(self._database, context.user_id, run_id)
-        thread = await self.store.find(run.conversation_id, context)
-        if context.is_detached:
-            yield _interaction_event(run_id)
+        thread = await self.store.load_thread(run.conversation_id, context)
+        before: list[ck.ThreadStreamEvent] = [_OPTIONS]
         if isinstance(context.request, ck.ThreadsCreateReq):
-            shown = ck.Thread(id=thread.id, title=thread.title, created_at=thread.created_at, items=ck.Page())
-            yield ck.ThreadCreatedEvent(thread=shown)
-        yield _OPTIONS
-        async for event in self._follow(thread.id, run_id, context):
-            yield event
+            before.insert(0, ck.ThreadCreatedEvent(thread=self._to_thread_response(thread)))
+        return self._follow(thread.id, run_id, context, before=before)
+
+    async def _follow_running(self, thread_id: str, context: RequestContext) -> Events:
+        """Yields the answer that is being written, from its beginning. Raises `LimitReached`."""
+        self._runs.streams.check_readers(context.user_id)
+        run_id = (await self.store.find(thread_id, context)).answering
+        if run_id is not None:
+            async for event in self._follow(thread_id, run_id, context):
+                yield event
 
     # Actions
 
     async def action(
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
     ) -> Events:
-        match action.type, sender:
-            case requests.EDIT, _:
-                events = self._answer_again(thread, context)
-            case requests.FOLLOW, _:
-                events = self._follow_running(thread, context)
-            case (kind, ck.WidgetItem() as card) if kind in (APPROVE, REFUSE):
-                events = self._decide(thread.id, action, card, context)
-            case _:
-                # The clicked card last: it is the newest of what a client has replaced.
-                for item in reversed(await self._click(thread.id, action, sender, context)):
-                    yield ck.ThreadItemReplacedEvent(item=item)
-                return
-        async for event in events:
-            yield event
+        assert sender is not None
+        if action.type in (APPROVE, REFUSE):
+            async for event in self._decide(thread.id, action, sender, context):
+                yield event
+            return
+        # The clicked card last: it is the newest of what a client has replaced.
+        for item in reversed(await self._click(thread.id, action, sender, context)):
+            yield ck.ThreadItemReplacedEvent(item=item)
 
     async def _decide(
         self, thread_id: str, action: Action[str, Any], card: ck.WidgetItem, context: RequestContext
@@ -280,35 +249,24 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             yield ck.ThreadItemReplacedEvent(item=await self.store.load_item(thread_id, card.id, context))
             raise
         context.live = live
-        if live is not None:
-            if context.is_detached:
-                yield _interaction_event(live.run.id)
-            yield _OPTIONS
-        if (decided := render_approval(call)) is not None:
-            yield ck.ThreadItemReplacedEvent(item=render_card(thread_id, decided))
-        if live is not None:
-            async for event in self._follow(thread_id, live.run.id, context, after=live.stream.base):
+        decided = render_approval(call)
+        shown = [ck.ThreadItemReplacedEvent(item=render_card(thread_id, decided))] if decided else []
+        if live is None:
+            for event in shown:
                 yield event
+            return
+        before = [_OPTIONS, *shown]
+        async for event in self._follow(thread_id, live.run.id, context, before=before, after=live.stream.base):
+            yield event
 
     async def _click(
-        self, thread_id: str, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
+        self, thread_id: str, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
     ) -> list[ck.ThreadItem]:
         assert context.request is not None
-        assert sender is not None
         key = context.request.metadata.get("idempotency_key")
         click = Click(sender.id, action.type, action.payload, key if isinstance(key, str) else None)
         cards = await self._cards.act(context.user_id, thread_id, click, time_zone=context.time_zone)
         return [render_card(thread_id, card) for card in cards]
-
-    async def _follow_running(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
-        """Yields the answer that is being written, from its beginning. Raises `LimitReached`."""
-        self._runs.streams.check_readers(context.user_id)
-        run_id = (await self.store.find(thread.id, context)).answering
-        if run_id is not None:
-            yield _interaction_event(run_id)
-            yield _OPTIONS
-            async for event in self._follow(thread.id, run_id, context):
-                yield event
 
     # Without a stream
 
@@ -344,14 +302,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         return obj.model_dump_json(by_alias=True, exclude_none=True, context=context, serialize_as_any=True).encode()
 
 
-async def _prepend(first: bytes | None, frames: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    async with aclosing(frames):
-        if first is not None:
-            yield first
-        async for frame in frames:
-            yield frame
-
-
 async def _explain(error: Exception) -> Events:
     if isinstance(error, BackendError):
         yield ck.ErrorEvent(message=str(error), allow_retry=error.allow_retry)
@@ -359,8 +309,3 @@ async def _explain(error: Exception) -> Events:
     ending = ending_of(error, "of a ChatKit request")
     code = ending.error_code or "failed"
     yield ck.ErrorEvent(message=sentence_of(code, ending.values), allow_retry=may_retry(code))
-
-
-def _interaction_event(run_id: str) -> ck.ClientEffectEvent:
-    """Creates the event that tells the page the run's id, by which it can stop a detached run."""
-    return ck.ClientEffectEvent(name="todo.interaction", data={"interaction_id": run_id})

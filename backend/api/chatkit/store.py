@@ -97,8 +97,10 @@ class TimelineStore(Store[RequestContext]):
         items = await self._render(thread_id, page, context)
         return items[_position(items, item_id)]
 
-    async def find_message(self, thread_id: str, item_id: str, context: RequestContext) -> ck.UserMessageItem:
-        """Loads the message that is to be edited or answered again, and notes the run that it has started.
+    async def find_message(
+        self, thread_id: str, item_id: str, context: RequestContext
+    ) -> tuple[ck.UserMessageItem, str]:
+        """Loads the message that is to be edited or answered again, and the id of the run that it has started.
 
         Raises `NotFound`, `InvalidRequest` for an item that is no message of the user, and `SteeringMessage` for one
         that has not started a run.
@@ -111,8 +113,7 @@ class TimelineStore(Store[RequestContext]):
         first = page.first_message(run.id)
         if first is None or first.id != item_id:
             raise SteeringMessage
-        context.answered_run_id = run.id
-        return items[0]
+        return items[0], run.id
 
     async def find_sender(self, params: ck.ThreadCustomActionParams, context: RequestContext) -> ck.WidgetItem:
         """Loads the card of an action. Raises `NotFound`, and `InvalidRequest` for an action that names no card."""

@@ -61,7 +61,7 @@ class ConversationFolder:
 
 
 async def open_folder(services: AppServices, user: Owner, chat_id: str) -> ConversationFolder:
-    chat = await services.interactions.reader.find(user.user_id, chat_id)
+    chat = await services.interactions.find(user.user_id, chat_id)
     if services.folder_files is None:
         raise NoWorkspace
     return ConversationFolder(services.folder_files, user.user_id, chat)

@@ -67,7 +67,7 @@ async def create_conversation(services: AppServices, user: LimitedUser, body: Ne
         await services.folder_files.check_directory(body.directory, user_id=user.user_id)
         details["directory"] = body.directory
     if body.left is not None:
-        details["left"] = (await services.interactions.reader.find(user.user_id, body.left)).id
+        details["left"] = (await services.interactions.find(user.user_id, body.left)).id
     conversation_id, head = await conversations.create(
         services.database, user.user_id, title=body.title, details=details, limits=services.runs.limits
     )
@@ -79,7 +79,7 @@ async def get_call_details(
     services: AppServices, user: LimitedUser, chat_id: str, item_id: str, number: Number
 ) -> dict[str, Any]:
     """Returns the full details of a call that a step of a sub-agent shows shortened."""
-    conversation = await services.interactions.reader.find(user.user_id, chat_id)
+    conversation = await services.interactions.find(user.user_id, chat_id)
     if not is_valid(call_id := record_of_item(item_id)):
         raise NotFound
     run = await sub_agents.find_in_conversation(services.database, user.user_id, conversation.id, call_id)

@@ -1,16 +1,40 @@
-"""`POST /chat` and `/chat/stream`."""
+"""`POST /chat` and `/chat/stream`: the runs of the run API, answered whole or while they go on."""
 
-from typing import ClassVar
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import JSONResponse
 
 from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, check_owner
+from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, check_owner
 from backend.api.frontends import schemas
-from backend.api.frontends.ai_sdk import NEWEST, Version
-from backend.api.frontends.request import parse_request
+from backend.api.frontends.ai_sdk import NEWEST, Version, render_chunk
+from backend.api.frontends.chunks import ChunkRenderer
+from backend.api.frontends.request import ChatRequest, parse_request
+from backend.api.frontends.response import is_error, render_answer
+from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
+from backend.api.sse import EventStream, format_event
+from backend.conversations import branches, timeline
+from backend.conversations.approvals import Decision, load_approvals
+from backend.conversations.errors import AlreadyDecided
+from backend.conversations.records import ENDED, Run
+from backend.errors import Busy, NotFound
+from backend.runs.stream import Streams
+from backend.users.idempotency import IdempotencyKey
+from common.database import DatabaseUnavailable
+
+_DONE = format_event("[DONE]")
+_HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
+_INTERRUPTED = "The answer was interrupted. Try again."
+_STATUS = {"failed": 502, "interrupted": 503}
+_ERRORS = errors(404, 409, 503)
+_FAILED = {502: {"model": schemas.Failed, "description": "The answer failed after it had started."}}
+_NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
+_CHUNKS = stream_of(schemas.Chunk)
 
 
 class ConversationRoute(UserRoute):
@@ -20,32 +44,50 @@ class ConversationRoute(UserRoute):
 
 
 router = APIRouter(route_class=ConversationRoute)
-_ERRORS = errors(404, 409, 503)
-_FAILED = {502: {"model": schemas.Failed, "description": "The answer failed after it had started."}}
-_NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
-_CHUNKS = stream_of(schemas.Chunk)
+
+
+async def read_request(services: AppServices, user: LimitedUser, body: schemas.NewChat) -> ChatRequest:
+    request = parse_request(body)
+    await check_owner(services.database, user, request.thread)
+    return request
+
+
+Requested = Annotated[ChatRequest, Depends(read_request)]
 
 
 @router.post("/chat", response_model=schemas.Answered, responses=_ERRORS | _FAILED)
 async def answer(
-    services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest
+    services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest
 ) -> schemas.Answered | Response:
     """Answers a message or decisions as one JSON object once the run has ended or waits; status 502 or 503 if it
     failed.
     """
-    request = parse_request(body)
-    await check_owner(services.database, user, request.thread)
-    return await services.frontends.answer(request, user, key)
+    run_id = await _start(services, request, user, key)
+    async with aclosing(services.runs.streams.follow(user.user_id, run_id, while_waiting=False)) as events:
+        async for _ in events:
+            pass
+    trees = await timeline.load_trees(services.database, user.user_id, [run_id])
+    run = next((run for run in trees.runs if run.id == run_id), None)
+    if run is None:
+        raise NotFound
+    if run.status == "running":  # this process ends, and the run is in another one
+        raise Busy
+    answer = render_answer(run, trees, request.thread)
+    if not is_error(run):
+        return answer
+    content = {"error": answer.reason or _INTERRUPTED, **answer.model_dump(by_alias=True)}
+    return JSONResponse(content, status_code=_STATUS[run.status])
 
 
 @router.post("/chat/stream", response_class=Response, responses=_CHUNKS | _ERRORS)
 async def stream(
-    services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest, sdk: Version = NEWEST
+    services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest, sdk: Version = NEWEST
 ) -> Response:
     """Answers a message or decisions as a stream of chunks."""
-    request = parse_request(body)
-    await check_owner(services.database, user, request.thread)
-    return await services.frontends.stream(request, user, key, sdk=sdk)
+    services.runs.streams.check_readers(user.user_id)
+    run_id = await _start(services, request, user, key)
+    renderer = ChunkRenderer(run_id, request.thread, decided={one.id for one in request.decisions})
+    return EventStream(_render_frames(services.runs.streams, user.user_id, run_id, renderer, sdk), _HEADERS)
 
 
 @router.get("/chat/stream/{chat_id}/stream", response_class=Response, responses=_CHUNKS | _NOTHING | errors())
@@ -53,4 +95,73 @@ async def resume(services: AppServices, user: LimitedUser, chat_id: ChatId, sdk:
     """Streams the answer that a chat is writing or waits with, from its beginning; 204 if there is none, as the AI SDK
     expects.
     """
-    return await services.frontends.resume(chat_id, user, sdk=sdk)
+    try:
+        chat = await services.interactions.find(user.user_id, chat_id)
+    except NotFound:
+        return Response(status_code=204)
+    head = chat.head_run_id
+    run = await services.runs.find(user.user_id, chat.id, head) if head is not None else None
+    if run is None or run.status in ENDED:
+        return Response(status_code=204)
+    streams, renderer = services.runs.streams, ChunkRenderer(run.id, chat_id)
+    streams.check_readers(user.user_id)
+    return EventStream(_render_frames(streams, user.user_id, run.id, renderer, sdk), _HEADERS)
+
+
+async def _render_frames(
+    streams: Streams, user_id: str, run_id: str, renderer: ChunkRenderer, sdk: int
+) -> AsyncIterator[bytes]:
+    """Yields a run's chunks up to where it ends or waits; ends the message, too, if its events cannot be read."""
+    try:
+        async with aclosing(streams.follow(user_id, run_id, while_waiting=False)) as events:
+            async for event in events:
+                for chunk in renderer.render(event):
+                    yield format_event(render_chunk(chunk, sdk))
+                if renderer.is_over:
+                    break
+    except (DatabaseUnavailable, NotFound):
+        pass  # it goes on, or was deleted: `render_loss` says so
+    if not renderer.is_over:
+        for chunk in renderer.render_loss():
+            yield format_event(render_chunk(chunk, sdk))
+    yield _DONE
+
+
+async def _start(services: Services, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None) -> str:
+    """Starts or continues the run that answers a message, or whose calls were decided, and returns its id."""
+    if request.decisions:
+        return await _decide(services, request, user)
+    interactions = services.interactions
+    message = await interactions.create_message(user.user_id, request.text, user.time_zone)
+    if request.again and (run := await _find_run_to_regenerate(services, request, user)) is not None:
+        return await interactions.edit(run, None, key=key)
+    return await interactions.start(user.user_id, request.thread, message, key=key)
+
+
+async def _find_run_to_regenerate(services: Services, request: ChatRequest, user: AuthenticatedUser) -> Run | None:
+    """Returns the newest shown run of this message: `useChat` sends only its text, not the run's id."""
+    if request.thread is None:
+        return None
+    try:
+        chat = await services.interactions.find(user.user_id, request.thread)
+    except NotFound:
+        return None
+    return await branches.find_run_by_first_message(services.database, user.user_id, chat.id, request.text)
+
+
+async def _decide(services: Services, request: ChatRequest, user: AuthenticatedUser) -> str:
+    assert request.thread is not None
+    chat = await services.interactions.find(user.user_id, request.thread)
+    ids = [one.id for one in request.decisions]
+    found = await load_approvals(services.database, user.user_id, chat.id, ids)
+    states = {approval.call_id: approval.state for approval in found}
+    run_ids = {approval.top_run_id for approval in found}
+    if len(states) < len(ids) or len(run_ids) != 1:
+        raise NotFound
+    undecided = [one for one in request.decisions if states[one.id] == "awaiting_approval"]
+    if any((states[one.id] != "rejected") != one.approved for one in request.decisions if one not in undecided):
+        raise AlreadyDecided
+    [run_id] = run_ids
+    for one in undecided:
+        await services.runs.decide(user.user_id, one.id, Decision(one.approved, text=one.reason), run_id=run_id)
+    return run_id

@@ -1,11 +1,11 @@
 """Parameters and dependencies of the run API's routes."""
 
+import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from functools import partial, wraps
 from typing import Annotated, Any
 
-from fastapi import Depends, Path, Query
-from fastapi.responses import JSONResponse
+from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel
 
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser
@@ -13,8 +13,6 @@ from backend.api.idempotency import carry_out_once
 from backend.conversations.conversations import NAME_PATTERN, is_valid
 from backend.conversations.records import Run
 from backend.errors import NotFound
-from backend.users.idempotency import IdempotencyKey
-from common.database import Database
 
 _PATTERN = f"^{NAME_PATTERN}$"
 _MOST = 100
@@ -63,24 +61,28 @@ async def get_input_id(
 InputId = Annotated[str, Depends(get_input_id)]
 
 
-@dataclass(frozen=True, slots=True)
-class OnceResponder:
-    database: Database
-    user_id: str
-    key: IdempotencyKey | None
-
-    async def respond(self, act: Callable[[], Awaitable[BaseModel]], *, status: int = 200) -> JSONResponse:
-        """Carries out a request, under the same idempotency key once, and returns its response as JSON."""
-
-        async def carry_out() -> tuple[int, dict[str, Any]]:
-            return status, (await act()).model_dump(mode="json")
-
-        code, content = await carry_out_once(self.database, self.user_id, self.key, carry_out)
-        return JSONResponse(content, status_code=code)
+Act = Callable[[], Awaitable[BaseModel]]
 
 
-async def get_once_responder(services: AppServices, user: LimitedUser, key: KeyedRequest) -> OnceResponder:
-    return OnceResponder(services.database, user.user_id, key)
+async def get_once(
+    request: Request, services: AppServices, user: LimitedUser, key: KeyedRequest
+) -> Callable[[Act], Awaitable[dict[str, Any]]]:
+    status = request.scope["route"].status_code or 200
+    return lambda act: carry_out_once(services.database, user.user_id, key, act, status)
 
 
-Once = Annotated[OnceResponder, Depends(get_once_responder)]
+Once = Annotated[Callable[[Act], Awaitable[dict[str, Any]]], Depends(get_once)]
+
+
+def once(endpoint: Callable[..., Awaitable[BaseModel]]) -> Callable[..., Awaitable[Any]]:
+    """Makes an endpoint that carries out a request with the same idempotency key once."""
+    parameters = inspect.signature(endpoint).parameters.values()
+    added = inspect.Parameter("once", inspect.Parameter.KEYWORD_ONLY, annotation=Once)
+
+    @wraps(endpoint)
+    async def respond(*, once: Callable[[Act], Awaitable[Any]], **values: Any) -> Any:
+        return await once(partial(endpoint, **values))
+
+    signature = inspect.signature(endpoint).replace(parameters=[*parameters, added])
+    respond.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] - what FastAPI reads
+    return respond

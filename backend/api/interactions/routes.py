@@ -1,7 +1,6 @@
 """The run API's paths: chats, and the interactions in them."""
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel
 
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Owner
@@ -16,8 +15,8 @@ from backend.api.interactions.parameters import (
     InputId,
     InteractionRun,
     Limit,
-    Once,
     Titled,
+    once,
 )
 from backend.api.openapi import errors, stream_of
 from backend.api.sse import EventStream, Stream
@@ -40,7 +39,7 @@ async def list_chats(
     services: AppServices, user: LimitedUser, limit: Limit = 20, after: After = None, titled: Titled = ""
 ) -> schemas.Chats:
     """Lists the user's chats, the newest first."""
-    return await services.interactions.reader.list_chats(user.user_id, limit=limit, after=after, titled=titled)
+    return await services.interactions.list_chats(user.user_id, limit=limit, after=after, titled=titled)
 
 
 @router.get(_CHAT, responses=errors(404))
@@ -54,7 +53,7 @@ async def get_chat(
 @router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(LogLine, _LINES) | errors(404))
 async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> Stream:
     """Streams the event log of a chat as lines of JSON."""
-    conversation = await services.interactions.reader.find(user.user_id, chat_id)
+    conversation = await services.interactions.find(user.user_id, chat_id)
     lines = read_log(services.database, user.user_id, conversation)
     return Stream((format_line(line) async for line in lines), media_type=_LINES)
 
@@ -62,7 +61,7 @@ async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> 
 @router.get(_RUN, responses=errors(404))
 async def get_interaction(services: AppServices, run: InteractionRun, brief: Brief = False) -> schemas.Interaction:
     """Returns an interaction."""
-    return await services.interactions.reader.get_interaction(run, brief=brief)
+    return await services.interactions.get_interaction(run, brief=brief)
 
 
 @router.get(f"{_RUN}/steps", responses=errors(404))
@@ -70,7 +69,7 @@ async def get_steps(
     services: AppServices, run: InteractionRun, limit: Limit = 20, after: AfterStep = 0
 ) -> schemas.Steps:
     """Returns what the interaction's sub-agents did, step by step."""
-    return await services.interactions.reader.get_steps(run, limit=limit, after=after)
+    return await services.interactions.get_steps(run, limit=limit, after=after)
 
 
 @router.get(f"{_RUN}/events", response_class=Response, responses=_EVENTS | errors(404))
@@ -87,7 +86,7 @@ async def start_interaction(
     """Starts an interaction that answers a message and streams its events; a name that is new makes a chat."""
     service = services.interactions
     message = await service.create_message(user.user_id, body.user_message, user.time_zone)
-    options = check_options(body.model, body.metadata.get("temperature"), endpoint=service.endpoint)
+    options = check_options(body.model, body.metadata.get("temperature"), endpoint=service.model.endpoint)
     services.runs.streams.check_readers(user.user_id)
     run_id = await service.start(user.user_id, chat_id, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
@@ -100,65 +99,49 @@ async def edit(
     """Starts an interaction that answers another message in place of an earlier one, and streams its events."""
     service = services.interactions
     message = await service.create_message(user.user_id, body.new_user_message, user.time_zone)
-    options = check_options(body.model, body.metadata.get("temperature"), endpoint=service.endpoint)
+    options = check_options(body.model, body.metadata.get("temperature"), endpoint=service.model.endpoint)
     services.runs.streams.check_readers(user.user_id)
     run_id = await service.edit(run, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
-@router.post(f"{_RUN}/cancel", response_model=schemas.Cancelling, responses=errors(404, 409))
-async def cancel(services: AppServices, run: InteractionRun, once: Once) -> Response:
+@router.post(f"{_RUN}/cancel", responses=errors(404, 409))
+@once
+async def cancel(services: AppServices, run: InteractionRun) -> schemas.Cancelling:
     """Requests that an interaction stop; responds at once."""
-
-    async def act() -> BaseModel:
-        await services.runs.cancel(run)
-        message = "The interaction is being cancelled. What was said and done so far is kept."
-        return schemas.Cancelling(interaction_id=run.id, message=message)
-
-    return await once.respond(act)
+    await services.runs.cancel(run)
+    message = "The interaction is being cancelled. What was said and done so far is kept."
+    return schemas.Cancelling(interaction_id=run.id, message=message)
 
 
-@router.post(f"{_RUN}/approve", response_model=schemas.Decided, responses=errors(404, 409))
-async def approve(
-    services: AppServices, user: Owner, run: InteractionRun, body: schemas.Decision, once: Once
-) -> Response:
+@router.post(f"{_RUN}/approve", responses=errors(404, 409))
+@once
+async def approve(services: AppServices, user: Owner, run: InteractionRun, body: schemas.Decision) -> schemas.Decided:
     """Approves or rejects a call that waits; the last decision continues the interaction."""
-
-    async def act() -> BaseModel:
-        decision = Decision(body.approved, text=body.reason)
-        await services.runs.decide(user.user_id, body.approval_id, decision, run_id=run.id, always=body.always)
-        return schemas.Decided(approval_id=body.approval_id, approved=body.approved)
-
-    return await once.respond(act)
+    decision = Decision(body.approved, text=body.reason)
+    await services.runs.decide(user.user_id, body.approval_id, decision, run_id=run.id, always=body.always)
+    return schemas.Decided(approval_id=body.approval_id, approved=body.approved)
 
 
-@router.post(f"{_RUN}/messages", status_code=202, response_model=schemas.Queued, responses=errors(404, 409))
+@router.post(f"{_RUN}/messages", status_code=202, responses=errors(404, 409))
+@once
 async def send_message(
-    services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage, once: Once
-) -> Response:
+    services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage
+) -> schemas.Queued:
     """Sends a message to a running interaction, which reads it or is followed by one that answers it."""
     message = await services.interactions.create_message(user.user_id, body.text, user.time_zone)
-
-    async def act() -> BaseModel:
-        dropped = await services.runs.send_message(run, message, body.mode)
-        return schemas.Queued(input_id=message.id, dropped=dropped)
-
-    return await once.respond(act, status=202)
+    dropped = await services.runs.send_message(run, message, body.mode)
+    return schemas.Queued(input_id=message.id, dropped=dropped)
 
 
-@router.post(
-    f"{_RUN}/messages/{{input_id}}/steer", status_code=202, response_model=schemas.Steering, responses=errors(404, 409)
-)
+@router.post(f"{_RUN}/messages/{{input_id}}/steer", status_code=202, responses=errors(404, 409))
+@once
 async def steer_with_message(
-    services: AppServices, user: Owner, run: InteractionRun, input_id: InputId, once: Once
-) -> Response:
+    services: AppServices, user: Owner, run: InteractionRun, input_id: InputId
+) -> schemas.Steering:
     """Lets a queued follow-up be read by the running interaction."""
-
-    async def act() -> BaseModel:
-        await steering.steer(services.database, user.user_id, run.conversation_id, input_id)
-        return schemas.Steering(input_id=input_id)
-
-    return await once.respond(act, status=202)
+    await steering.steer(services.database, user.user_id, run.conversation_id, input_id)
+    return schemas.Steering(input_id=input_id)
 
 
 @router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404, 409))
@@ -168,23 +151,15 @@ async def drop_message(services: AppServices, user: Owner, run: InteractionRun, 
     return schemas.Dropped(input_id=input_id)
 
 
-@router.post(f"{_CHAT}/branch", response_model=schemas.Branched, responses=errors(404, 409))
-async def show_branch(
-    services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch, once: Once
-) -> Response:
+@router.post(f"{_CHAT}/branch", responses=errors(404, 409))
+@once
+async def show_branch(services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch) -> schemas.Branched:
     """Shows the branch of a chat that ends with an interaction."""
-
-    async def act() -> BaseModel:
-        return await services.interactions.show_branch(user.user_id, chat_id, body.interaction_id)
-
-    return await once.respond(act)
+    return await services.interactions.show_branch(user.user_id, chat_id, body.interaction_id)
 
 
-@router.post(f"{_CHAT}/compact", response_model=schemas.Compacted, responses=errors(404, 409, 503))
-async def compact(services: AppServices, user: Owner, chat_id: ChatId, once: Once) -> Response:
+@router.post(f"{_CHAT}/compact", responses=errors(404, 409, 503))
+@once
+async def compact(services: AppServices, user: Owner, chat_id: ChatId) -> schemas.Compacted:
     """Summarises the older messages of a chat for the model."""
-
-    async def act() -> BaseModel:
-        return await services.interactions.compact(user.user_id, chat_id)
-
-    return await once.respond(act)
+    return await services.interactions.compact(user.user_id, chat_id)

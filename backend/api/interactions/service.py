@@ -1,37 +1,51 @@
 """What the run API does with chats and interactions. The front ends start their runs here, too."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from backend.api.idempotency import find_started_run
+from backend.api.idempotency import start_once
 from backend.api.interactions import schemas
-from backend.api.interactions.reader import ChatReader
-from backend.api.interactions.render import InteractionRenderer, parse_parts
+from backend.api.interactions.render import (
+    InteractionRenderer,
+    parse_parts,
+    render_chat_head,
+    render_interaction,
+    render_unread,
+)
+from backend.api.interactions.steps import render_steps
 from backend.api.messages import check_content, create_message, with_titles
 from backend.context.summaries import Summaries
-from backend.conversations import entries
-from backend.conversations.conversations import check_chat_id, is_valid
+from backend.context.window import render_request
+from backend.conversations import branches, conversations, entries, steering, timeline
+from backend.conversations.conversations import Conversation, check_chat_id, is_valid
 from backend.conversations.errors import NotShown
-from backend.conversations.records import Run
+from backend.conversations.history import load_noted_calls
+from backend.conversations.records import ENDED, Record, Run, Timeline
 from backend.conversations.run_requests import RunRequest, UserMessage
-from backend.errors import BackendError, NotFound
-from backend.model.providers import ModelEndpoint
+from backend.conversations.timeline import FOREVER
+from backend.errors import NotFound
+from backend.model.chat_model import ChatModel
 from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
+from backend.runs.sub_agents import add_results
 from backend.tools.task_tools import TaskTools
 from backend.users.idempotency import IdempotencyKey
 from common.ids import new_id
+
+PAGE_BYTES = 1_048_576
+_AT_ONCE = 10  # interactions that are read together
+_KNOWN_RUNS = 200  # how many runs of a path the model may know
 
 
 @dataclass(frozen=True, slots=True)
 class InteractionService:
     runs: RunService
-    reader: ChatReader
+    model: ChatModel
     summaries: Summaries
     tasks: TaskTools
-    endpoint: ModelEndpoint
     message_chars: int
 
     async def create_message(
@@ -43,17 +57,15 @@ class InteractionService:
         content = await with_titles(content, self.tasks, user_id=user_id)
         return create_message(new_id("msg"), content, moment=self.runs.moment(time_zone))
 
+    async def find(self, user_id: str, chat_id: str) -> Conversation:
+        check_chat_id(chat_id)
+        return await conversations.find(self.runs.database, user_id, chat_id)
+
     async def find_interaction(self, user_id: str, chat_id: str, run_id: str) -> Run:
-        conversation = await self.reader.find(user_id, chat_id)
+        conversation = await self.find(user_id, chat_id)
         if not is_valid(run_id):
             raise NotFound
         return await self.runs.find(user_id, conversation.id, run_id)
-
-    async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None) -> schemas.Chat:
-        first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
-        if first is not None and not first.active:
-            raise NotFound
-        return await self.reader.get_chat(user_id, chat_id, limit=limit, before=first)
 
     async def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
         """Yields the server-sent events of an interaction after a number."""
@@ -75,7 +87,7 @@ class InteractionService:
         if chat_id is not None:
             check_chat_id(chat_id)
         start = partial(self.runs.start_in_chat, user_id, chat_id, message, options=options, key=key)
-        return await self._start_once(user_id, key, start)
+        return _id_of(await start_once(self.runs.database, user_id, key, start))
 
     async def edit(
         self,
@@ -93,23 +105,11 @@ class InteractionService:
                 raise NotShown
             return await self.runs.start(run.user_id, request)
 
-        return await self._start_once(run.user_id, key, start)
-
-    async def _start_once(
-        self, user_id: str, key: IdempotencyKey | None, start: Callable[[], Awaitable[LiveRun]]
-    ) -> str:
-        if (run_id := await find_started_run(self.runs.database, user_id, key)) is not None:
-            return run_id
-        try:
-            return (await start()).run.id
-        except BackendError:  # another request with this key may have been quicker
-            if (run_id := await find_started_run(self.runs.database, user_id, key)) is None:
-                raise
-            return run_id
+        return _id_of(await start_once(self.runs.database, run.user_id, key, start))
 
     async def show_branch(self, user_id: str, chat_id: str, run_id: str | None) -> schemas.Branched:
         """Shows the chat as it was after an interaction, or before its first."""
-        conversation = await self.reader.find(user_id, chat_id)
+        conversation = await self.find(user_id, chat_id)
         if run_id is not None:
             await self.find_interaction(user_id, chat_id, run_id)
         await self.runs.show(user_id, conversation.id, run_id)
@@ -118,8 +118,96 @@ class InteractionService:
         return schemas.Branched(chat_id=chat_id, leaf=run_id)
 
     async def compact(self, user_id: str, chat_id: str) -> schemas.Compacted:
-        conversation = await self.reader.find(user_id, chat_id)
+        conversation = await self.find(user_id, chat_id)
         messages = await self.summaries.compact(user_id, conversation.id)
         compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
         await entries.add_command(self.runs.database, user_id, conversation.id, "/compact", compacted.model_dump())
         return compacted
+
+    # Reading
+
+    async def list_chats(self, user_id: str, *, limit: int, after: str | None, titled: str) -> schemas.Chats:
+        last = await conversations.find(self.runs.database, user_id, after) if after is not None else None
+        found, has_more = await conversations.load_page(
+            self.runs.database, user_id, limit=limit, after=last.id if last else None, titled=titled
+        )
+        heads = [render_chat_head(one, one.id) for one in found]
+        return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
+
+    async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None) -> schemas.Chat:
+        """Returns the newest shown interactions before one: at most `limit` and 1 MB, but at least one."""
+        conversation = await self.find(user_id, chat_id)
+        first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
+        if first is not None and not first.active:
+            raise NotFound
+        end = first.seq if first is not None else FOREVER
+        path, has_more = await branches.load_shown(
+            self.runs.database, user_id, conversation.id, before=end, limit=limit
+        )
+        shown: list[schemas.Interaction] = []
+        bytes_left = PAGE_BYTES
+        for last in range(len(path), 0, -_AT_ONCE):
+            runs = path[max(last - _AT_ONCE, 0) : last]
+            earlier = await timeline.load_shown(self.runs.database, user_id, conversation.id, before=runs[0].seq)
+            since = await timeline.load_shown(self.runs.database, user_id, conversation.id, before=end, runs=len(runs))
+            records = [*earlier.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
+            ends = [*(run.seq for run in runs[1:]), end]
+            for interaction in reversed(await self._render(runs, records, ends)):
+                bytes_left -= len(interaction.model_dump_json().encode())
+                if shown and bytes_left < 0:
+                    break
+                shown.insert(0, interaction)
+            if bytes_left < 0:
+                break
+            end = runs[0].seq
+        has_more = has_more or len(shown) < len(path)
+        unread = await steering.load_unread(self.runs.database, user_id, conversation.id)
+        return schemas.Chat(
+            **render_chat_head(conversation, chat_id).model_dump(),
+            interactions=shown,
+            has_more=has_more,
+            before=shown[0].id if has_more and shown else None,
+            unread=[render_unread(message) for message in unread],
+        )
+
+    async def get_interaction(self, run: Run, *, brief: bool) -> schemas.Interaction:
+        """Renders an interaction; a `brief` one without its events and what the model knows after it."""
+        records: list[Record] = []
+        if run.status in ENDED and not brief:
+            path = await branches.path_to(self.runs.database, run.user_id, run.conversation_id, run.id)
+            before = await branches.find_next_shown(self.runs.database, run) if run.active else FOREVER
+            ids = [one.id for one in path[-_KNOWN_RUNS:]]
+            known = await timeline.load_path(self.runs.database, run.user_id, run.conversation_id, ids, before=before)
+            records = known.records
+        [interaction] = await self._render([run], records, [FOREVER], brief=brief)
+        return interaction
+
+    async def get_steps(self, run: Run, *, limit: int, after: int) -> schemas.Steps:
+        tree = await timeline.load_events(self.runs.database, run.user_id, run.id, after=0)
+        steps = [step for step in render_steps(tree) if step.number > after]
+        shown = steps[:limit]
+        return schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
+
+    async def _render(
+        self, runs: Sequence[Run], records: list[Record], ends: Sequence[int], *, brief: bool = False
+    ) -> list[schemas.Interaction]:
+        """Renders interactions of a chat; after each, if it has ended, the model knows the records before its end."""
+        user_id, ids = runs[0].user_id, [run.id for run in runs]
+        tokens = self.model.endpoint.profile.history_tokens
+        trees = await timeline.load_trees(self.runs.database, user_id, ids)
+        siblings = await branches.load_alternatives(self.runs.database, user_id, ids)
+        await add_results(self.runs.database, user_id, Timeline(records))
+        noted = await load_noted_calls(self.runs.database, user_id, runs[0].conversation_id)
+        rendered: list[schemas.Interaction] = []
+        for run, end in zip(runs, ends, strict=True):
+            messages = None
+            if run.status in ENDED and not brief:
+                known = Timeline([record for record in records if (record.seq or 0) < end], noted)
+                messages = self.model.messages(render_request(known, tokens=tokens))
+            rendered.append(render_interaction(run, trees, siblings=siblings[run.id], messages=messages, brief=brief))
+            await asyncio.sleep(0)  # others are served in between
+        return rendered
+
+
+def _id_of(started: LiveRun | str) -> str:
+    return started if isinstance(started, str) else started.run.id
