@@ -57,7 +57,8 @@ class UserRoute(APIRoute):
         handle_checked = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            await request.app.state.identity.find_user_id(request, request.app.state.services.database)
+            state = request.app.state
+            request.state.user = await state.identity.authenticate(request, state.services.database)
             if self.body_field is not None:
                 request = _JsonRequest(request.scope, request.receive)
                 await request.load(max_values=self.max_values)

@@ -1,4 +1,4 @@
-"""What routes need of a request: the process's services, the user who sends it, and its headers.
+"""What routes need of a request: the process's services, the user, whom `UserRoute` has authenticated, and its headers.
 
 They are `async`, as FastAPI (0.165) calls other dependencies in a thread.
 """
@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 
 from backend.api.chatkit.server import TodoChatKitServer
-from backend.api.edge import TIME_ZONE_HEADER
+from backend.api.idempotency import check_key
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.api.tasks.service import TaskListService
@@ -25,12 +25,10 @@ from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.users import idempotency
 from backend.users.limits import check_rate
-from common.clock import find_zone
 from common.database import Database
 from common.rate_limit import RateLimit
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
-_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _EVENT_ID = re.compile("[0-9]{1,19}")
 _MAX_EVENT_ID = 2**63
 
@@ -63,33 +61,9 @@ async def get_services(request: Request) -> Services:
 AppServices = Annotated[Services, Depends(get_services)]
 
 
-async def authenticate(request: Request, services: AppServices) -> str:
-    """Returns the user's id; the local user's with AUTH_MODE=none.
-
-    Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, and `ForeignOrigin` for a cookie sent
-    from another site.
-    """
-    return await request.app.state.identity.find_user_id(request, services.database)
-
-
-UserId = Annotated[str, Depends(authenticate)]
-
-
-async def get_user(request: Request, user_id: UserId) -> AuthenticatedUser:
-    identity = request.app.state.identity
-    is_owner = identity.is_owner(request)
-    is_guest = identity.has_owner and not is_owner
-    zone = request.headers.get(TIME_ZONE_HEADER, "")
-    time_zone = zone if zone and find_zone(zone) is not None else None
-    return AuthenticatedUser(user_id, time_zone=time_zone, is_owner=is_owner, is_guest=is_guest)
-
-
-User = Annotated[AuthenticatedUser, Depends(get_user)]
-
-
-async def get_limited_user(user: User, services: AppServices) -> AuthenticatedUser:
-    check_rate(services.rate_limit, user.user_id)
-    return user
+async def get_limited_user(request: Request, services: AppServices) -> AuthenticatedUser:
+    check_rate(services.rate_limit, request.state.user.user_id)
+    return request.state.user
 
 
 LimitedUser = Annotated[AuthenticatedUser, Depends(get_limited_user)]
@@ -109,10 +83,10 @@ async def check_owner(database: Database, user: AuthenticatedUser, chat_id: str 
 Owner = Annotated[AuthenticatedUser, Depends(get_owner)]
 
 
-async def get_polling_user(user: User, services: AppServices) -> AuthenticatedUser:
+async def get_polling_user(request: Request, services: AppServices) -> AuthenticatedUser:
     """Counts what an open page sends every second and a half apart from other requests."""
-    check_rate(services.poll_limit, user.user_id)
-    return user
+    check_rate(services.poll_limit, request.state.user.user_id)
+    return request.state.user
 
 
 PollingUser = Annotated[AuthenticatedUser, Depends(get_polling_user)]
@@ -125,8 +99,8 @@ async def get_idempotency_key(
     ] = None,
 ) -> str | None:
     """Returns the idempotency key in the header. Raises `InvalidRequest` for an invalid one."""
-    if key is not None and not _KEY.fullmatch(key):
-        raise InvalidRequest(f"{IDEMPOTENCY_KEY} must have 1 to 255 visible ASCII characters.")
+    if key is not None:
+        check_key(key, IDEMPOTENCY_KEY)
     return key
 
 

@@ -1,20 +1,27 @@
 """Requests under an idempotency key: the same request is carried out once and answered the same each time."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from backend.conversations.errors import KeyOutcomeUnknown, KeyStored, KeyUsed
-from backend.errors import BackendError
+from backend.errors import BackendError, InvalidRequest
 from backend.users import idempotency
 from backend.users.idempotency import IdempotencyKey, StoredRequest
 from common.database import Database
 
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _FIRST_PAUSE, _LONGEST_PAUSE, _WAIT_SECONDS = 0.1, 2.0, 30.0
 
 T = TypeVar("T")
+
+
+def check_key(key: object, name: str) -> None:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise InvalidRequest(f"{name} must have 1 to 255 visible ASCII characters.")
 
 
 async def start_once(

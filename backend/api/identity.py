@@ -9,10 +9,11 @@ from typing import Any
 import jwt
 from starlette.requests import HTTPConnection
 
-from backend.api.edge import own_origin
+from backend.api.edge import TIME_ZONE_HEADER, own_origin
 from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.settings import BackendSettings
 from backend.users import sessions
+from common.clock import find_zone
 from common.database import Database
 from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret, make_token
 
@@ -46,7 +47,6 @@ class Identity:
     def __init__(self, settings: BackendSettings) -> None:
         self.required = settings.auth_mode == "jwt"
         self._owner_secret = settings.owner_secret
-        self.has_owner = self._owner_secret is not None
         if self.required:
             assert settings.auth_issuer
             assert settings.auth_audience
@@ -58,25 +58,26 @@ class Identity:
             self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
-    def is_owner(self, request: HTTPConnection) -> bool:
-        if self._owner_secret is None:
-            return False
-        sent = request.headers.get(OWNER_HEADER, "").encode()
-        return secrets.compare_digest(sent, self._owner_secret.get_secret_value().encode())
+    async def authenticate(self, request: HTTPConnection, database: Database) -> AuthenticatedUser:
+        """Returns the user; the local one if no sign-in is required.
 
-    async def find_user_id(self, request: HTTPConnection, database: Database) -> str:
-        """Returns the id, of the local user if no sign-in is required.
-
-        Raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site. The database is read for a
-        cookie only.
+        Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, and `ForeignOrigin` for a cookie
+        sent from another site. The database is read for a cookie only.
         """
-        if not self.required:
-            return LOCAL_USER
-        if (user_id := getattr(request.state, "user_id", None)) is None:
-            user_id = request.state.user_id = await self._authenticate(request, database)
-        return user_id
+        user_id = await self._find_user_id(request, database) if self.required else LOCAL_USER
+        zone = request.headers.get(TIME_ZONE_HEADER, "")
+        is_owner = False
+        if self._owner_secret is not None:
+            sent = request.headers.get(OWNER_HEADER, "").encode()
+            is_owner = secrets.compare_digest(sent, self._owner_secret.get_secret_value().encode())
+        return AuthenticatedUser(
+            user_id,
+            time_zone=zone if zone and find_zone(zone) is not None else None,
+            is_owner=is_owner,
+            is_guest=self._owner_secret is not None and not is_owner,
+        )
 
-    async def _authenticate(self, request: HTTPConnection, database: Database) -> str:
+    async def _find_user_id(self, request: HTTPConnection, database: Database) -> str:
         if "authorization" in request.headers:
             return (await self.read_token(request))["sub"]
         cookies = _sent_cookies(request)

@@ -23,56 +23,20 @@ def format_event(data: str, *, event: str | None = None, id: int | None = None) 
     return f"{head}data: {data}\n\n".encode(errors="backslashreplace")
 
 
-class Stream(StreamingResponse):
-    """Sends what `content` yields, and ends when its reader leaves.
+class EventStream(StreamingResponse):
+    """Sends events until its reader leaves, and `KEEP_ALIVE` when nothing was sent for `app.state.keep_alive_seconds`.
 
-    Starlette's own class (1.10) reads it in a task group: each reader would hold one, and each that has left would
-    leave it to the garbage collector, with all that it had read.
+    Starlette's own class (1.10) reads the content in a task group, which cancels what the content awaits at its end,
+    and leaves it to the garbage collector.
     """
 
-    def __init__(
-        self,
-        content: AsyncIterable[bytes | str],
-        headers: Mapping[str, str] | None = None,
-        *,
-        media_type: str | None = None,
-    ) -> None:
-        super().__init__(content, media_type=media_type, headers={**_HEADERS, **(headers or {})})
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        loop, reading, is_over = asyncio.get_running_loop(), asyncio.timeout(None), False
-
-        def stop_reading(_: object) -> None:
-            if not is_over:
-                reading.reschedule(loop.time())
-
-        listening = asyncio.create_task(self.listen_for_disconnect(receive))
-        try:
-            async with reading:
-                listening.add_done_callback(stop_reading)
-                try:
-                    await self.stream_response(send)
-                finally:
-                    is_over = True
-        except TimeoutError:
-            if not reading.expired():
-                raise
-        finally:
-            listening.cancel()
-
-
-class EventStream(Stream):
-    """Sends events, and `KEEP_ALIVE` whenever nothing was sent for `app.state.keep_alive_seconds`."""
-
     media_type = MEDIA_TYPE
-    _keep_alive_seconds = KEEP_ALIVE_SECONDS
+
+    def __init__(self, content: AsyncIterable[bytes], headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(content, headers={**_HEADERS, **(headers or {})})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._keep_alive_seconds = scope["app"].state.keep_alive_seconds
-        await super().__call__(scope, receive, send)
-
-    async def stream_response(self, send: Send) -> None:
-        now = asyncio.get_running_loop().time
+        now, keep_alive_seconds = asyncio.get_running_loop().time, scope["app"].state.keep_alive_seconds
         sent_at = now()
 
         async def send_at(message: Message) -> None:
@@ -82,14 +46,21 @@ class EventStream(Stream):
 
         async def keep_alive() -> None:
             while True:
-                rest = sent_at + self._keep_alive_seconds - now()
+                rest = sent_at + keep_alive_seconds - now()
                 if rest > 0:
                     await asyncio.sleep(rest)
                 else:
                     await send_at({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
 
+        streaming = asyncio.create_task(self.stream_response(send_at))
         keeping_alive = asyncio.create_task(keep_alive())
+        listening = asyncio.create_task(self.listen_for_disconnect(receive))
+        listening.add_done_callback(lambda _: streaming.cancel())
         try:
-            await super().stream_response(send_at)
+            await streaming
+        except asyncio.CancelledError:
+            if not listening.done():
+                raise
         finally:
+            listening.cancel()
             keeping_alive.cancel()

@@ -10,6 +10,7 @@ from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationErr
 from pydantic_core import from_json
 
 from backend.api.body import check_json
+from backend.api.idempotency import check_key
 from backend.api.messages import check_content
 from backend.conversations.conversations import is_valid
 from backend.errors import InvalidRequest
@@ -139,8 +140,7 @@ def parse_idempotency_key(request: ck.StreamingReq) -> IdempotencyKey | None:
     key = request.metadata.get("idempotency_key")
     if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
         return None
-    if not (isinstance(key, str) and key.isascii() and key.isprintable() and 0 < len(key) <= 255 and " " not in key):
-        raise InvalidRequest("idempotency_key must have 1 to 255 visible ASCII characters.")
+    check_key(key, "idempotency_key")
     return IdempotencyKey(key, hashlib.sha256(request.model_dump_json().encode()).digest())
 
 

@@ -1,6 +1,7 @@
 """The run API's paths: chats, and the interactions in them."""
 
 from fastapi import APIRouter, Response
+from fastapi.responses import StreamingResponse
 
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Owner
@@ -19,7 +20,7 @@ from backend.api.interactions.parameters import (
     once,
 )
 from backend.api.openapi import errors, stream_of
-from backend.api.sse import EventStream, Stream
+from backend.api.sse import EventStream
 from backend.conversations import steering
 from backend.conversations.approvals import Decision
 from backend.model.providers import check_options
@@ -51,11 +52,11 @@ async def get_chat(
 
 
 @router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(LogLine, _LINES) | errors(404))
-async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> Stream:
+async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> StreamingResponse:
     """Streams the event log of a chat as lines of JSON."""
     conversation = await services.interactions.find(user.user_id, chat_id)
     lines = read_log(services.database, user.user_id, conversation)
-    return Stream((format_line(line) async for line in lines), media_type=_LINES)
+    return StreamingResponse((format_line(line) async for line in lines), media_type=_LINES)
 
 
 @router.get(_RUN, responses=errors(404))

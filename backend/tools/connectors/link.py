@@ -1,9 +1,9 @@
-"""A connection to another MCP server: opened when it is needed, closed when it was not for a while."""
+"""A connection to another MCP server, opened when it is needed, and again where it broke."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 import httpx2
@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_IDLE_SECONDS = 600
 _MOST_PAGES = 20
 _SESSION_GONE = "Session terminated"  # what the client says where a restarted server no longer knows the session
 
@@ -47,21 +46,6 @@ class _Connection:
         self.ending = asyncio.Event()
         self.client: asyncio.Future[Client] = loop.create_future()
         self.task = loop.create_task(self._keep_open(server))
-        self._users = 0
-        self._idle: asyncio.TimerHandle | None = None
-
-    @contextmanager
-    def use(self) -> Iterator[None]:
-        """Keeps the connection open while the block runs, and for ten minutes after the last one."""
-        if self._idle is not None:
-            self._idle.cancel()
-        self._users += 1
-        try:
-            yield
-        finally:
-            self._users -= 1
-            if not self._users:
-                self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self.ending.set)
 
     async def _keep_open(self, server: Connector) -> None:
         try:
@@ -118,7 +102,7 @@ class Link:
         except Lost:
             if not again:
                 raise
-        return await self._ask_once(request)
+            return await self._ask_once(request)
 
     async def _ask_once(self, request: Callable[[Client], Awaitable[T]]) -> T:
         """Sends a request over the open connection or a new one; raises `Lost`, after closing it, if it broke."""
@@ -127,18 +111,17 @@ class Link:
             connection = self._connection = _Connection(self._server)
             self._tasks.add(connection.task)
             connection.task.add_done_callback(self._tasks.discard)
-        with connection.use():
-            client = await self._wait_until_open(connection)
-            try:
-                async with asyncio.timeout(self._server.timeout):
-                    return await request(client)
-            except TimeoutError:
-                raise Unanswered(self._late) from None
-            except MCPError as error:
-                if error.code != CONNECTION_CLOSED and error.error.message != _SESSION_GONE:
-                    raise
-                connection.ending.set()
-                raise Lost(Lost.__doc__) from None
+        client = await self._wait_until_open(connection)
+        try:
+            async with asyncio.timeout(self._server.timeout):
+                return await request(client)
+        except TimeoutError:
+            raise Unanswered(self._late) from None
+        except MCPError as error:
+            if error.code != CONNECTION_CLOSED and error.error.message != _SESSION_GONE:
+                raise
+            connection.ending.set()
+            raise Lost(Lost.__doc__) from None
 
     async def _wait_until_open(self, connection: _Connection) -> Client:
         await asyncio.wait({connection.client}, timeout=self._server.timeout)
@@ -182,14 +165,16 @@ def _describe_failure(server: Connector, error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
-        case FileNotFoundError() | PermissionError() | NotADirectoryError():
-            what = "is not there" if isinstance(error, FileNotFoundError) else "cannot be started"
-            return f"cannot be used: {server.description} {what}"
+        case FileNotFoundError():
+            what = "is not there"
+        case PermissionError() | NotADirectoryError():
+            what = "cannot be started"
         case httpx2.ConnectError() | httpx2.TimeoutException():
-            return f"cannot be used: {server.description} cannot be reached"
+            what = "cannot be reached"
         case MCPError() if error.code == CONNECTION_CLOSED and server.command is not None:
-            return f"cannot be used: {server.description} ended at once"
+            what = "ended at once"
         case MCPError():
-            return f"cannot be used: {server.description} does not answer as an MCP server"
+            what = "does not answer as an MCP server"
         case _:
-            return f"cannot be used: {server.description} failed ({type(error).__name__})"
+            what = f"failed ({type(error).__name__})"
+    return f"cannot be used: {server.description} {what}"
