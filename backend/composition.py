@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agents import Agent, ModelSettings
 
 from backend.agents.assistant import create_assistant
-from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
+from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
 from backend.api.interactions.service import InteractionService
@@ -44,106 +44,65 @@ from common.rate_limit import RateLimit
 from common.telemetry import traces
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Resources:
-    """What is opened for the process, and used by its runs and its routes."""
-
-    database: Database
-    model: ChatModel
-    tools: TaskTools
-    workspace: WorkspaceTools | None
-    connectors: Connectors
-    summaries: Summaries
-    approvals: Approvals
-
-
 @asynccontextmanager
 async def open_services(
     settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector]
 ) -> AsyncIterator[Services]:
     """Opens all that the process needs, and closes it in reverse order; `servers` are the other MCP servers."""
+    zone, clock, chars = settings.time_zone, settings.create_clock(), settings.limit_message_chars
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
-        resources = await _open_resources(settings, endpoint, servers, stack)
-        runs = await _open_runs(settings, resources, stack)
-        cards = CardService(resources.database, resources.tools, settings.create_clock(), settings.time_zone)
+        database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
+        model = ChatModel(endpoint)
+        stack.push_async_callback(model.client.close)
+        tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
+        connectors = Connectors(servers, database)
+        stack.push_async_callback(connectors.close)
+        summaries = Summaries(database, model, _limits(settings))
+        agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
+        approvals = Approvals(database, _create_policy(settings, servers, workspace), tools)
+        streams = Streams(database)
+        tokens, waits, turns = endpoint.profile.history_tokens, settings.tool_wait_seconds, settings.agent_model_turns
+        executor = Executor(
+            Dependencies(database, agents, tokens, approvals, workspace, waits, turns),
+            streams,
+            summaries,
+            Titles(database, model),
+            run_seconds=settings.limit_run_seconds,
+            sub_agents_per_day=settings.limit_agent_runs,
+        )
+        agents |= _create_agents(settings, executor, model, tools, workspace, connectors, approvals.policy)
+        runs = await _open_runs(settings, database, executor, streams, stack)
+        cards = CardService(database, tools, clock, zone)
         stack.push_async_callback(cards.close)
-        yield _create_services(settings, resources, runs, cards)
+        files = FolderFiles(workspace) if workspace else None
+        yield Services(
+            database=database,
+            model=model,
+            tools=tools,
+            folder_files=files,
+            connectors=connectors,
+            runs=runs,
+            interactions=InteractionService(runs, model, summaries, tools, chars),
+            chatkit=TodoChatKitServer(runs, cards, files, endpoint, message_chars=chars, backend_url=settings.address),
+            calendars=Feeds(database, tools, time_zone=zone),
+            task_list=TaskListService(database, tools, clock, zone, settings.date_order),
+            rate_limit=RateLimit(settings.limit_requests_per_minute),
+            poll_limit=RateLimit(settings.limit_requests_per_minute),
+            calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
+            backend_url=settings.backend_url,
+        )
 
 
-async def _open_resources(
-    settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector], stack: AsyncExitStack
-) -> _Resources:
-    """Opens the database, the model's client, the connections to the tools and the workspace; `stack` closes them."""
-    database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
-    model = ChatModel(endpoint)
-    stack.push_async_callback(model.client.close)
-    tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
-    connectors = Connectors(servers, database)
-    stack.push_async_callback(connectors.close)
-    policy = Policy(
-        settings.approvals,
-        servers=servers,
-        is_unconfined=(lambda: workspace.is_unconfined) if workspace else (lambda: False),
-    )
-    return _Resources(
-        database=database,
-        model=model,
-        tools=tools,
-        workspace=workspace,
-        connectors=connectors,
-        summaries=Summaries(database, model, _limits(settings)),
-        approvals=Approvals(database, policy, tools),
-    )
+def _create_policy(settings: BackendSettings, servers: Sequence[Connector], workspace: WorkspaceTools | None) -> Policy:
+    is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
+    return Policy(settings.approvals, servers=servers, is_unconfined=is_unconfined)
 
 
-def _create_services(
-    settings: BackendSettings, resources: _Resources, runs: RunService, cards: CardService
-) -> Services:
-    database, model, tools, chars = resources.database, resources.model, resources.tools, settings.limit_message_chars
-    files = FolderFiles(resources.workspace) if resources.workspace else None
-    return Services(
-        database=database,
-        model=model,
-        tools=tools,
-        folder_files=files,
-        connectors=resources.connectors,
-        runs=runs,
-        interactions=InteractionService(runs, model, resources.summaries, tools, chars),
-        chatkit=TodoChatKitServer(
-            runs, cards, files, model.endpoint, message_chars=chars, backend_url=settings.address
-        ),
-        calendars=Feeds(database, tools, time_zone=settings.time_zone),
-        task_list=TaskListService(database, tools, settings.create_clock(), settings.time_zone, settings.date_order),
-        rate_limit=RateLimit(settings.limit_requests_per_minute),
-        poll_limit=RateLimit(settings.limit_requests_per_minute),
-        calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
-        backend_url=settings.backend_url,
-    )
-
-
-async def _open_runs(settings: BackendSettings, resources: _Resources, stack: AsyncExitStack) -> RunService:
-    """Creates what executes runs, takes the process's lease, and starts sweeps and background work."""
-    database, model = resources.database, resources.model
-    streams = Streams(database)
-    agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
-    executor = Executor(
-        Dependencies(
-            database,
-            agents,
-            model.endpoint.profile.history_tokens,
-            resources.approvals,
-            resources.workspace,
-            settings.tool_wait_seconds,
-            settings.agent_model_turns,
-        ),
-        streams,
-        resources.summaries,
-        Titles(database, model),
-        run_seconds=settings.limit_run_seconds,
-        sub_agents_per_day=settings.limit_agent_runs,
-    )
-    agents |= _create_agents(settings, resources, executor.run_sub_agent)
+async def _open_runs(
+    settings: BackendSettings, database: Database, executor: Executor, streams: Streams, stack: AsyncExitStack
+) -> RunService:
+    """Takes the process's lease, and starts sweeps and background work."""
     connection = ProcessConnection(
         settings.process_database_url,
         database,
@@ -162,20 +121,23 @@ async def _open_runs(settings: BackendSettings, resources: _Resources, stack: As
 
 
 def _create_agents(
-    settings: BackendSettings, resources: _Resources, run_sub_agent: RunSubAgent
+    settings: BackendSettings,
+    executor: Executor,
+    model: ChatModel,
+    tools: TaskTools,
+    workspace: WorkspaceTools | None,
+    connectors: Connectors,
+    policy: Policy,
 ) -> dict[str, Agent[RunContext]]:
-    model, tools, workspace = resources.model, resources.tools, resources.workspace
     sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
-    may_ask = resources.approvals.policy.may_ask
     if workspace is None:
-        return {ASSISTANT: create_assistant(model, sent, [tools], may_ask=may_ask)}
+        return {ASSISTANT: create_assistant(model, sent, [tools], may_ask=policy.may_ask)}
 
     def has_agents() -> bool:
         return workspace.may_start
 
-    connectors = resources.connectors
-    start_tools = create_start_tools(run_sub_agent, is_enabled=has_agents, connectors=connectors)
-    assistant = create_assistant(model, sent, [tools], may_ask=may_ask, team=start_tools, has_agents=has_agents)
+    start_tools = create_start_tools(executor.run_sub_agent, is_enabled=has_agents, connectors=connectors)
+    assistant = create_assistant(model, sent, [tools], may_ask=policy.may_ask, team=start_tools, has_agents=has_agents)
     by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
     others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
     return {ASSISTANT: assistant, **others}
