@@ -98,7 +98,6 @@ async def get_idempotency_key(
         Header(alias=IDEMPOTENCY_KEY, description="The same request with the same key is done once in 24 hours."),
     ] = None,
 ) -> str | None:
-    """Returns the idempotency key in the header. Raises `InvalidRequest` for an invalid one."""
     if key is not None:
         check_key(key, IDEMPOTENCY_KEY)
     return key

@@ -50,7 +50,6 @@ class Edge:
         await answer(scope, receive, add_headers(scope, send, _HEADERS))
 
     def _find_error(self, scope: Scope, headers: Headers) -> BackendError | None:
-        """Returns why a request is rejected: its host, its origin or the type of its body; None if it is not."""
         if without_port(headers.get("host", "").lower()) not in self._hosts:
             return ForeignHost()
         origin = headers.get("origin")

@@ -115,7 +115,6 @@ def explain_unexpected(error: Exception) -> str:
 
 
 def render_error(error: BackendError) -> JSONResponse:
-    """Creates the response to an error: its sentence, its status, and when to try again."""
     traces.annotate({"error.type": error.code})
     headers = dict(error.headers)
     if error.retry_seconds is not None:

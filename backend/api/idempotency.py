@@ -53,20 +53,19 @@ async def carry_out_once(
     An error is not stored. Raises `KeyUsed`, `KeyOutcomeUnknown` if the process that carried it out has died, and
     `KeyStored` if it was rejected.
     """
-    if key is not None:
-        try:
-            async with database.transaction(user_id) as tx:
-                await idempotency.send_key(tx, key)
-        except KeyStored:
-            return await _stored_response(database, user_id, key)
+    if key is None:
+        return (await act()).model_dump(mode="json")
+    try:
+        async with database.transaction(user_id) as tx:
+            await idempotency.send_key(tx, key)
+    except KeyStored:
+        return await _stored_response(database, user_id, key)
     try:
         content = (await act()).model_dump(mode="json")
     except BackendError:
-        if key is not None:
-            await idempotency.give_up(database, user_id, key)
+        await idempotency.give_up(database, user_id, key)
         raise
-    if key is not None:
-        await idempotency.store_response(database, user_id, key, status=status, content=content)
+    await idempotency.store_response(database, user_id, key, status=status, content=content)
     return content
 
 

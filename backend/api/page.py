@@ -86,7 +86,6 @@ class _Files(StaticFiles):
 
 
 def routes(settings: BackendSettings, endpoint: ModelEndpoint) -> list[BaseRoute]:
-    """`/`, the same page at `/c/ID`, which opens that conversation, `/widget` with OpenAI's widget, and their files."""
     page = PageRenderer(settings, endpoint)
 
     def of_conversation(request: Request) -> Response:

@@ -47,7 +47,6 @@ class Feeds:
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of those who are reading
 
     async def render_feed(self, user_id: str) -> bytes:
-        """Renders a user's calendar. Raises `CalendarUnavailable`."""
         try:
             own = self._own.setdefault(user_id, asyncio.Lock())
             async with asyncio.timeout(_SECONDS), own, self._reading:
@@ -75,7 +74,6 @@ class Feeds:
 
 @lru_cache(maxsize=100)
 def _beginning(zone: str) -> bytes:
-    """Renders all of a calendar that is before its events."""
     calendar = Calendar()
     calendar.add("prodid", "-//todo-assistant//EN")
     calendar.add("version", "2.0")

@@ -93,7 +93,6 @@ _WHY_UNFINISHED = {"rejected": "refused", "unknown": "stopped"}
 
 
 def written_files(tool: str, details: Json | None) -> dict[str, int | None]:
-    """Returns the files that a call has written, with their sizes in bytes."""
     found = details or {}
     if tool not in _WRITING:
         return {str(file["path"]): file["bytes"] for file in found.get("files", ())}

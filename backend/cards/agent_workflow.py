@@ -13,7 +13,6 @@ _ENDED_AS = {"cancelled": "stopped"}
 
 
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
-    """Renders the work of the sub-agent that `call` has started; its files are opened below `folder_url`."""
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
     assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
     steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
@@ -70,7 +69,7 @@ class WorkflowChange:
 @dataclass(slots=True)
 class _Agent:
     call: ToolCall
-    run: Run
+    run: Run | None = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     steps: Sequence[Json] = ()
 
@@ -80,39 +79,28 @@ class WorkflowStream:
     """The items of the sub-agents of a run, for one reader of its events."""
 
     folder_url: str = ""
-    _calls: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
     _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
 
     def apply_event(self, event: Event) -> WorkflowChange | None:
-        """Takes in an event and returns what it changes in the item of a sub-agent; None if nothing."""
         run, record = event.run, event.record
         if run is not None and run.parent_call_id is not None:
-            return self._apply_agent_event(event, run)
+            agent = self._agents.get(run.parent_call_id)
+            if agent is None or (agent.steps and event.type in ("entry_started", "entry_delta", "progress")):
+                return None
+            if isinstance(record, ToolCall) or (isinstance(record, Entry) and event.type == "entry_completed"):
+                agent.records[record.id] = record
+            agent.run = run
+            return self._change(agent, run)
         if isinstance(record, ToolCall) and find_tool(record.tool).agent is not None:
-            self._calls[record.id] = record
-            if event.type == "call_completed" and (agent := self._agents.pop(record.id, None)) is not None:
-                return self._change(agent, has_ended=True)
+            agent = self._agents.setdefault(record.id, _Agent(record))
+            if event.type == "call_completed" and agent.run is not None:
+                del self._agents[record.id]
+                return self._change(agent, agent.run, has_ended=True)
         return None
 
-    def _apply_agent_event(self, event: Event, run: Run) -> WorkflowChange | None:
-        assert run.parent_call_id is not None
-        agent = self._agents.get(run.parent_call_id)
-        if agent is None:
-            call = self._calls.get(run.parent_call_id)
-            if call is None:
-                return None
-            agent = self._agents[run.parent_call_id] = _Agent(call, run)
-        if agent.steps and event.type in ("entry_started", "entry_delta", "progress"):
-            return None
-        record = event.record
-        if isinstance(record, ToolCall) or (isinstance(record, Entry) and event.type == "entry_completed"):
-            agent.records[record.id] = record
-        agent.run = run
-        return self._change(agent)
-
-    def _change(self, agent: _Agent, *, has_ended: bool = False) -> WorkflowChange | None:
+    def _change(self, agent: _Agent, run: Run, *, has_ended: bool = False) -> WorkflowChange | None:
         """Renders an item again and compares its steps with those before; None if nothing has changed."""
-        workflow = render_workflow(agent.call, agent.run, [*agent.records.values()], folder_url=self.folder_url)
+        workflow = render_workflow(agent.call, run, [*agent.records.values()], folder_url=self.folder_url)
         before, agent.steps = agent.steps, workflow.steps
         added = range(len(before), len(workflow.steps))
         changed = [number for number, step in enumerate(before) if workflow.steps[number] != step]

@@ -74,7 +74,6 @@ def page_of(call: ToolCall) -> TaskPage | None:
 
 
 def changed_by(call: ToolCall) -> Sequence[Task]:
-    """Returns the tasks as a call has left them; none for a call that changes no task, or failed."""
     words = find_tool(call.tool).words
     if call.state != "done" or words is None or not words.label:
         return ()

@@ -87,7 +87,6 @@ class CardService:
         return [clicked, *(other for other in shown if other.id != card.id)]
 
     async def _change(self, user_id: str, change: ClickChange, act_id: str, time_zone: str | None) -> Sequence[Task]:
-        """Returns the tasks after a change. Raises the error of a rejection, and `TasksUnavailable`."""
         try:
             result = await self.tools.change(
                 change.tool,
@@ -150,7 +149,6 @@ class CardStream:
         return [(card, False) for card in cards if not card.task_ids.isdisjoint(changed)]
 
     def _select_changed(self, cards: Iterable[Card]) -> list[tuple[Card, bool]]:
-        """Selects the cards that the reader has not been shown like this, and notes them as shown."""
         changed = [(card, card.id not in self._sent) for card in cards if self._sent.get(card.id) != card]
         self._sent |= {card.id: card for card, _ in changed}
         return changed

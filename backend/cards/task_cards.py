@@ -22,7 +22,6 @@ _DUE, _NEXT = "due", "next"
 
 
 def render_task_card(task: Task, label: str, *, now: datetime | None, undo: Json | None) -> Json:
-    """Renders one task as a card; `label` says what became of it."""
     head = row(badge(label, "success"), *([undo] if undo else []), *_open_buttons(task), wrap="nowrap")
     first = row(_box(task), {"type": "Spacer"}, head)
     return {"type": "Card", "size": "sm", "children": [first, *_below(task, now)]}

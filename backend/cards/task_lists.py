@@ -90,7 +90,6 @@ def list_below(records: Iterable[Record]) -> ReadList | None:
 
 
 def render_list_text(records: Iterable[Record]) -> str:
-    """Renders the list below an answer as plain text; empty if there is none, or the answer names its tasks."""
     read = list_below(records)
     return read.text if read is not None else ""
 

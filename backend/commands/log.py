@@ -35,7 +35,6 @@ async def _write(database: Database, *, user: str, thread: str | None) -> None:
 
 
 async def _find(database: Database, user: str, thread: str | None) -> AsyncIterator[Conversation]:
-    """Yields the conversation with this id or name, if it exists; without one all, the oldest first."""
     if thread is not None:
         with suppress(NotFound):
             yield await conversations.find(database, user, thread)

@@ -65,7 +65,6 @@ async def _list(database: Database, *, servers: Sequence[Connector]) -> None:
 
 
 async def _approve(database: Database, *, server: Connector, wanted: Sequence[str]) -> None:
-    """Approves a server's tools as they are now, the wanted ones or all, and prints them."""
     found = await _load_tools(server)
     if isinstance(found, str):
         sys.exit(escape_unprintable(f"mcp.{server.name} {found}. Nothing was approved."))
@@ -119,7 +118,6 @@ def _about(server: Connector, found: Sequence[Tool] | str, known: offered.Approv
 
 
 def _state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
-    """Says whether a tool is approved, changed since, not allowed by mcp.json, or too large to be offered."""
     before = known.get((server.name, tool.name))
     if not server.allows(tool.name):
         return "not among the tools that mcp.json allows"

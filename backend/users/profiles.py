@@ -49,7 +49,6 @@ async def load_time_zone(database: Database, user_id: str) -> str | None:
 
 
 async def is_known(database: Database, user_id: str) -> bool:
-    """Whether the user has ever been stored: with a profile or a conversation."""
     return await database.fetch_one(user_id, _IS_KNOWN) is not None
 
 
@@ -79,7 +78,6 @@ async def set_calendar(database: Database, user_id: str, hash: bytes) -> None:
 
 
 async def revoke_calendar(database: Database, user_id: str) -> bool:
-    """Removes the address of the user's calendar; returns whether there was one."""
     return await database.fetch_one(user_id, _REVOKE_CALENDAR) is not None
 
 

@@ -126,7 +126,6 @@ class EventRenderer:
         yield _update(entry.id, added)
 
     def _complete(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
-        """Closes the item of an entry, after sending the part of its text that the reader has not read."""
         if rest := entry.text[len(self._shown.get(entry.id, "")) :]:
             yield from self._grow(entry, rest)
         item = render_entry(self._thread_id, entry)

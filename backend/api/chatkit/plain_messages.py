@@ -4,12 +4,10 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from chatkit import types as ck
-
 from backend.api.chatkit.requests import PlainMessage
 from backend.api.frontends.chunks import ChunkRenderer
 from backend.api.interactions.service import InteractionService
-from backend.api.messages import MessageTooLong, check_content, create_message
+from backend.api.messages import MessageTooLong
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
 from backend.conversations.conversations import check_chat_id
@@ -17,7 +15,6 @@ from backend.conversations.records import Event, ToolCall
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import Ending, sentence_of
-from common.ids import new_id
 
 
 class OtherUser(BackendError):
@@ -37,10 +34,8 @@ async def answer_plain_message(
     chat_id = None if given is None else str(given)
     if chat_id is not None:
         check_chat_id(chat_id)
-    content = [ck.UserMessageTextContent(text=body.message)]
     try:
-        check_content(content, most_chars=interactions.message_chars)
-        message = create_message(new_id("msg"), content, moment=interactions.runs.moment(time_zone))
+        message = await interactions.create_message(user_id, body.message, time_zone)
         live = await interactions.runs.start_in_chat(user_id, chat_id, message, is_detached=False)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
         return EventStream(_one(_frame({"type": "error", "message": str(error)})))
@@ -90,7 +85,6 @@ class _Renderer:
 
 
 async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
-    """Yields the frames of a run; stops the run when its reader leaves."""
     renderer = _Renderer(live.run.id, about)
     try:
         async for event in live.stream.read_events():

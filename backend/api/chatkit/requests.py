@@ -136,7 +136,6 @@ def check_message(message: ck.UserMessageInput | ck.UserMessageItem, max_length:
 
 
 def parse_idempotency_key(request: ck.StreamingReq) -> IdempotencyKey | None:
-    """Returns None for a request that starts no run. Raises `InvalidRequest`."""
     key = request.metadata.get("idempotency_key")
     if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
         return None
@@ -191,7 +190,6 @@ def parse_edit(action: Action[str, Any]) -> Edit:
 
 
 def parse_version(action: Action[str, Any]) -> str:
-    """Returns the id of the run whose alternative is to be shown. Raises `InvalidRequest`."""
     run_id = action.payload.get("interaction_id") if isinstance(action.payload, dict) else None
     if not isinstance(run_id, str):
         raise InvalidRequest("Send the interaction_id of the version.")

@@ -132,7 +132,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def _add_message(
         self, request: ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq, context: RequestContext
     ) -> Events:
-        """Starts a run for a new message and returns its events."""
         is_new = isinstance(request, ck.ThreadsCreateReq)
         thread_id = self.store.generate_thread_id(context) if is_new else request.params.thread_id
         thread = ck.ThreadMetadata(id=thread_id, created_at=datetime.now(UTC))
@@ -203,7 +202,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 yield rendered
 
     async def _replay(self, run_id: str, context: RequestContext) -> Events:
-        """Returns the events of the run that the same request has started before."""
         run = await runs.load(self._database, context.user_id, run_id)
         thread = await self.store.load_thread(run.conversation_id, context)
         before: list[ck.ThreadStreamEvent] = [_OPTIONS]

@@ -80,7 +80,6 @@ class TimelineStore(Store[RequestContext]):
     async def load_thread_items(
         self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadItem]:
-        """Raises `NotFound` for an unknown conversation or `after`."""
         newest_first = order == "desc"
         record = record_of_item(after) if after is not None else None
         page = await self._load_page(thread_id, context, runs=limit + 2, newest_first=newest_first, from_record=record)
@@ -116,7 +115,6 @@ class TimelineStore(Store[RequestContext]):
         return items[0], run.id
 
     async def find_sender(self, params: ck.ThreadCustomActionParams, context: RequestContext) -> ck.WidgetItem:
-        """Loads the card of an action. Raises `NotFound`, and `InvalidRequest` for an action that names no card."""
         action = params.action
         if params.item_id is None:
             raise InvalidRequest(f"There is no action {action.type!r}.")
@@ -170,7 +168,6 @@ class TimelineStore(Store[RequestContext]):
         item.created_at, context.live = live.run.created_at, live
 
     async def _details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
-        """Returns what is stored of a conversation that replaces a cleared one: the id of that. Raises `NotFound`."""
         name = parse_replaced_conversation(request)
         return {} if name is None else {"left": (await conversations.find(self._database, context.user_id, name)).id}
 
@@ -185,7 +182,6 @@ def _metadata(conversation: Conversation) -> ck.ThreadMetadata:
 
 
 def _position(items: list[ck.ThreadItem], item_id: str) -> int:
-    """Returns the index of an item. Raises `NotFound`."""
     position = next((place for place, item in enumerate(items) if item.id == item_id), None)
     if position is None:
         raise NotFound

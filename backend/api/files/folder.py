@@ -80,7 +80,6 @@ ChangedFolder = Annotated[ConversationFolder, Depends(open_folder_to_change)]
 
 
 async def _stream(chunks: AsyncIterator[bytes], until_sent: AsyncExitStack) -> AsyncIterator[bytes]:
-    """Yields the chunks of a file and closes it afterwards."""
     async with until_sent:
         async for chunk in chunks:
             yield chunk
@@ -94,6 +93,5 @@ def _is_text(content: bytes) -> bool:
 
 
 def _as_attachment(path: str) -> dict[str, str]:
-    """Returns the header that makes a browser download the file under its name."""
     name = quote(path.rpartition("/")[2], safe="")
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}

@@ -23,7 +23,6 @@ _UNKNOWN = {
 
 
 def render_chunk(chunk: dict[str, Any], version: int) -> str:
-    """Renders a chunk as JSON that this version of the AI SDK accepts."""
     if version == OLDEST:
         chunk = _replace_approval(chunk)
     unknown = _UNKNOWN.get(version, {}).get(chunk["type"], ())

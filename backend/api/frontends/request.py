@@ -32,7 +32,6 @@ class ChatRequest:
 
 
 def parse_request(body: NewChat) -> ChatRequest:
-    """Converts the body to what it asks for. Raises `InvalidRequest`."""
     thread = body.thread_id or body.id or None
     if thread is not None:
         check_chat_id(thread)

@@ -128,7 +128,6 @@ async def _render_frames(
 
 
 async def _start(services: Services, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None) -> str:
-    """Starts or continues the run that answers a message, or whose calls were decided, and returns its id."""
     if request.decisions:
         return await _decide(services, request, user)
     interactions = services.interactions

@@ -167,7 +167,6 @@ def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
 
 
 def _render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
-    """Adds up what a run and its sub-agents have used; None if nothing was counted."""
     total, by_agent = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for one in tree:
         counts = {name: count for name, count in (one.usage or {}).items() if isinstance(count, int)}
@@ -200,7 +199,6 @@ def render_question(call: ToolCall, run: Run) -> schemas.Question:
 
 
 def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHead:
-    """Renders a conversation under the id or name by which it is asked for."""
     return schemas.ChatHead(
         id=chat_id,
         chat_id=chat_id,
@@ -235,13 +233,13 @@ def _render_parts(content: Content) -> list[MessagePart]:
 
 
 def parse_parts(message: str | Sequence[MessagePart]) -> list[UserMessageContent]:
-    """Converts a message's parts to those that are stored; its tags have no titles yet."""
-    parts = [TextPart(type="text", text=message)] if isinstance(message, str) else message
+    if isinstance(message, str):
+        return [UserMessageTextContent(text=message)]
     return [
         UserMessageTagContent(id=str(part.task_id), text="", data={})
         if part.type == "task"
         else UserMessageTextContent(text=part.text)
-        for part in parts
+        for part in message
     ]
 
 

@@ -68,7 +68,6 @@ class InteractionService:
         return await self.runs.find(user_id, conversation.id, run_id)
 
     async def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
-        """Yields the server-sent events of an interaction after a number."""
         renderer = InteractionRenderer(chat_id, run_id)
         async for event in self.runs.streams.follow(user_id, run_id, after=after):
             if frames := renderer.render(event):
@@ -108,7 +107,6 @@ class InteractionService:
         return _id_of(await start_once(self.runs.database, run.user_id, key, start))
 
     async def show_branch(self, user_id: str, chat_id: str, run_id: str | None) -> schemas.Branched:
-        """Shows the chat as it was after an interaction, or before its first."""
         conversation = await self.find(user_id, chat_id)
         if run_id is not None:
             await self.find_interaction(user_id, chat_id, run_id)

@@ -17,7 +17,6 @@ def render_steps(tree: TreeEvents) -> list[Step]:
 
 
 def _steps_of(run: Run, events: list[Event]) -> Iterator[Step]:
-    """Yields the steps of one sub-agent's run: its assignment, model turns, outputs and end."""
     step = partial(Step, call_id=run.parent_call_id or "", agent=run.agent, details=None, created_at=run.created_at)
     records = {event.record.id: event.record for event in events if isinstance(event.record, Entry | ToolCall)}
     own = [record for record in records.values() if record.run_id == run.id]

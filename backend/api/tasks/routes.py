@@ -89,7 +89,6 @@ async def delete_task(
 
 
 def _parse_ids(also: str) -> list[int]:
-    """Parses task numbers separated by commas. Raises `InvalidRequest`."""
     parts = [part.strip() for part in also.split(",")] if also else []
     if len(parts) > _MOST_ALSO or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise InvalidRequest(f"also must be a list of up to {_MOST_ALSO} task numbers, separated by commas.")

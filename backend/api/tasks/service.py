@@ -84,7 +84,6 @@ class TaskListService:
         return tasks[0]
 
     async def load_changes(self, after: int | None, user: AuthenticatedUser) -> schemas.TaskChanges:
-        """Loads the ids of tasks that changed after a number; for None only the newest number."""
         since = {} if after is None else {"after": after}
         with _translated_errors():
             return schemas.TaskChanges.model_validate(
@@ -137,7 +136,6 @@ class TaskListService:
         *,
         undo_batch: str | None = None,
     ) -> schemas.ChangedTasks:
-        """Calls a tool for a change by hand, as a batch of its own; under the same key once."""
         zone = await self._zone(user)
         batch = derive_id("hand", user.user_id, key)
         with _translated_errors():
@@ -156,7 +154,6 @@ class TaskListService:
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Raises errors of the task service as those of this API."""
     try:
         yield
     except CallRefused as rejection:

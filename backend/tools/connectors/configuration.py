@@ -72,7 +72,6 @@ class Connector(BaseModel):
 
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
-        """Raises `ValueError` with the rest of a sentence about the server."""
         if (self.command is None) == (self.url is None):
             raise ValueError("needs either command (the program to start) or url (an address).")
         key, what = ("url", "an address") if self.command is None else ("command", "a program")
@@ -194,7 +193,6 @@ def _fill(value: Any, variables: Mapping[str, str], resolved: dict[str, str]) ->
 
 
 def _find_value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[str, str]) -> str:
-    """Returns the value of the variable that a reference names and notes both in `resolved`; raises `_Wrong`."""
     kind, _, name = found[1].partition(":")
     if kind != "env" or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not found[0].endswith("}"):
         raise _Wrong(f"has {found[0]}: the one reference that is known is ${{env:NAME}}, of a variable.")

@@ -141,7 +141,6 @@ class FolderFiles:
     async def _send(
         self, method: str, path: str, user_id: str, *, directory: str | None = None, **more: Any
     ) -> AsyncIterator[httpx2.Response]:
-        """Sends a request as the user and yields its unread response; raises the error that it stands for."""
         with self._count_transfer(user_id):
             with calling_for(user_id, directory):
                 request = self._tools.http.build_request(method, path, **more)
