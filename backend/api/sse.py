@@ -1,7 +1,9 @@
 """Server-sent events: the format of one, and the response that sends them."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterable, Mapping
+from typing import Any
 
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -14,13 +16,14 @@ KEEP_ALIVE = b": keep-alive\n"
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
-def format_event(data: str, *, event: str | None = None, id: int | None = None) -> bytes:
-    """Formats one event; `data` is JSON in one line.
+def format_event(data: Any, *, event: str | None = None, id: int | None = None) -> bytes:
+    """Formats one event; `data` is a text in one line, or written as JSON.
 
     Half of a surrogate pair, which a model can write into arguments, is sent as JSON's escape of it.
     """
     head = (f"id: {id}\n" if id is not None else "") + (f"event: {event}\n" if event else "")
-    return f"{head}data: {data}\n\n".encode(errors="backslashreplace")
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return f"{head}data: {text}\n\n".encode(errors="backslashreplace")
 
 
 class EventStream(StreamingResponse):

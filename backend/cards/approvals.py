@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, StrictStr, ValidationError
 
-from backend.cards.widget import Card, Json
+from backend.cards.widget import Card, Json, badge, caption, column, row
 from backend.conversations.approvals import Decision
 from backend.conversations.records import ToolCall
 from backend.errors import InvalidRequest
@@ -158,10 +158,9 @@ def _render_decision(call: ToolCall) -> Json:
     heading, lines = _render_text(call.approval_text or "")
     is_not_made = call.state == "not_made" or (call.state == "rejected" and call.reason == "reach_changed")
     label, color = _NOT_MADE if is_not_made else _REJECTED if call.state == "rejected" else _APPROVED
-    badge = {"type": "Badge", "key": "decision", "label": label, "color": color, "variant": "soft"}
-    first = {"type": "Row", "key": "first", "gap": 2, "wrap": "wrap", "align": "center", "children": [heading, badge]}
+    first = row(heading, badge(label, color) | {"key": "decision"}, key="first")
     reason = call.decision_text or _REASONS.get(call.reason or "")
-    why = [{"type": "Caption", "key": "why", "value": f"Reason: {reason}"}] if reason else []
+    why = [caption(f"Reason: {reason}", key="why")] if reason else []
     return {"type": "Card", "key": call.id, "children": [first, *lines, *why]}
 
 
@@ -171,7 +170,7 @@ def _render_text(text: str) -> tuple[Json, list[Json]]:
     listed = [
         {"type": "Text", "key": f"line-{number}", "value": line, "size": "sm"} for number, line in enumerate(lines)
     ]
-    return heading, [{"type": "Col", "key": "lines", "gap": 1, "children": listed}] if listed else []
+    return heading, [column(*listed, key="lines")] if listed else []
 
 
 def _approve_button(approval_id: str, deletes: int) -> Json:

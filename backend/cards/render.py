@@ -69,22 +69,13 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
     with_others = not is_only_change or (len(tasks) > 1 and not is_many)
     can_undo = not words.final and all(current.can_undo(task.id, call.run_id) for task in tasks)
     undo = undo_button(call.run_id, with_others=with_others) if can_undo else None
-    roots = [_render_many(call, words, tasks, current, undo)] if is_many else []
-    roots = roots or [
-        render_task_card(task, _label(call, words, task, current), now=current.now, undo=undo) for task in tasks
-    ]
-    groups = [tasks] if is_many else [[task] for task in tasks]
-    for position, (root, group) in enumerate(zip(roots, groups, strict=True)):
-        ids = frozenset(task.id for task in group)
-        yield Card(
-            _card_id(call, position),
-            call.result_seq,
-            call.created_at,
-            root,
-            copy_text(group, current.now),
-            ids,
-            call.run_id,
-        )
+    for position, group in enumerate([tasks] if is_many else [[task] for task in tasks]):
+        if is_many:
+            root = _render_many(call, words, tasks, current, undo)
+        else:
+            root = render_task_card(group[0], _label(call, words, group[0], current), now=current.now, undo=undo)
+        ids, text = frozenset(task.id for task in group), copy_text(group, current.now)
+        yield Card(_card_id(call, position), call.result_seq, call.created_at, root, text, ids, call.run_id)
 
 
 def _render_many(

@@ -1,6 +1,5 @@
 """Plain messages to `POST /chatkit`, which are no requests of ChatKit's, for a program that has only curl."""
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -38,7 +37,7 @@ async def answer_plain_message(
         message = await interactions.create_message(user_id, body.message, time_zone)
         live = await interactions.runs.start_in_chat(user_id, chat_id, message, is_detached=False)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
-        return EventStream(_one(_frame({"type": "error", "message": str(error)})))
+        return EventStream(_one(format_event({"type": "error", "message": str(error)})))
     conversation_id = live.run.conversation_id if given is None else given
     return EventStream(_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
 
@@ -71,17 +70,17 @@ class _Renderer:
                 case {"type": "finish", "finishReason": reason} if not self._has_failed:
                     approvals = {"approvals": self._waiting} if self._waiting else {}
                     self._end["status"] = "waiting_approval" if reason == "tool-calls" else "completed"
-                    yield _frame({"type": "message_complete", **self._end, **approvals})
+                    yield format_event({"type": "message_complete", **self._end, **approvals})
                 case _:
                     pass
 
     def _write(self, part: str, text: str) -> bytes:
         before, self._written = self._written, part
-        return _frame({"type": "message_delta", "content": text if before in (None, part) else f"\n\n{text}"})
+        return format_event({"type": "message_delta", "content": text if before in (None, part) else f"\n\n{text}"})
 
     def _fail(self, sentence: str) -> bytes:
         self._has_failed = True
-        return _frame({"type": "error", "message": sentence})
+        return format_event({"type": "error", "message": sentence})
 
 
 async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
@@ -96,7 +95,3 @@ async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
 
 async def _one(frame: bytes) -> AsyncIterator[bytes]:
     yield frame
-
-
-def _frame(event: dict[str, Any]) -> bytes:
-    return format_event(json.dumps(event, ensure_ascii=False))

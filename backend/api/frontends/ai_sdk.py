@@ -1,6 +1,5 @@
 """The UI message stream for each major version of the AI SDK, whose first releases reject what they do not know."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import Header
@@ -22,12 +21,12 @@ _UNKNOWN = {
 }
 
 
-def render_chunk(chunk: dict[str, Any], version: int) -> str:
+def adapt_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
+    """Returns a chunk with what this version of the AI SDK knows."""
     if version == OLDEST:
         chunk = _replace_approval(chunk)
     unknown = _UNKNOWN.get(version, {}).get(chunk["type"], ())
-    accepted = {name: value for name, value in chunk.items() if name not in unknown}
-    return json.dumps(accepted, ensure_ascii=False)
+    return {name: value for name, value in chunk.items() if name not in unknown}
 
 
 def _replace_approval(chunk: dict[str, Any]) -> dict[str, Any]:

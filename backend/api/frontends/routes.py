@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, check_owner
 from backend.api.frontends import schemas
-from backend.api.frontends.ai_sdk import NEWEST, Version, render_chunk
+from backend.api.frontends.ai_sdk import NEWEST, Version, adapt_chunk
 from backend.api.frontends.chunks import ChunkRenderer
 from backend.api.frontends.request import ChatRequest, parse_request
 from backend.api.frontends.response import is_error, render_answer
@@ -116,14 +116,14 @@ async def _render_frames(
         async with aclosing(streams.follow(user_id, run_id, while_waiting=False)) as events:
             async for event in events:
                 for chunk in renderer.render(event):
-                    yield format_event(render_chunk(chunk, sdk))
+                    yield format_event(adapt_chunk(chunk, sdk))
                 if renderer.is_over:
                     break
     except (DatabaseUnavailable, NotFound):
         pass  # it goes on, or was deleted: `render_loss` says so
     if not renderer.is_over:
         for chunk in renderer.render_loss():
-            yield format_event(render_chunk(chunk, sdk))
+            yield format_event(adapt_chunk(chunk, sdk))
     yield _DONE
 
 

@@ -1,6 +1,5 @@
 """Renders events and rows of a run as the run API's events and objects."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -54,8 +53,8 @@ class InteractionRenderer:
     def render(self, event: Event) -> bytes:
         """Renders an event as server-sent events; only the last has its number, so that a reader goes on after all."""
         rendered = self._events(event)
-        frames = [format_event(_json(data), event=name) for name, data in rendered[:-1]]
-        frames += [format_event(_json(data), event=name, id=event.number) for name, data in rendered[-1:]]
+        frames = [format_event(data, event=name) for name, data in rendered[:-1]]
+        frames += [format_event(data, event=name, id=event.number) for name, data in rendered[-1:]]
         return b"".join(frames)
 
     def _events(self, event: Event) -> list[Rendered]:
@@ -241,7 +240,3 @@ def parse_parts(message: str | Sequence[MessagePart]) -> list[UserMessageContent
         else UserMessageTextContent(text=part.text)
         for part in message
     ]
-
-
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=False)

@@ -138,16 +138,14 @@ class InteractionService:
         first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
         if first is not None and not first.active:
             raise NotFound
-        end = first.seq if first is not None else FOREVER
-        path, has_more = await branches.load_shown(
-            self.runs.database, user_id, conversation.id, before=end, limit=limit
-        )
+        end, database = first.seq if first is not None else FOREVER, self.runs.database
+        path, has_more = await branches.load_shown(database, user_id, conversation.id, before=end, limit=limit)
         shown: list[schemas.Interaction] = []
         bytes_left = PAGE_BYTES
         for last in range(len(path), 0, -_AT_ONCE):
             runs = path[max(last - _AT_ONCE, 0) : last]
-            earlier = await timeline.load_shown(self.runs.database, user_id, conversation.id, before=runs[0].seq)
-            since = await timeline.load_shown(self.runs.database, user_id, conversation.id, before=end, runs=len(runs))
+            earlier = await timeline.load_shown(database, user_id, conversation.id, before=runs[0].seq)
+            since = await timeline.load_shown(database, user_id, conversation.id, before=end, runs=len(runs))
             records = [*earlier.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
             ends = [*(run.seq for run in runs[1:]), end]
             for interaction in reversed(await self._render(runs, records, ends)):
@@ -159,7 +157,7 @@ class InteractionService:
                 break
             end = runs[0].seq
         has_more = has_more or len(shown) < len(path)
-        unread = await steering.load_unread(self.runs.database, user_id, conversation.id)
+        unread = await steering.load_unread(database, user_id, conversation.id)
         return schemas.Chat(
             **render_chat_head(conversation, chat_id).model_dump(),
             interactions=shown,
