@@ -8,7 +8,6 @@ from fastapi.responses import JSONResponse
 from backend.api.dependencies import AppServices
 from backend.api.identity import Identity, cookie_name
 from backend.errors import InvalidRequest
-from backend.users import sessions
 from backend.users.limits import check_rate
 
 router = APIRouter()
@@ -23,7 +22,6 @@ async def sign_in(request: Request, services: AppServices) -> Response:
     claims = await identity.read_token(request)
     user_id, expires = claims["sub"], int(claims["exp"])
     check_rate(services.rate_limit, user_id)  # or sessions that are ended would fill the database
-    await sessions.delete_expired(services.database, user_id)
     response = JSONResponse({"user_id": user_id, "expires": expires})
     response.set_cookie(
         cookie_name(request),

@@ -21,7 +21,3 @@ async def end(database: Database, user_id: str, session_id: str, *, expires: int
     async with database.transaction(user_id) as tx:
         await tx.execute(_ADD, id=session_id, expires_at=datetime.fromtimestamp(expires, UTC))
         await tx.execute(_DELETE_EXPIRED)
-
-
-async def delete_expired(database: Database, user_id: str) -> None:
-    await database.execute(user_id, _DELETE_EXPIRED)

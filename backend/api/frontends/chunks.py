@@ -19,6 +19,14 @@ _UNFINISHED = "This call was interrupted. It may have been carried out partly or
 _LOST = "The connection was lost, but the assistant is still answering. Open the chat again to see the answer."
 _FINISH_REASONS = dict(zip(CUT_OFF_CODES, ("length", "content-filter"), strict=True))
 _UNSAFE_NAMES = ("__proto__", "constructor", "prototype")
+OLDEST, NEWEST = 5, 7
+"""The major versions of the AI SDK that can read the chunks."""
+_REJECTED = "This call was rejected, so it was not made."
+# The first releases of an AI SDK reject what they do not know.
+_UNKNOWN = {
+    5: {"abort": ("reason",), "finish": ("finishReason",)},
+    6: {"abort": ("reason",), "tool-approval-request": ("reason",)},
+}
 _PARTS = {"assistant_message": "text", "reasoning": "reasoning"}
 
 
@@ -75,10 +83,12 @@ class ChunkRenderer:
     # The run and what the assistant says
 
     def _render_run(self, event: Event) -> Iterator[Chunk]:
-        if event.type == "model_turn_started":
-            yield from self._begin_model_turn(self._model_turn + 1)
-        else:  # the start is not stored: a reader who comes late reads it before its first event
-            yield from self._begin_model_turn(getattr(event.record, "model_turn", 0))
+        started = self._model_turn + 1 if event.type == "model_turn_started" else 0
+        # The start is not stored: a reader who comes late reads it before its first event.
+        model_turn = started or getattr(event.record, "model_turn", 0)
+        if model_turn > self._model_turn:
+            self._model_turn = model_turn
+            yield from self._start_step()
         match event.type, event.record:
             case "entry_delta", Entry(kind=kind) as entry if kind in _PARTS:
                 yield from self._grow(entry, event.text)
@@ -96,11 +106,6 @@ class ChunkRenderer:
                 yield from self._end(has_completed=event.run.status == "completed")
             case _:
                 pass
-
-    def _begin_model_turn(self, model_turn: int) -> Iterator[Chunk]:
-        if model_turn > self._model_turn:
-            self._model_turn = model_turn
-            yield from self._start_step()
 
     def _grow(self, entry: Entry, text: str) -> Iterator[Chunk]:
         if not text:
@@ -191,11 +196,10 @@ class ChunkRenderer:
 
     def _complete(self, call: ToolCall) -> Iterator[Chunk]:
         """Renders the output of a call, after its input if that was not sent; nothing for a call that was closed."""
+        if call.id not in self._sent_calls:
+            yield self._send_call(call)
         if self._calls.pop(call.id, None) is not None:
             yield _render_output(call)
-        elif call.id not in self._sent_calls:
-            yield self._send_call(call)
-            yield _render_output(self._calls.pop(call.id))
 
     def _send_call(self, call: ToolCall) -> Chunk:
         self._calls[call.id] = call
@@ -256,3 +260,23 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if any(name in _UNSAFE_NAMES for name, _ in pairs):
         raise ValueError
     return dict(pairs)
+
+
+def adapt_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
+    """Returns a chunk with what this version of the AI SDK knows."""
+    if version == OLDEST:
+        chunk = _replace_approval(chunk)
+    unknown = _UNKNOWN.get(version, {}).get(chunk["type"], ())
+    return {name: value for name, value in chunk.items() if name not in unknown}
+
+
+def _replace_approval(chunk: dict[str, Any]) -> dict[str, Any]:
+    """Converts what version 5 does not have: the question about a call is a data part."""
+    match chunk:
+        case {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id}:
+            data = {"approvalId": approval_id, "toolCallId": call_id, "text": chunk["reason"]}
+            return {"type": "data-approval", "id": approval_id, "data": data}
+        case {"type": "tool-output-denied", "toolCallId": call_id}:
+            return {"type": "tool-output-error", "toolCallId": call_id, "errorText": _REJECTED, "dynamic": True}
+        case _:
+            return chunk

@@ -4,14 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Header, Response
 from fastapi.responses import JSONResponse
 
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, check_owner
 from backend.api.frontends import schemas
-from backend.api.frontends.ai_sdk import NEWEST, Version, adapt_chunk
-from backend.api.frontends.chunks import ChunkRenderer
+from backend.api.frontends.chunks import NEWEST, OLDEST, ChunkRenderer, adapt_chunk
 from backend.api.frontends.request import ChatRequest, parse_request
 from backend.api.frontends.response import is_error, render_answer
 from backend.api.identity import AuthenticatedUser
@@ -35,6 +34,17 @@ _ERRORS = errors(404, 409, 503)
 _FAILED = {502: {"model": schemas.Failed, "description": "The answer failed after it had started."}}
 _NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
 _CHUNKS = stream_of(schemas.Chunk)
+
+
+Version = Annotated[
+    int,
+    Header(
+        alias="X-AI-SDK-Version",
+        ge=OLDEST,
+        le=NEWEST,
+        description="The major version of the AI SDK that reads the stream.",
+    ),
+]
 
 
 class ConversationRoute(UserRoute):

@@ -114,8 +114,7 @@ class TaskListService:
         return english.read_task(new.text, now, self.date_order, dates=new.dates)
 
     async def _now(self, user: AuthenticatedUser) -> datetime:
-        zone = user.time_zone or await profiles.load_time_zone(self.database, user.user_id) or self.time_zone
-        return wall_time(self.clock(), zone)
+        return wall_time(self.clock(), await self._zone(user) or self.time_zone)
 
     async def update(
         self, task_id: int, update: schemas.TaskUpdate, user: AuthenticatedUser, key: str | None
