@@ -60,7 +60,8 @@ async def open_services(
         stack.push_async_callback(connectors.close)
         summaries = Summaries(database, model, _limits(settings))
         agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
-        approvals = Approvals(database, _create_policy(settings, servers, workspace), tools)
+        policy = Policy(settings.approvals, servers=servers, workspace=workspace)
+        approvals = Approvals(database, policy, tools)
         streams = Streams(database)
         tokens, waits, turns = endpoint.profile.history_tokens, settings.tool_wait_seconds, settings.agent_model_turns
         executor = Executor(
@@ -71,7 +72,7 @@ async def open_services(
             run_seconds=settings.limit_run_seconds,
             sub_agents_per_day=settings.limit_agent_runs,
         )
-        agents |= _create_agents(settings, executor, model, tools, workspace, connectors, approvals.policy)
+        agents |= _create_agents(settings, executor, model, tools, workspace, connectors, policy)
         runs = await _open_runs(settings, database, executor, streams, stack)
         cards = CardService(database, tools, clock, zone)
         stack.push_async_callback(cards.close)
@@ -92,11 +93,6 @@ async def open_services(
             calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
             backend_url=settings.backend_url,
         )
-
-
-def _create_policy(settings: BackendSettings, servers: Sequence[Connector], workspace: WorkspaceTools | None) -> Policy:
-    is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
-    return Policy(settings.approvals, servers=servers, is_unconfined=is_unconfined)
 
 
 async def _open_runs(

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from backend.tools.connectors.configuration import Connector
+from backend.tools.connectors.configuration import Connector, usable
 from backend.tools.connectors.names import server_of
 from backend.tools.table import OF_AGENTS, TOOLS, find_tool, normalize_arguments
+from backend.tools.workspace.tools import WorkspaceTools
 from common.environment import SettingsInvalid
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
@@ -26,8 +27,8 @@ class Policy:
     """What is asked before it is done: tools by their names, and `WORDS`.
 
     Tools of the other MCP `servers` are asked for by the word `connectors`, unless a server only reads. What runs
-    programs is always asked for where `is_unconfined` tells that nothing confines them. Raises `SettingsInvalid` for
-    other words, with a sentence that names the setting.
+    programs is always asked for where the `workspace` confines nothing. Raises `SettingsInvalid` for other words, with
+    a sentence that names the setting.
     """
 
     def __init__(
@@ -35,23 +36,27 @@ class Policy:
         wanted: Sequence[str],
         *,
         servers: Sequence[Connector] = (),
-        is_unconfined: Callable[[], bool] = lambda: False,
+        workspace: WorkspaceTools | None = None,
     ) -> None:
         self._wanted = frozenset(wanted)
-        self._servers = {server.name: server for server in servers if not server.disabled}
-        self._is_unconfined = is_unconfined
+        self._servers = {server.name: server for server in usable(servers)}
+        self._workspace = workspace
         known = (*WORDS, *TOOLS, *OF_AGENTS)
         if unknown := [word for word in wanted if word not in known]:
             raise SettingsInvalid(f"APPROVALS has the unknown word {unknown[0]!r}. Known words are {', '.join(known)}.")
         if not wanted or (NONE in wanted and len(self._wanted) > 1):
             raise SettingsInvalid(f"APPROVALS must be {NONE} and nothing else, or list what needs approval.")
 
+    @property
+    def _is_unconfined(self) -> bool:
+        return self._workspace is not None and self._workspace.is_unconfined
+
     def limits_of(self, tool: str) -> str | None:
         """Returns the last line of a tool's approval card, what it may reach. None if the table's own line is right."""
         row = find_tool(tool)
         reached = [server for server in self._servers.values() if row.agent in server.agents]
         limits = _WITH_SERVERS.format(" and ".join(f"mcp.{one.name}" for one in reached)) if reached else None
-        if not self._is_unconfined():
+        if not self._is_unconfined:
             return limits
         if row.agent is not None:
             return f"{limits or _FOLDER} Its programs run without a sandbox, so you are asked before each one."
@@ -83,7 +88,7 @@ class Policy:
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
-        if find_tool(tool).runs_programs and self._is_unconfined():
+        if find_tool(tool).runs_programs and self._is_unconfined:
             return True
         server = self._servers.get(server_of(tool) or "")
         word = None if server is not None and server.read_only else find_tool(tool).asked_with
