@@ -10,10 +10,10 @@ from backend.api.messages import MessageTooLong
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
 from backend.conversations.conversations import check_chat_id
-from backend.conversations.records import Event, ToolCall
+from backend.conversations.records import Entry, Event, ToolCall
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
-from backend.runs.outcomes import Ending, sentence_of
+from backend.runs.outcomes import Ending, sentence_of, sentence_of_notice
 
 
 class OtherUser(BackendError):
@@ -63,8 +63,8 @@ class _Renderer:
                     yield self._write(part, text)
                 case {"type": "data-notice", "data": {"text": text}}:
                     self._end["notice"] = text
-                case {"type": "error", "errorText": sentence} | {"type": "abort", "reason": sentence}:
-                    yield self._fail(sentence)
+                case {"type": "error" | "abort"} if isinstance(event.record, Entry):
+                    yield self._fail(sentence_of_notice(event.record))
                 case {"type": "finish", "finishReason": "error"} if not self._has_failed and event.run is not None:
                     yield self._fail(sentence_of(event.run.error_code or event.run.status))
                 case {"type": "finish", "finishReason": reason} if not self._has_failed:
