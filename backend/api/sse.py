@@ -13,7 +13,7 @@ KEEP_ALIVE_SECONDS = 15.0  # proxies close a connection that was silent for 60 s
 # A comment line. No blank line follows: at one, httpx-sse after an event with an id and fetch-event-source always hand
 # on an empty event (Azure/fetch-event-source issue 15, florimondmanca/httpx-sse issue 35).
 KEEP_ALIVE = b": keep-alive\n"
-_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 def format_event(data: Any, *, event: str | None = None, id: int | None = None) -> bytes:
@@ -36,7 +36,7 @@ class EventStream(StreamingResponse):
     media_type = MEDIA_TYPE
 
     def __init__(self, content: AsyncIterable[bytes], headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(content, headers={**_HEADERS, **(headers or {})})
+        super().__init__(content, headers={**STREAM_HEADERS, **(headers or {})})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         now, keep_alive_seconds = asyncio.get_running_loop().time, scope["app"].state.keep_alive_seconds

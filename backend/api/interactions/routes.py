@@ -20,7 +20,7 @@ from backend.api.interactions.parameters import (
     once,
 )
 from backend.api.openapi import errors, stream_of
-from backend.api.sse import EventStream
+from backend.api.sse import STREAM_HEADERS, EventStream
 from backend.conversations import steering
 from backend.conversations.approvals import Decision
 from backend.model.providers import check_options
@@ -56,7 +56,7 @@ async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> 
     """Streams the event log of a chat as lines of JSON."""
     conversation = await services.interactions.find(user.user_id, chat_id)
     lines = read_log(services.database, user.user_id, conversation)
-    return StreamingResponse((format_line(line) async for line in lines), media_type=_LINES)
+    return StreamingResponse((format_line(line) async for line in lines), headers=STREAM_HEADERS, media_type=_LINES)
 
 
 @router.get(_RUN, responses=errors(404))
