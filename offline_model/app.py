@@ -1,7 +1,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,9 +14,6 @@ from offline_model import model, protocol
 from offline_model.protocol import Completion, CompletionCall, CompletionRequest, RequestError
 from offline_model.settings import OfflineSettings
 
-_SHORT_BYTES = 32 * 1024
-"""Longer requests are parsed in one thread, so that short ones do not wait."""
-_AT_ONCE = 32
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
@@ -40,7 +36,6 @@ class Endpoint:
     def __init__(self, token_delay: float, order: DateOrder | None) -> None:
         self._token_delay = token_delay
         self._order: DateOrder | None = order
-        self._long_ones = ThreadPoolExecutor(max_workers=1)
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -50,23 +45,16 @@ class Endpoint:
         return JSONResponse({"object": "list", "data": [model]})
 
     async def chat_completions(self, request: Request) -> Response:
-        raw = await request.body()
-        if len(raw) <= _SHORT_BYTES:
-            return self._answer(raw)
-        return await asyncio.get_running_loop().run_in_executor(self._long_ones, self._answer, raw)
-
-    def _answer(self, raw: bytes) -> Response:
-        chat = protocol.parse_request(raw)
+        chat = protocol.parse_request(await request.body())
         completion = create_completion(chat, self._order)
         if not chat.stream:
             return JSONResponse(completion.as_object())
         return StreamingResponse(self._paced(completion.as_events()), headers=EVENTS)
 
     async def _paced(self, events: Iterable[str]) -> AsyncIterator[str]:
-        for index, event in enumerate(events):
-            if index and (self._token_delay or index % _AT_ONCE == 0):
-                await asyncio.sleep(self._token_delay)  # even of 0, so that other requests are served, too
+        for event in events:
             yield event
+            await asyncio.sleep(self._token_delay)
 
 
 def create_completion(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:

@@ -14,7 +14,8 @@ from offline_model.protocol import ChatMessage, FunctionCall
 
 _NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the person
 _NOW = re.compile(
-    r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), [^\s,]+(, calendar feed on)?\n</HiddenContext>", re.ASCII
+    r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), [^\s,]+(?:, calendar feed on)?\n</HiddenContext>",
+    re.ASCII,
 )
 _TASKS = re.compile(r"<HiddenContext>\nIn the next message @ and a number is a task.*", re.DOTALL)
 _TAGGED = re.compile(r"^@([1-9][0-9]{0,18}): ", re.MULTILINE)
@@ -74,8 +75,6 @@ class ChatTurn:
     answer: str = ""
     now: datetime | None = None
     """The user's clock, from a note."""
-    calendar: bool = False
-    """Whether the user has a calendar feed, from a note."""
     selected: tuple[int, ...] = ()
     """The tasks that "these" means."""
     made: list[tuple[Sequence[FunctionCall], dict[str | None, str]]] = field(
@@ -96,18 +95,18 @@ class ChatTurn:
 def parse_turns(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
     turns = [ChatTurn("")]
     outputs: dict[str | None, str] = {}
-    now, calendar = None, False
+    now: datetime | None = None
     tagged: list[str] = []
     for message in messages:
         if message.role == "user" and (about := _parse_tagged(message.content)):
             tagged = about
         elif message.role == "user" and _NOTE.match(message.content):
-            now, calendar = _parse_note(message.content) or (now, calendar)
+            now = _parse_clock(message.content) or now
             if not (turns[-1].made or turns[-1].answer):  # a retry's note comes after the message
-                turns[-1].now, turns[-1].calendar = now, calendar
+                turns[-1].now = now
         elif message.role == "user":
             request, selected = _extract_numbers(_FILES.sub("", _QUOTATION.sub("", message.content, count=1)), tagged)
-            turns.append(ChatTurn(request, now=now, calendar=calendar, selected=selected))
+            turns.append(ChatTurn(request, now=now, selected=selected))
             tagged = []
         elif message.role == "tool":
             outputs[message.tool_call_id] = message.content
@@ -136,11 +135,11 @@ def _extract_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[in
     return _TAG.sub(lambda tag: f"#{tag[1]}" if tag[1] in tagged else tag[0], text), selected
 
 
-def _parse_note(note: str) -> tuple[datetime, bool] | None:
-    """Returns the user's clock and whether there is a calendar feed; None if the note is about something else."""
+def _parse_clock(note: str) -> datetime | None:
+    """Returns the user's clock; None if the note is about something else."""
     found = _NOW.search(note)
     try:
-        return (datetime.fromisoformat(found[1]), found[2] is not None) if found else None
+        return datetime.fromisoformat(found[1]) if found else None
     except ValueError:
         return None
 

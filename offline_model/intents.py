@@ -6,7 +6,6 @@ other plans {tasks} are named and {count} counted. Of the rows that fit a text, 
 slots is taken, above all to slots of free text. Then add a sentence to the tests.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from offline_model import replies
@@ -14,7 +13,7 @@ from offline_model.language.slots import DEEDS, NAMING, SLOTS, TYPED
 from offline_model.language.text import Template, Text
 from offline_model.plans import Intent, Kind, Plan, changing, listing
 from offline_model.plans.adding import add
-from offline_model.plans.changing import delete, say, set_done, update
+from offline_model.plans.changing import change, delete, say, set_done
 from offline_model.plans.listing import find, show, show_due, show_first, show_group
 from offline_model.replies import ADDED, CHANGED, COMPLETED, DELETED, NO_QUESTION, RENAMED, REOPENED
 
@@ -30,11 +29,10 @@ R = IntentRow
 _SHOW = "(<show>|<ask>|<am_i>) [me]"
 _SHOW_MY = f"{_SHOW} [all] [is|are|'s] [my|the|our|of] [my|the]"
 _SHOW_WHAT_IS = f"{_SHOW} [all] [is|are|'s] [my|the|our] [<noun>|anything|[do] i have] [<that_is>|is|are|'s]"
-_PRIORITIES = {"high": "high|top|urgent", "medium": "medium|normal", "low": "low", "none": "no"}
-_date, _no_date, _no_repeat = update(), update(due="none"), update(repeat="none")
+_date, _no_date, _no_repeat = change("due"), change(due="none"), change(repeat="none")
 _complete, _reopen = set_done(True), set_done(False)
-_high, _priority = update(priority="high"), "Changed {count} to high priority."
-_title, _description, _no_description = update("title"), update("description"), update(description="none")
+_high, _priority = change(priority="high"), change("priority")
+_title, _description, _no_description = change("title"), change("description"), change(description="none")
 _important = show(" with high priority", status="pending", priority="high", order="due")
 _overdue = show(" overdue", status="pending", due="overdue", order="due")
 _today = show(" due today or overdue", status="pending", due="..today", order="due")
@@ -68,7 +66,7 @@ ROWS = (
     R("<remind> {new}", add, replies.REMINDED),
     R("<remind_me> {when} (to|about|of|that i (have|need) to) {new}", add, replies.REMINDED),
     R("remind me about {undated}", say, replies.NO_REMINDERS),
-    R("(remind|wake|notify|alert) me [up] <when> {rest}", say, replies.NO_REMINDERS),
+    R("(remind|wake|notify|alert) me [up] <time> {rest}", say, replies.NO_REMINDERS),
     R("(set|change|add) (a|an|the|my) (reminder (for|at|on|in)|alarm|timer) {rest}", say, replies.NO_REMINDERS),
     R("(don't|do not) [let me] forget [the|my] {duty}", add, ADDED),
     R("(i|we) (must|should|gotta) [also|still] {duty}", add, ADDED),
@@ -147,27 +145,21 @@ ROWS = (
     ),
     R("{task} (should not|shouldn't|must not|needn't) repeat [anymore|any more]", _no_repeat, CHANGED),
     R("(clear|remove|delete) [the] repeat (of|from|for) {task}", _no_repeat, CHANGED),
-    R("skip [[the] next] {task} [<once>]", update(due="next"), CHANGED),
+    R("skip [[the] next] {task} [<once>]", change(due="next"), CHANGED),
     # Priorities and labels.
-    *(
-        R(template.format(words), update(priority=level), f"Changed {{count}} to {words.split('|')[0]} priority.")
-        for level, words in _PRIORITIES.items()
-        for template in (
-            "(make|give|mark|set) {{task}} [as|to] [a] ({}) priority",
-            "{{subject}} (is|are|has|have) [a] ({}) priority",
-        )
-    ),
-    R("(prioritise|prioritize) {task}", _high, _priority),
-    R("(make|mark|set|flag) {task} [as] (important|urgent)", _high, _priority),
-    R("{subject} (is|are) [now|very|really] (important|urgent)", _high, _priority),
-    R("(clear|remove|delete) [the] priority (of|from|for) {task}", update(priority="none"), CHANGED),
-    R("(set|change) [the] priority of {task} (to|as) {priority}", update("priority"), replies.PRIORITY),
+    R("(make|give|mark|set) {task} [as|to] [a] {priority} priority", _priority, replies.PRIORITY),
+    R("{subject} (is|are|has|have) [a] {priority} priority", _priority, replies.PRIORITY),
+    R("(set|change) [the] priority of {task} (to|as) {priority}", _priority, replies.PRIORITY),
+    R("(prioritise|prioritize) {task}", _high, replies.HIGH),
+    R("(make|mark|set|flag) {task} [as] (important|urgent)", _high, replies.HIGH),
+    R("{subject} (is|are) [now|very|really] (important|urgent)", _high, replies.HIGH),
+    R("(clear|remove|delete) [the] priority (of|from|for) {task}", change(priority="none"), CHANGED),
     R("(set|change|add|give) [[task|number] #|it] [a|an|the|my] priority {rest}", say, replies.NO_PRIORITY),
-    R("(tag|label) {task} (with|as) {value}", update("add_labels"), replies.TAGGED),
-    R("(add|put) [the] (tag|label) {value} (to|on) {task}", update("add_labels"), replies.TAGGED),
+    R("(tag|label) {task} (with|as) {value}", change("add_labels"), replies.TAGGED),
+    R("(add|put) [the] (tag|label) {value} (to|on) {task}", change("add_labels"), replies.TAGGED),
     R("(tag|label) {task}", say, replies.NO_LABEL),
-    R("untag {task} (with|as|from) {value}", update("remove_labels"), replies.UNTAGGED),
-    R("<take_off> [the] (tag|label) {value} (from|off|of) {task}", update("remove_labels"), replies.UNTAGGED),
+    R("untag {task} (with|as|from) {value}", change("remove_labels"), replies.UNTAGGED),
+    R("<take_off> [the] (tag|label) {value} (from|off|of) {task}", change("remove_labels"), replies.UNTAGGED),
     # Titles and descriptions.
     R("<rename> [[the] (title|name|text) of] [task|number] {task} (<into>|as|:) {value}", _title, RENAMED),
     R("<rename> [task] {number} [:] {errand}", _title, RENAMED),
@@ -219,15 +211,12 @@ ROWS = (
 )
 
 
-class IntentTable:
-    def __init__(self, rows: Sequence[IntentRow]) -> None:
-        self._rows = [(Template(row.template), row) for row in rows]
-        if unknown := {slot for template, _ in self._rows for slot in template.slots} - SLOTS.keys():
-            raise ValueError(f"no such slots: {unknown}")
+_TEMPLATES = [(Template(row.template), row) for row in ROWS]
 
-    def find_intent(self, text: Text) -> Intent | None:
-        found = [intent for row in self._rows if (intent := _create_intent(*row, text))]
-        return min(found, key=lambda intent: intent.slot_words, default=None)
+
+def find_intent(text: Text) -> Intent | None:
+    found = (intent for template, row in _TEMPLATES if (intent := _create_intent(template, row, text)))
+    return min(found, key=lambda intent: intent.slot_words, default=None)
 
 
 def _create_intent(template: Template, row: IntentRow, text: Text) -> Intent | None:
@@ -243,6 +232,3 @@ def _create_intent(template: Template, row: IntentRow, text: Text) -> Intent | N
     sizes = {slot: len(part.keys) for slot, part in readings[0].items()}
     slot_words = sum(size for slot, size in sizes.items() if slot not in TYPED), sum(sizes.values())
     return Intent(row.plan, row.answer, readings, phrases, row.kind, not DEEDS.isdisjoint(sizes), slot_words)
-
-
-TABLE = IntentTable(ROWS)

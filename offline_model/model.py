@@ -10,7 +10,7 @@ from typing import Any
 from english import DateOrder
 from offline_model import assignments, replies
 from offline_model.conversation import ChatTurn, ToolResult, parse_turns
-from offline_model.intents import TABLE
+from offline_model.intents import find_intent
 from offline_model.language import slots
 from offline_model.language.text import Template, Text, split_parts
 from offline_model.language.words import choose_pointed, is_surely_foreign, may_be_task
@@ -73,8 +73,6 @@ def reply_to(
     if must_call and isinstance(next_step, str) and not steps:
         next_step = (PlannedCall("list_tasks", {"status": "pending"}),)
     if isinstance(next_step, str):
-        if turns[-1].calendar:
-            next_step = next_step.replace(replies.DATE_ONLY, replies.CALENDAR_REMINDS)
         return Reply(next_step)
     absent = next((call.name for call in next_step if call.name not in tools), None)
     return Reply(replies.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=next_step)
@@ -176,7 +174,7 @@ def find_intents(request: str, *, now: datetime | None = None, order: DateOrder 
     if len(request) > MAX_CHARACTERS:
         return (Intent(say, replies.TOO_LONG.format(limit=MAX_CHARACTERS)),)
     text = Text.parse_message(request, now, order)
-    if slots.is_bulleted(listed := _strip_politeness(text)) and (intent := TABLE.find_intent(listed)):
+    if slots.is_bulleted(listed := _strip_politeness(text)) and (intent := find_intent(listed)):
         return (intent,)
     places = [0, *(match.end() for match in _SENTENCE_END.finditer(text.raw)), len(text.raw)]
     sentences = (text.replace_raw(text.raw[start:end]) for start, end in pairwise(places))
@@ -193,10 +191,10 @@ def _find_all_intents(texts: Iterable[Text]) -> list[Intent]:
     intents: list[Intent] = []
     for part in parts:
         polite = _strip_politeness(part)
-        intent = TABLE.find_intent(polite)
+        intent = find_intent(polite)
         if (wanted := _WOULD_LIKE.strip_leading(polite)).raw != polite.raw:
-            intent = TABLE.find_intent(wanted) or intent
-        literal = TABLE.find_intent(part) if part.raw != polite.raw else None
+            intent = find_intent(wanted) or intent
+        literal = find_intent(part) if part.raw != polite.raw else None
         if literal and not literal.slot_words[0] and (not intent or literal.slot_words < intent.slot_words):
             intent = literal  # "ok" and "thanks" are more than politeness
         if not intent:

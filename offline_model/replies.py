@@ -43,9 +43,6 @@ OTHER_WEEKDAY = '"{words}" does not exist: {reason} I added nothing. Say which d
 OTHER_CLOCK = "I only know the time in your own time zone, so I did nothing. Say the time as your own clock shows it."
 NO_REMINDER = "I can't send reminders yet."
 DATE_ONLY = "I can't send reminders yet; the due date is on your list."
-CALENDAR_REMINDS = (
-    "I can't send reminders yet; a calendar app that subscribes to your calendar link can remind you of timed tasks."
-)
 NO_BULK = 'I can\'t do that to your whole list. Name the tasks, or a group such as "everything due today".'
 NO_SUBJECT = "Which task do you mean? Say words from its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
@@ -62,7 +59,6 @@ ONE_AT_A_TIME = 'An agent can work on one task at a time. Say "do task 3", with 
 TOO_MANY = "That is too much at once, so I did not do it. Name up to {limit} tasks in one message."
 NO_MEMBERS = 'I found no open task for "{group}".'
 NONE_CHANGED = "I changed nothing."
-NONE_DELETED = "I deleted nothing."
 CANCEL = 'Say "delete" and the title to delete a task, or "add cancel …" to add a task about cancelling something.'
 LEFT_ALONE = "All right, I changed nothing."
 # A list item, because the page shows no task card below an answer whose list names no task.
@@ -74,6 +70,7 @@ REMINDED = "Added a reminder."  # not shown: marks intents whose reply says that
 CHANGED = "Changed {count}."
 RENAMED = "Renamed to {tasks}."
 PRIORITY = "Changed {count} to {value} priority."
+HIGH = PRIORITY.replace("{value}", "high")
 TAGGED = 'Added the label "{value}" to {count}.'
 UNTAGGED = 'Removed the label "{value}" from {count}.'
 COMPLETED = "Completed {tasks}."

@@ -19,6 +19,8 @@ _MOST_WORDS_OF_DATE = 25  # longer texts take long to compare
 _MOST_WORDS_OF_DAYS = 10  # at the end of a question
 _PLANNED = frozenset(["due", "planned", "scheduled", "happening", "coming", "for", "on"])
 LONGEST_LABEL = 40
+PRIORITIES = {"top": "high", "urgent": "high", "normal": "medium", "no": "none"}
+PRIORITIES |= {level: level for level in ("high", "medium", "low", "none")}
 _ON_LIST = Template(
     "{new} [back] (on|onto|to|in|into) (<our_list>|[my|the|our] (<errands>|(<errands>|<other_list>) list))"
 )
@@ -225,7 +227,7 @@ VALUES: dict[str, Callable[[Text], Fields | None]] = {
 
 SLOTS: dict[str, Callable[[Text], object]] = {
     **VALUES,
-    **dict.fromkeys(("title", "new", "task", "number", "rest"), bool),  # whatever there is
+    **dict.fromkeys(("title", "new", "task", "number", "priority", "rest"), bool),  # whatever there is
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
     "new_on_list": lambda text: split_list_name(text)[1] is not None,
     "bullets": is_bulleted,
@@ -237,7 +239,6 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "list_of_today": lambda text: "due" not in text.keys and (tail := find_days_at_end(text)) and _is_today(tail),
     "done_on_days": _is_done_on_days,
     "group": find_filters,
-    "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
     "errand": is_errand,
     "new_repeating": _is_repeating,
     "duty": _is_duty,

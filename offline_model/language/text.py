@@ -2,7 +2,8 @@
 
 A template has words, `(one|other)` alternatives, `[optional]` words, `#` for a number, `<rule>` for the words of that
 name in RULES, and slots such as `{task}`: the notation of Home Assistant's sentence templates. `...` is anything or
-nothing. Each becomes a regular expression. What may stand in a slot is checked by SLOTS in `slots.py`.
+nothing. Each becomes a regular expression. A slot with the name of a rule has its words; what may stand in others is
+checked by SLOTS in `slots.py`.
 """
 
 import re
@@ -114,7 +115,7 @@ class Template:
             if match is None:
                 return
             yield {name: text.span(*match.span(name)) for name in self.slots}
-            if len(self.slots) < 2:
+            if len(self.slots) < 2 or match.end(self.slots[0]) == match.start(self.slots[1]):
                 return
             end, start = match.end(self.slots[0]), match.start(self.slots[1])
             line = line[:end] + "\0" * (start - end) + line[start:]
@@ -145,7 +146,8 @@ def _compile_symbol(symbol: str) -> str:
     if symbol[0] == "<":
         return _compile_source(RULES[symbol[1:-1]])
     if symbol[0] == "{":
-        return "(?P<number># )" if symbol == "{number}" else f"(?P<{symbol[1:-1]}>(?:.+? )??)"
+        slot = symbol[1:-1]
+        return f"(?P<{slot}>{_compile_source(RULES[slot]) if slot in RULES else '(?:.+? )??'})"
     words = [_create_key(word) for word in _WORD.findall(symbol)] or [symbol]
     return _BRACKETS.get(symbol) or re.escape("".join(f"{word} " for word in words))
 

@@ -88,6 +88,8 @@ LIST_WORDS = LIST_SUBJECTS | LIST_FILLERS
 DUE_WORDS = word_set("should must need needs be ought supposed")
 
 RULES = {
+    "number": "#",
+    "priority": "high|top|urgent|medium|normal|low|no|none",
     "done": "done|complete|completed|finished|sorted",
     "noun": "task|tasks|todo|todos|to-do|to-dos|item|items|reminder|reminders",
     "note": "note|notes|description|descriptions|detail|details|comment|comments",
@@ -124,7 +126,7 @@ RULES = {
     "last_change": "it|that|this|them|those|[the|your] last [change|one|step|answer]|what (you|i) [just] did",
     "move": "(move|push|shift|reschedule|postpone|snooze|defer|delay|put off) [back]",
     "weekday": "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
-    "when": "at|on|in|by|before|after|every|each|tomorrow|tonight|later|next|this|today",
+    "time": "at|on|in|by|before|after|every|each|tomorrow|tonight|later|next|this|today",
     "remind_me": "remind me|(set|add|create|make) (a|an|the|my) reminder [for]",
     "remind": "(remind me|<do_not> [let me] forget|remember|make sure) [that] [i (need|have)] (to|about|of)"
     "|(set|add|create|make) (a|an|the|my) reminder (to|about)|(note to self|memo) [:]",

@@ -9,7 +9,7 @@ from offline_model.conversation import ResultTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
-from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, find_target, find_tasks, read_list, search
+from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, FoundTasks, find_target, find_tasks, read_list, search
 from offline_model.plans.questions import find_by_title
 
 _BARE_HOUR = re.compile(r"(?:at )?\d\d?")
@@ -23,35 +23,42 @@ def say(intent: Intent, context: Context) -> Steps:
     return intent.answer
 
 
-def update(field: str = "", **fixed: Any) -> Plan:
-    """Creates a plan that sets the fixed fields or, without any, those in the template's other slot."""
+def change(field: str = "", *, tool: str = "update_task", **fixed: Any) -> Plan:
+    """Creates a plan for the named tasks, of which each must be found; deletes a group only after "yes".
+
+    An update sets the fixed fields or, without any, those in the template's other slot.
+    """
 
     def plan(intent: Intent, context: Context) -> Steps:
-        """A template can divide a text in several ways, each of which is a reading with a name and a value."""
-        values = {
-            phrase: next(((slot, text) for slot, text in reading.items() if slot not in slots.NAMING), ("", None))
-            for phrase, reading in zip(intent.phrases, intent.readings, strict=True)
-        }
         found = yield from find_target(intent, context)
         if found.missing:
             return "\n\n".join([*([replies.NONE_CHANGED] if found.ids else []), *found.not_found()])
-        slot, text = values[found.name]
-        fields = dict(fixed) if text is None else _read_fields(field, slot, text, found.tasks)
-        results = yield create_calls("update_task", found.ids, **fields)
-        return replies.report(intent.answer, results, value=text.unquote() if text else "")
+        if found.group and tool == "delete_task":
+            return f"{replies.count_tasks(found.group, 'open ')} {replies.SAY_YES}"
+        fields, value = _read_fields(field, intent, found) if field else (fixed, "")
+        return replies.report(intent.answer, (yield create_calls(tool, found.ids, **fields)), value=value)
 
     return plan
 
 
-def _read_fields(field: str, slot: str, text: Text, tasks: Sequence[ResultTask]) -> dict[str, Any]:
+delete = change(tool="delete_task")
+
+
+def _read_fields(field: str, intent: Intent, found: FoundTasks) -> tuple[dict[str, Any], str]:
+    """Returns the arguments, and a value in words. A template can divide a text in several ways."""
+    reading = intent.readings[intent.phrases.index(found.name)]
+    slot, text = next((slot, text) for slot, text in reading.items() if slot not in slots.NAMING)
+    value = text.unquote()
     if slot not in slots.VALUES:
-        value = text.unquote()
-        return {field: value.casefold() if field == "priority" else [value] if field.endswith("labels") else value}
+        level = slots.PRIORITIES.get(value.casefold(), "") if field == "priority" else ""
+        return {
+            field: level or ([value] if field.endswith("labels") else value)
+        }, "no" if level == "none" else level or value
     fields = slots.VALUES[slot](text) or {}
     names_day = "BY" in fields.get("repeat", "") or " start" in text.raw
-    if "repeat" in fields and not names_day and all(task.due for task in tasks):
+    if "repeat" in fields and not names_day and all(task.due for task in found.tasks):
         del fields["due"]  # "every 3 weeks" names no day
-    return _choose_nearest_hour(fields, text, tasks)
+    return _choose_nearest_hour(fields, text, found.tasks), value
 
 
 def _choose_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ResultTask]) -> dict[str, str]:
@@ -105,16 +112,6 @@ def set_done(is_done: bool) -> Plan:
         return "\n\n".join(filter(None, [*parts, *found.not_found("open task" if is_done else "task")]))
 
     return plan
-
-
-def delete(intent: Intent, context: Context) -> Steps:
-    """Deletes a group only after "yes"."""
-    found = yield from find_target(intent, context)
-    if found.missing:
-        return " ".join([*([replies.NONE_DELETED] if found.ids else []), *found.not_found()])
-    if found.group:
-        return f"{replies.count_tasks(found.group, 'open ')} {replies.SAY_YES}"
-    return replies.report(intent.answer, (yield create_calls("delete_task", found.ids)))
 
 
 def delete_done(intent: Intent, context: Context) -> Steps:

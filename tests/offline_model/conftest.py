@@ -1,6 +1,7 @@
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
+import httpx2
 import pytest
 from openai import AsyncOpenAI
 
@@ -14,6 +15,8 @@ from tests.processes import ServiceProcess
 from tests.serving import serve
 
 NewConversation = Callable[[], Conversation]
+AddTasks = Callable[[Tools], Awaitable[None]]
+OpenList = Callable[[AddTasks], Awaitable[Conversation]]
 
 
 @pytest.fixture
@@ -43,9 +46,29 @@ async def tools(task_server: ServiceProcess) -> AsyncIterator[Tools]:
 
 
 @pytest.fixture
-async def new_conversation(url: str, tools: Tools) -> AsyncIterator[NewConversation]:
-    async with http_client(url) as http:
-        yield lambda: Conversation(http, tools)
+async def model() -> AsyncIterator[httpx2.AsyncClient]:
+    """The offline model without a port of its own."""
+    transport = httpx2.ASGITransport(app=create_app(OfflineSettings()))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://model") as client:
+        yield client
+
+
+@pytest.fixture
+def new_conversation(model: httpx2.AsyncClient, tools: Tools) -> NewConversation:
+    return lambda: Conversation(model, tools)
+
+
+@pytest.fixture
+def open_list(model: httpx2.AsyncClient, tools: Tools) -> OpenList:
+    """Begins a conversation about tasks that are added once, because nothing changes them."""
+
+    async def open_shared(add_tasks: AddTasks) -> Conversation:
+        shared = Tools(tools.http, f"offline-{os.getpid()}-{add_tasks.__name__}")
+        if not await shared.ids():
+            await add_tasks(shared)
+        return Conversation(model, shared, is_shared=True)
+
+    return open_shared
 
 
 @pytest.fixture

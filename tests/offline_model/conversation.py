@@ -22,8 +22,10 @@ def said(content: str, role: str = "user") -> dict[str, Any]:
 
 
 class Conversation:
-    def __init__(self, http: httpx2.AsyncClient, tools: Tools) -> None:
-        self.http, self.tools = http, tools
+    """With `is_shared`, others read the same tasks, so an answer ends before its first change, which is only noted."""
+
+    def __init__(self, http: httpx2.AsyncClient, tools: Tools, *, is_shared: bool = False) -> None:
+        self.http, self.tools, self.is_shared = http, tools, is_shared
         self.messages = [said("You keep tasks.", "system")]
         self.calls: list[Call] = []
         """Those that answered the last message."""
@@ -32,12 +34,12 @@ class Conversation:
     def changes(self) -> list[Call]:
         return [call for call in self.calls if call[0] != "list_tasks"]
 
-    async def say(self, content: str, *, now: datetime = NOW, known: str = "", tags: str = "") -> str:
-        """The answer; `known` and `tags` are what else the notes before the message say."""
+    async def say(self, content: str, *, now: datetime = NOW, tags: str = "") -> str:
+        """The answer; `tags` is what else a note before the message says."""
         self.calls = []
         if tags:
             self.messages.append(said(NOTE.format(tags)))
-        self.messages += [said(NOTE.format(f"{now:%a %Y-%m-%d %H:%M}, Europe/Berlin{known}")), said(content)]
+        self.messages += [said(NOTE.format(f"{now:%a %Y-%m-%d %H:%M}, Europe/Berlin")), said(content)]
         for _ in range(MOST_TURNS):
             reply = await self._reply()
             self.messages.append(reply)
@@ -45,6 +47,8 @@ class Conversation:
                 return reply["content"]
             for call in reply["tool_calls"]:
                 await self._make(call)
+            if self.is_shared and self.changes:
+                return ""
         raise AssertionError(f"the model goes on calling tools: {self.calls}")
 
     async def _reply(self) -> dict[str, Any]:
@@ -56,5 +60,7 @@ class Conversation:
     async def _make(self, call: dict[str, Any]) -> None:
         name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
         self.calls.append((name, arguments))
+        if self.is_shared and self.changes:
+            return
         result = await self.tools.result(name, arguments)
         self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text(result)})

@@ -7,7 +7,7 @@ import pytest
 
 from tests.english.test_tasks import PHRASES
 from tests.mcp.calls import Tools
-from tests.offline_model.conftest import NewConversation
+from tests.offline_model.conftest import NewConversation, OpenList
 from tests.offline_model.conversation import Call, Conversation
 
 MONDAYS = {"repeat": "FREQ=WEEKLY;BYDAY=MO"}
@@ -317,28 +317,13 @@ VARIANTS: list[tuple[Call, tuple[str, ...]]] = [
 ]
 
 
-LISTS = [(call, sentences) for call, sentences in VARIANTS if call[0] == "list_tasks"]
-CHANGES = [(sentence, call) for call, sentences in VARIANTS for sentence in sentences if call[0] != "list_tasks"]
-
-
-@pytest.mark.parametrize(("call", "sentences"), LISTS, ids=[sentences[0] for _, sentences in LISTS])
-async def test_other_words_show_the_same(
-    new_conversation: NewConversation, call: Call, sentences: tuple[str, ...]
-) -> None:
-    await add_tasks(new_conversation().tools)
+@pytest.mark.parametrize(("call", "sentences"), VARIANTS, ids=[sentences[0] for _, sentences in VARIANTS])
+async def test_other_words_mean_the_same(open_list: OpenList, call: Call, sentences: tuple[str, ...]) -> None:
     for sentence in sentences:
-        conversation = new_conversation()
+        conversation = await open_list(add_tasks)
         answer = await conversation.say(sentence)
         assert call in conversation.calls, (sentence, answer)
-        assert conversation.changes == [], sentence
-
-
-@pytest.mark.parametrize(("sentence", "call"), CHANGES)
-async def test_other_words_change_the_same(conversation: Conversation, sentence: str, call: Call) -> None:
-    await add_tasks(conversation.tools)
-    answer = await conversation.say(sentence)
-    assert call in conversation.calls, answer
-    assert conversation.changes in ([], [call])
+        assert conversation.changes in ([], [call]), sentence
 
 
 @pytest.mark.parametrize(
@@ -382,8 +367,13 @@ async def test_other_words_change_the_same(conversation: Conversation, sentence:
         ("I am tired today", []),
     ],
 )
-async def test_changes_of_a_list(conversation: Conversation, sentence: str, calls: list[Call]) -> None:
-    await add_tasks(conversation.tools)
+async def test_changes_of_a_list(
+    conversation: Conversation, open_list: OpenList, sentence: str, calls: list[Call]
+) -> None:
+    if len(calls) < 2:
+        conversation = await open_list(add_tasks)
+    else:
+        await add_tasks(conversation.tools)
     answer = await conversation.say(sentence)
     assert conversation.changes == calls, answer
 
@@ -459,8 +449,13 @@ def describe(number: int, description: str) -> list[Call]:
         ("I called mum and delete 1", [*each("complete_task", 2), *each("delete_task", 1)]),
     ],
 )
-async def test_changes_of_a_short_list(conversation: Conversation, sentence: str, calls: list[Call]) -> None:
-    await add_short_list(conversation.tools)
+async def test_changes_of_a_short_list(
+    conversation: Conversation, open_list: OpenList, sentence: str, calls: list[Call]
+) -> None:
+    if len(calls) < 2:
+        conversation = await open_list(add_short_list)
+    else:
+        await add_short_list(conversation.tools)
     answer = await conversation.say(sentence)
     assert conversation.changes == calls, answer
 
@@ -628,7 +623,7 @@ BOTH = {"task_id": 12, "also": [13]}
         ("complete @13\n\n@12", "complete_task", {"task_id": 13}),
     ],
 )
-async def test_tagged_tasks(conversation: Conversation, sentence: str, tool: str, arguments: dict[str, Any]) -> None:
-    await add_tasks(conversation.tools)
+async def test_tagged_tasks(open_list: OpenList, sentence: str, tool: str, arguments: dict[str, Any]) -> None:
+    conversation = await open_list(add_tasks)
     await conversation.say(sentence, tags=TAGS)
     assert conversation.calls[0] == (tool, arguments)
