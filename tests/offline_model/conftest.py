@@ -46,7 +46,7 @@ async def tools(task_server: ServiceProcess) -> AsyncIterator[Tools]:
 
 
 @pytest.fixture
-async def model() -> AsyncIterator[httpx2.AsyncClient]:
+async def model_client() -> AsyncIterator[httpx2.AsyncClient]:
     """The offline model without a port of its own."""
     transport = httpx2.ASGITransport(app=create_app(OfflineSettings()))
     async with httpx2.AsyncClient(transport=transport, base_url="http://model") as client:
@@ -54,19 +54,19 @@ async def model() -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.fixture
-def new_conversation(model: httpx2.AsyncClient, tools: Tools) -> NewConversation:
-    return lambda: Conversation(model, tools)
+def new_conversation(model_client: httpx2.AsyncClient, tools: Tools) -> NewConversation:
+    return lambda: Conversation(model_client, tools)
 
 
 @pytest.fixture
-def open_list(model: httpx2.AsyncClient, tools: Tools) -> OpenList:
+def open_list(model_client: httpx2.AsyncClient, tools: Tools) -> OpenList:
     """Begins a conversation about tasks that are added once, because nothing changes them."""
 
     async def open_shared(add_tasks: AddTasks) -> Conversation:
         shared = Tools(tools.http, f"offline-{os.getpid()}-{add_tasks.__name__}")
         if not await shared.ids():
             await add_tasks(shared)
-        return Conversation(model, shared, is_shared=True)
+        return Conversation(model_client, shared, is_shared=True)
 
     return open_shared
 
