@@ -18,6 +18,7 @@ from cli.services.ports import HOST, Ports, choose_ports, find_free_port
 from common import child_environment
 
 if TYPE_CHECKING:
+    from cli.processes.children import Reaper
     from cli.services.ollama import LocalOllama
     from cli.services.supervisor import Supervisor
 
@@ -40,10 +41,10 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs everything on loopback until Ctrl-C or SIGTERM."""
+    import asyncio
+
     from cli.processes.children import Reaper
-    from cli.processes.signals import Signals
     from cli.services import ollama
-    from cli.services.supervisor import StopWanted, Supervisor
 
     variables = environment.load()
     wanted = Ports(
@@ -63,36 +64,42 @@ def run(arguments: argparse.Namespace) -> int:
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.secret(directory, data_dir.TOKEN_SECRET))
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.secret(directory, data_dir.WORKSPACE_SECRET))
     variables |= directory_settings(variables, directory)
-    with (
-        running.claimed(directory) as owned,
-        Reaper() as reaper,
-        Signals() as signals,
-        contextlib.ExitStack() as stack,
-    ):
+    with running.claimed(directory) as owned, Reaper() as reaper:
         ports = choose_ports(wanted, has_workspace=has_workspace)
-        supervisor = Supervisor(
-            data_dir.logs(directory),
-            signals,
-            reaper,
-            cwd=CHECKOUT,
-            lock=owned.lock,
-            changed=running.StatusFile(directory, _addresses(variables, ports)).update,
-        )
+        asyncio.run(_supervise(variables, ports, found, reaper, directory, lock=owned.lock))
+    terminal.say("Stopped.")
+    return 0
+
+
+async def _supervise(
+    variables: dict[str, str],
+    ports: Ports,
+    found: "LocalOllama | None",
+    reaper: "Reaper",
+    directory: Path,
+    *,
+    lock: int,
+) -> None:
+    """Runs everything until Ctrl-C or SIGTERM; PostgreSQL is stopped last."""
+    from cli.services.supervisor import StopWanted, Supervisor
+
+    status = running.StatusFile(directory, _addresses(variables, ports))
+    supervisor = Supervisor(data_dir.logs(directory), reaper, cwd=CHECKOUT, lock=lock, changed=status.update)
+    with contextlib.ExitStack() as stack:
         try:
             if "DATABASE_URL" not in variables:
                 variables |= _start_postgres(directory, supervisor, stack)
-            stack.callback(supervisor.stop)
             for service in _services(variables, ports, directory):
                 supervisor.start(service)
-            answers = supervisor.wait_until_ready()
+            answers = await supervisor.wait_until_ready()
             if "Workspace" in answers:
                 _warn_of_missing_commands(answers["Workspace"])
             _print_addresses(ports, _model(answers["Backend"], found), directory)
-            supervisor.watch()
+            await supervisor.watch()
         except StopWanted:
             terminal.say("\nStopping …")
-    terminal.say("Stopped.")
-    return 0
+        finally:
+            await supervisor.stop()
 
 
 def _start_postgres(directory: Path, supervisor: "Supervisor", stack: contextlib.ExitStack) -> dict[str, str]:

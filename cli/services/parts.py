@@ -49,18 +49,18 @@ class Restarts:
 
 
 @dataclass
-class Child:
+class Part:
+    """A service, or something else that runs. `ready_at` is by the monotonic clock."""
+
     name: str
-    process: subprocess.Popen[bytes]
     log: Path
     start: Callable[[], subprocess.Popen[bytes]]
     restarts: Restarts
     service: Service | None = None  # none for a part that is ready as soon as it is started
+    process: subprocess.Popen[bytes] | None = None  # none while it is dead
     since: float = field(default_factory=time.time)
-    ready: bool = False
-    ready_at: float = 0.0  # by the monotonic clock, of the last time
+    ready_at: float | None = None
     was_ready: bool = False
-    next_start: float | None = None  # by the monotonic clock, once it died
     answer: str = ""
 
     @property
@@ -72,9 +72,9 @@ class Child:
         return self.service is not None and self.service.optional
 
 
-def describe(child: Child) -> str:
-    answer = f"it answers {child.answer}; " if child.answer and not child.ready else ""
-    return f"{answer}the end of {child.log}:\n{last_lines(child.log)}"
+def describe(part: Part) -> str:
+    answer = f"it answers {part.answer}; " if part.answer and part.ready_at is None else ""
+    return f"{answer}the end of {part.log}:\n{last_lines(part.log)}"
 
 
 def describe_end(code: int) -> str:

@@ -11,7 +11,7 @@ from cli.processes import ownership
 from cli.processes.ownership import InUseError, Ownership
 
 if TYPE_CHECKING:  # `status` reads without what a supervisor needs
-    from cli.services.parts import Child
+    from cli.services.parts import Part
 
 PREFIX = "up."
 PROBE_SECONDS = 5
@@ -53,8 +53,8 @@ class StatusFile:
         self._addresses = addresses
         self._written = ""
 
-    def update(self, children: "Sequence[Child]") -> None:
-        text = json.dumps({**self._addresses, "parts": [_describe(child) for child in children]})
+    def update(self, parts: "Sequence[Part]") -> None:
+        text = json.dumps({**self._addresses, "parts": [_describe(part) for part in parts]})
         if text == self._written:
             return
         fresh = self._file.with_suffix(".new")
@@ -92,14 +92,14 @@ def probe(port: int, path: str) -> tuple[int, str]:
         connection.close()
 
 
-def _describe(child: "Child") -> dict[str, Any]:
+def _describe(part: "Part") -> dict[str, Any]:
     return {
-        "name": child.name,
-        "pid": child.process.pid if child.next_start is None else None,
-        "since": child.since,
-        "port": child.service.port if child.service else None,
-        "path": child.service.ready_path if child.service else "",
-        "keeps_dying": child.restarts.is_slow,
+        "name": part.name,
+        "pid": part.process.pid if part.process else None,
+        "since": part.since,
+        "port": part.service.port if part.service else None,
+        "path": part.service.ready_path if part.service else "",
+        "keeps_dying": part.restarts.is_slow,
     }
 
 

@@ -1,3 +1,4 @@
+import asyncio
 import contextlib
 import functools
 import http.client
@@ -7,18 +8,18 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from cli import terminal
 from cli.errors import CliError
 from cli.processes.children import Reaper, die_with_parent, fresh_log
-from cli.processes.signals import Signals
 from cli.services import parts, running
-from cli.services.parts import Child, Restarts, Service, describe_end
+from cli.services.parts import Part, Restarts, Service, describe_end
 
 READY_SECONDS = 90
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 0.2
 STOP_SECONDS = 30
-PROBE_EVERY = 0.05
+PROBE_EVERY, LONGEST_PAUSE = 0.05, 1.0
 
 
 class StopWanted(Exception):
@@ -36,133 +37,136 @@ class Supervisor:
     def __init__(
         self,
         logs: Path,
-        signals: Signals,
         reaper: Reaper,
         *,
         cwd: Path,
         lock: int | None = None,
         restarts: Callable[[], Restarts] = Restarts,
-        changed: Callable[[Sequence[Child]], None] = lambda _: None,
+        changed: Callable[[Sequence[Part]], None] = lambda _: None,
     ) -> None:
         self._logs = logs
-        self._signals = signals
         self._reaper = reaper
         self._cwd = cwd
         self._inherited = () if lock is None else (lock,)
         self._restarts = restarts
         self._changed = changed
-        self._children: list[Child] = []
+        self._parts: list[Part] = []
+        self._tasks: list[asyncio.Task[None]] = []
         self._is_starting = True
+        self._stops_wanted = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self._request_stop)
 
     def start(self, service: Service) -> None:
         terminal.starting(service.name)
         log = fresh_log(self._logs / f"{service.name.lower().replace(' ', '-')}.log")
         spawn = functools.partial(self._spawn, service, log)
-        self._children.append(Child(service.name, spawn(), log, spawn, self._restarts(), service))
+        self._add(Part(service.name, log, spawn, self._restarts(), service))
 
     def adopt(
         self, name: str, process: subprocess.Popen[bytes], log: Path, start: Callable[[], subprocess.Popen[bytes]]
     ) -> None:
-        """Look after a process that somebody else starts, with `start` after its death, and stops."""
-        child = Child(name, process, log, start, self._restarts(), ready=True, was_ready=True)
-        child.ready_at = time.monotonic()
-        self._children.append(child)
+        """Starts again, when it dies, what runs already and is stopped by somebody else, after all others."""
+        self._add(Part(name, log, start, self._restarts(), process=process, ready_at=time.monotonic(), was_ready=True))
 
-    def wait_until_ready(self) -> dict[str, str]:
+    async def wait_until_ready(self) -> dict[str, str]:
         """What each service that is ready answered, by its name. Raises `CliError` if one that is needed is not."""
         began = time.monotonic()
-        while late := [child for child in self._children if not child.ready and not child.restarts.is_slow]:
-            self._look()
-            if any(child.ends_by_itself for child in late):  # migrations take as long as there is data
+        while late := [part for part in self._parts if part.ready_at is None and not part.restarts.is_slow]:
+            self._check()
+            if any(part.ends_by_itself for part in late):  # migrations take as long as there is data
                 began = time.monotonic()
             if time.monotonic() - began > READY_SECONDS:
                 note = f"is not ready after {READY_SECONDS} seconds: {parts.describe(late[0])}"
-                if not all(child.is_optional for child in late):
+                if not all(part.is_optional for part in late):
                     raise CliError(f"{late[0].name} {note}")
                 terminal.died(late[0].name, note)
                 break
-            self._signals.wait(PROBE_EVERY)
+            await asyncio.sleep(PROBE_EVERY)
+        self._check()
         self._is_starting = False
-        return {child.name: child.answer for child in self._children if child.ready}
+        return {part.name: part.answer for part in self._parts if part.ready_at is not None}
 
-    def watch(self) -> None:
+    async def watch(self) -> NoReturn:
+        """Raises `StopWanted` when it is time to stop."""
         while True:
-            self._look()
-            self._signals.wait(self._pause())
+            self._check()
+            await asyncio.sleep(LOOK_SECONDS)
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """In order; a second request to stop, or too long a wait, gets a service killed."""
-        for child in self._children.copy():
-            if child.service:
-                self._end(child)
-                self._drop(child)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for part in self._parts:
+            if part.service and part.process:
+                await self._end(part, part.process)
 
-    def _pause(self) -> float:
-        pauses = [LOOK_SECONDS]
-        for child in self._children:
-            if child.next_start is not None:
-                pauses.append(max(0.0, child.next_start - time.monotonic()))
-            elif not child.ready:  # one that takes long is asked less often
-                pauses.append(max(PROBE_EVERY, (time.time() - child.since) / 20))
-        return min(pauses)
+    def _request_stop(self) -> None:
+        self._stops_wanted += 1
 
-    def _look(self) -> None:
-        if self._signals.stops_wanted:
+    def _check(self) -> None:
+        """Raises `StopWanted`, and the error of a part that cannot be started."""
+        if self._stops_wanted:
             raise StopWanted
-        for child in self._children.copy():
-            if child.next_start is not None:
-                if time.monotonic() >= child.next_start:
-                    self._start_again(child)
-                continue
-            code = child.process.poll()
-            if code is not None and not (child.ends_by_itself and code == 0):
-                self._after_death(child, code)
-            elif not child.ready and self._is_ready(child):
-                self._note_ready(child)
-        self._changed(self._children)
+        for task in self._tasks:
+            if task.done():
+                task.result()
+        self._changed(self._parts)
 
-    def _note_ready(self, child: Child) -> None:
-        assert child.service
-        terminal.ready(child.name, "again" if child.was_ready else child.service.note)
-        child.ready = child.was_ready = True
-        child.ready_at = time.monotonic()
-        if child.ends_by_itself:
-            self._drop(child)
+    def _add(self, part: Part) -> None:
+        self._parts.append(part)
+        self._tasks.append(asyncio.create_task(self._keep_running(part)))
 
-    def _after_death(self, child: Child, code: int) -> None:
-        self._clear_away(child)
-        is_error = code == os.EX_CONFIG or (code > 0 and not child.is_optional)
-        if self._is_starting and is_error and not child.was_ready:
-            raise CliError(f"{child.name} {describe_end(code)}; {parts.describe(child)}")
-        self._plan_start(child, describe_end(code))
+    async def _keep_running(self, part: Part) -> None:
+        """Starts a part again whenever it dies, unless its work is done."""
+        while True:
+            try:
+                part.process = part.process or part.start()
+            except (CliError, OSError, subprocess.SubprocessError) as error:
+                reason = str(error).partition("; the end of ")[0]  # the log's end is reported once, at last
+                pause = self._report_death(part, f"could not be started: {reason}")
+            else:
+                part.since, part.answer = time.time(), ""
+                code = await self._wait_for_end(part, part.process)
+                self._clear_away(part, part.process)
+                if part.ends_by_itself and code == 0:
+                    self._parts.remove(part)
+                    terminal.ready(part.name)
+                    return
+                is_error = code == os.EX_CONFIG or (code > 0 and not part.is_optional)
+                if self._is_starting and is_error and not part.was_ready:
+                    raise CliError(f"{part.name} {describe_end(code)}; {parts.describe(part)}")
+                pause = self._report_death(part, describe_end(code))
+            part.process = part.ready_at = None
+            await asyncio.sleep(pause)
 
-    def _plan_start(self, child: Child, death: str) -> None:
-        was_slow = child.restarts.is_slow
-        pause = child.restarts.after_death(time.monotonic() - child.ready_at if child.ready else 0.0)
-        child.ready = False
-        child.next_start = time.monotonic() + pause
-        if not child.restarts.is_slow:
+    async def _wait_for_end(self, part: Part, process: subprocess.Popen[bytes]) -> int:
+        """Returns the exit code; until then it says when the part is ready."""
+        while (code := process.poll()) is None:
+            if part.ready_at is None and _is_ready(part):
+                terminal.ready(part.name, part.service.note if part.service and not part.was_ready else "again")
+                part.ready_at, part.was_ready = time.monotonic(), True
+            pause = LOOK_SECONDS
+            if part.ready_at is None:  # one that takes long is asked less often
+                pause = min(max(PROBE_EVERY, (time.time() - part.since) / 20), LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+        return code
+
+    def _report_death(self, part: Part, death: str) -> float:
+        """Returns the seconds until the next start."""
+        restarts, was_slow = part.restarts, part.restarts.is_slow
+        pause = restarts.after_death(0.0 if part.ready_at is None else time.monotonic() - part.ready_at)
+        if not restarts.is_slow:
             when = f"in {pause:g} s" if pause else "now"
-            terminal.died(child.name, f"{death.rstrip('.')}; it restarts {when} (log: {child.log})")
-            return
-        note = f"{death.rstrip('.')}, for the {child.restarts.deaths}th time within a short time"
-        if self._is_starting and not child.is_optional:
-            raise CliError(f"{child.name} {note}; {parts.describe(child)}")
+            terminal.died(part.name, f"{death.rstrip('.')}; it restarts {when} (log: {part.log})")
+            return pause
+        note = f"{death.rstrip('.')}, for the {restarts.deaths}th time within a short time"
+        if self._is_starting and not part.is_optional:
+            raise CliError(f"{part.name} {note}; {parts.describe(part)}")
         if not was_slow:
-            terminal.died(child.name, f"{note}. It is tried again every {pause:g} s; {parts.describe(child)}")
-
-    def _start_again(self, child: Child) -> None:
-        try:
-            child.process = child.start()
-        except (CliError, OSError, subprocess.SubprocessError) as error:
-            reason = str(error).partition("; the end of ")[0]  # the log's end is reported once, at last
-            self._plan_start(child, f"could not be started: {reason}")
-            return
-        child.next_start, child.answer = None, ""
-        child.since = time.time()
-        if child.service is None:
-            child.ready, child.ready_at = True, time.monotonic()
-            terminal.ready(child.name, "again")
+            terminal.died(part.name, f"{note}. It is tried again every {pause:g} s; {parts.describe(part)}")
+        return pause
 
     def _spawn(self, service: Service, log: Path) -> subprocess.Popen[bytes]:
         with log.open("ab") as output:
@@ -180,31 +184,28 @@ class Supervisor:
         self._reaper.watch(process.pid)
         return process
 
-    def _end(self, child: Child) -> None:
-        asked = max(self._signals.stops_wanted, 1)
+    async def _end(self, part: Part, process: subprocess.Popen[bytes]) -> None:
+        asked = max(self._stops_wanted, 1)
         deadline = time.monotonic() + STOP_SECONDS
-        child.process.terminate()
-        while child.process.poll() is None:
-            if time.monotonic() > deadline or self._signals.stops_wanted > asked:
-                child.process.kill()
-                child.process.wait()
-            else:
-                self._signals.wait(0.1)
+        process.terminate()
+        while process.poll() is None:
+            if time.monotonic() > deadline or self._stops_wanted > asked:
+                process.kill()
+            await asyncio.sleep(PROBE_EVERY)
+        self._clear_away(part, process)
 
-    def _drop(self, child: Child) -> None:
-        self._clear_away(child)
-        self._children.remove(child)
+    def _clear_away(self, part: Part, process: subprocess.Popen[bytes]) -> None:
+        """What a service left behind, at once: later its process id may be somebody else's."""
+        if part.service is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            self._reaper.release(process.pid)
 
-    def _clear_away(self, child: Child) -> None:
-        """What a service left behind; once for each death, at once: later its process id may be somebody else's."""
-        if child.service is None or child.next_start is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.process.pid, signal.SIGKILL)
-        self._reaper.release(child.process.pid)
 
-    def _is_ready(self, child: Child) -> bool:
-        if child.service is None or child.service.port is None:
-            return child.process.poll() == 0
-        status, child.answer = running.probe(child.service.port, child.service.ready_path)
-        return status == http.client.OK
+def _is_ready(part: Part) -> bool:
+    if part.service is None:
+        return True
+    if part.service.port is None:
+        return False
+    status, part.answer = running.probe(part.service.port, part.service.ready_path)
+    return status == http.client.OK

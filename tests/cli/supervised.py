@@ -3,18 +3,18 @@
 `python -m tests.cli.supervised LOGS SERVICES`, in JSON: name, code and whether it is optional.
 """
 
+import asyncio
 import contextlib
 import functools
 import json
-import socket
 import sys
 from pathlib import Path
 
 from cli import terminal
 from cli.errors import CliError
 from cli.processes.children import Reaper
-from cli.processes.signals import Signals
 from cli.services.parts import Restarts, Service
+from cli.services.ports import find_free_port
 from cli.services.running import StatusFile
 from cli.services.supervisor import StopWanted, Supervisor
 
@@ -30,27 +30,24 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 """
 
 
-def main() -> None:
-    logs = Path(sys.argv[1])
+async def supervise(logs: Path, reaper: Reaper) -> None:
     restarts = functools.partial(Restarts, pause_seconds=0.02, slow_seconds=1.0)
-    with Reaper() as reaper, Signals() as signals:
-        supervisor = Supervisor(logs, signals, reaper, cwd=logs, restarts=restarts, changed=StatusFile(logs, {}).update)
-        with contextlib.suppress(StopWanted):
-            try:
-                for name, code, optional in json.loads(sys.argv[2]):
-                    with socket.socket() as probe:
-                        probe.bind(("127.0.0.1", 0))
-                        port = probe.getsockname()[1]
-                    command = [sys.executable, "-c", f"import os, signal, sys, time\n{code}\n{SERVE}", str(port)]
-                    supervisor.start(Service(name, command, {}, port, optional=optional))
-                supervisor.wait_until_ready()
-                terminal.say("started")
-                supervisor.watch()
-            except CliError as error:
-                sys.exit(f"error: {error}")
-            finally:
-                supervisor.stop()
+    supervisor = Supervisor(logs, reaper, cwd=logs, restarts=restarts, changed=StatusFile(logs, {}).update)
+    with contextlib.suppress(StopWanted):
+        try:
+            for name, code, optional in json.loads(sys.argv[2]):
+                command = [sys.executable, "-c", f"import os, signal, sys, time\n{code}\n{SERVE}"]
+                port = find_free_port()
+                supervisor.start(Service(name, [*command, str(port)], {}, port, optional=optional))
+            await supervisor.wait_until_ready()
+            terminal.say("started")
+            await supervisor.watch()
+        except CliError as error:
+            sys.exit(f"error: {error}")
+        finally:
+            await supervisor.stop()
 
 
 if __name__ == "__main__":
-    main()
+    with Reaper() as reaper:
+        asyncio.run(supervise(Path(sys.argv[1]), reaper))
