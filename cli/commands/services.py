@@ -99,10 +99,7 @@ def _add_calendar(commands: Commands) -> None:
 
 
 def run_migrate(arguments: argparse.Namespace) -> int:
-    from cli.database import postgres
-
-    with postgres.owner_environment(environment.load(), arguments.data_dir, create=True) as variables:
-        return service_command.run("migrations", variables=variables)
+    return service_command.run_with_database(arguments.data_dir, "migrations", create=True)
 
 
 def run_token(arguments: argparse.Namespace) -> int:
@@ -137,20 +134,14 @@ def run_models(arguments: argparse.Namespace) -> int:
 
 
 def run_mcp(arguments: argparse.Namespace) -> int:
-    from cli.database import postgres
-
     action = [arguments.action, *filter(None, [arguments.server]), *arguments.tools]
-    variables = environment.load()
     if arguments.action == "test":  # which takes no database
-        return service_command.run("backend", "mcp", *action, variables=variables)
-    with postgres.owner_environment(variables, arguments.data_dir) as variables:
-        return service_command.run("backend", "mcp", *action, variables=variables)
+        return service_command.run("backend", "mcp", *action, variables=environment.load())
+    return service_command.run_with_database(arguments.data_dir, "backend", "mcp", *action)
 
 
 def run_calendar(arguments: argparse.Namespace) -> int:
     """Prints a calendar's address at the `./todo up` that runs there, else at the one that would be started."""
-    from cli.database import postgres
-
     variables = environment.load()
     state = running.read_state(arguments.data_dir) or {}
     variables.setdefault("AUTH_MODE", state.get("auth_mode", "none"))
@@ -158,15 +149,11 @@ def run_calendar(arguments: argparse.Namespace) -> int:
     if arguments.port is None and "backend_url" in state:
         variables["BACKEND_URL"] = state["backend_url"]
     options = [f"--user={arguments.user}", *(["--revoke"] if arguments.revoke else [])]
-    with postgres.owner_environment(variables, arguments.data_dir) as variables:
-        return service_command.run("backend", "calendar", *options, variables=variables)
+    return service_command.run_with_database(arguments.data_dir, "backend", "calendar", *options, variables=variables)
 
 
 def run_usage(arguments: argparse.Namespace) -> int:
-    from cli.database import postgres
-
     options = [f"--days={arguments.days}"]
     options += [f"--user={arguments.user}"] if arguments.user is not None else []
     options += ["--json"] if arguments.json else []
-    with postgres.owner_environment(environment.load(), arguments.data_dir) as variables:
-        return service_command.run("backend", "usage", *options, variables=variables)
+    return service_command.run_with_database(arguments.data_dir, "backend", "usage", *options)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, port
 from cli.data_dir import CHECKOUT
+from cli.database import postgres
+from cli.processes.children import Reaper
 from cli.services import environment, running
 from cli.services.parts import Service
 from cli.services.ports import HOST, Ports, choose_ports, find_free_port
 from common import child_environment
 
 if TYPE_CHECKING:
-    from cli.processes.children import Reaper
     from cli.services.ollama import LocalOllama
     from cli.services.supervisor import Supervisor
 
@@ -43,7 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs everything on loopback until Ctrl-C or SIGTERM."""
     import asyncio
 
-    from cli.processes.children import Reaper
     from cli.services import ollama
 
     variables = environment.load()
@@ -75,7 +75,7 @@ async def _supervise(
     variables: dict[str, str],
     ports: Ports,
     found: "LocalOllama | None",
-    reaper: "Reaper",
+    reaper: Reaper,
     directory: Path,
     *,
     lock: int,
@@ -103,8 +103,6 @@ async def _supervise(
 
 
 def _start_postgres(directory: Path, supervisor: "Supervisor", stack: contextlib.ExitStack) -> dict[str, str]:
-    from cli.database import postgres
-
     terminal.starting("PostgreSQL")
     cluster = stack.enter_context(postgres.Cluster.start(directory))
     terminal.ready("PostgreSQL", f"data in {directory}")

@@ -8,7 +8,9 @@ from typing import IO, Any
 
 from cli import data_dir, terminal
 from cli.data_dir import CHECKOUT
+from cli.database import postgres
 from cli.errors import CliError
+from cli.services import environment
 from common.commands import EXIT_NOTHING_STORED
 
 _PROGRESS_END = "…"  # ends a line that says how far the work is
@@ -43,6 +45,20 @@ def run(
     if text and process.returncode != EXIT_NOTHING_STORED:
         terminal.notice(text)
     return process.returncode
+
+
+def run_with_database(
+    directory: Path,
+    module: str,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    create: bool = False,
+    **options: Any,
+) -> int:
+    """Runs a command as the owner of the database, by default with the settings of `./todo up`."""
+    given = environment.load() if variables is None else variables
+    with postgres.owner_environment(given, directory, create=create) as with_owner:
+        return run(module, *arguments, variables=with_owner, **options)
 
 
 def run_for_user(

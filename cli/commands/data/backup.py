@@ -22,6 +22,7 @@ from cli import data_dir, terminal
 from cli.arguments import Commands, add_command
 from cli.commands.data.export import check_new, new_file
 from cli.data_dir import CHECKOUT
+from cli.database import postgres, postgres_binaries
 from cli.errors import CliError
 from cli.services import environment, running
 from common import postgres_programs
@@ -157,8 +158,6 @@ def _reached(directory: Path, *, compose: bool, create: bool = False) -> Iterato
         workspace = (*within, "workspace", "python", "-m", "workspace")
         yield Installation((*within, "postgres"), address, workspace, os.environ)
         return
-    from cli.database import postgres, postgres_binaries
-
     with postgres.owner_environment(environment.load(), directory, create=create) as variables:
         url = variables.get("MIGRATION_DATABASE_URL") or variables["DATABASE_URL"]
         address, secret = postgres_programs.get_owner_address(url)

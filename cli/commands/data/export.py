@@ -12,6 +12,7 @@ from typing import IO, BinaryIO
 
 from cli import terminal
 from cli.arguments import Commands, UsageError, add_command, add_user, user
+from cli.database import postgres
 from cli.errors import CliError
 from cli.services import environment, service_command
 from cli.services.service_command import NothingStored
@@ -44,8 +45,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from cli.database import postgres
-
     if arguments.format == "json" and arguments.thread:
         raise UsageError("export --thread needs --format jsonl")
     if arguments.format == "jsonl" and arguments.files:

@@ -2,6 +2,7 @@ import argparse
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, add_user
+from cli.database import postgres
 from cli.services import environment, service_command
 from cli.services.service_command import NothingStored
 
@@ -22,8 +23,6 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Deletes everything. The backend goes first: a run that continued would add tasks."""
-    from cli.database import postgres
-
     user, directory = arguments.user, arguments.data_dir
     if not arguments.yes:
         terminal.confirm(

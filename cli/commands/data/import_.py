@@ -33,8 +33,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from cli.database import postgres
-
     if (arguments.file is None) is not arguments.undo:
         raise UsageError("import needs either a FILE or --undo")
     options = [f"--user={arguments.user}"]
@@ -42,13 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
         options.append("--undo")
     else:
         options += [f"--name={arguments.file.name}", *([f"--format={arguments.format}"] if arguments.format else [])]
-    with (
-        _open(arguments.file or Path(os.devnull)) as document,
-        postgres.owner_environment(environment.load(), arguments.data_dir) as variables,
-        tempfile.TemporaryFile() as output,
-    ):
-        variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")
-        status = service_command.run(
+    variables = environment.load()
+    variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")
+    with _open(arguments.file or Path(os.devnull)) as document, tempfile.TemporaryFile() as output:
+        status = service_command.run_with_database(
+            arguments.data_dir,
             "mcp_server",
             "import",
             *options,
