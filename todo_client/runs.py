@@ -47,14 +47,15 @@ class Runs(Client):
         params = {"limit": limit, "titled": titled, **({"after": after} if after is not None else {})}
         return await self.request_json("GET", "/chats", params=params)
 
-    async def find_last_used_chat(self) -> Json | None:
-        """Returns the chat with the newest interaction. Their ids are in the order of time."""
+    async def find_last_used_chat(self) -> str | None:
+        """Returns the chat with the newest interaction; the ids of interactions are in the order of time."""
         page = await self.get_chats(limit=100)
         chats = page["chats"]
         while page["after"] is not None:
             page = await self.get_chats(limit=100, after=page["after"])
             chats += page["chats"]
-        return max(chats, key=lambda chat: chat["leaf"] or "", default=None)
+        last = max(chats, key=lambda chat: chat["leaf"] or "", default=None)
+        return last["chat_id"] if last else None
 
     async def get_chat(self, chat_id: str, *, limit: int = 20, before: str | None = None) -> Json:
         """Returns a chat with its newest interactions, or the newest before one."""

@@ -43,8 +43,7 @@ class Session:
     async def continue_recent(cls, url: str, token: str | None = None) -> Self:
         """Opens the chat that was used last, or a new one."""
         async with Runs(url, token=token) as runs:
-            last = await runs.find_last_used_chat()
-        return cls(url, token, last["chat_id"] if last else None)
+            return cls(url, token, await runs.find_last_used_chat())
 
     def agent(self, **options: Any) -> Agent:
         """Returns an agent that continues the shown branch. `options` are those of `Agent`."""

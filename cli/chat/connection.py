@@ -2,10 +2,10 @@
 
 import os
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -23,8 +23,6 @@ _NOT_THERE = 404
 _LONGEST_TITLE = 1_000
 _OWNER_HEADER = "X-Owner-Secret"
 _LISTENS = "0A"  # the state of a socket, in /proc/net/tcp
-
-Begun = TypeVar("Begun")
 
 
 def is_own(chat_id: str | None) -> bool:
@@ -89,11 +87,12 @@ class Connection:
         if chat_id is None and self.directory is not None:
             chat_id = await self.begin(text[:_LONGEST_TITLE], left=left)
         if chat_id is None:
-
-            async def begin(left: str | None) -> Reading:
+            try:
                 return await self._begun("threads.create", None, {"left": left}, input=user_input(text))
-
-            return await _in_place_of(left, begin)
+            except ApiError as error:
+                if left is None or error.status != _NOT_THERE:
+                    raise
+                return await self.say(None, text)  # the other one was deleted
         key = str(uuid.uuid4())
         return Reading(chat_id, start=lambda runs: runs.interact(chat_id, text, key=key, more=self._more()))
 
@@ -110,11 +109,12 @@ class Connection:
         return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=message["id"])
 
     async def begin(self, title: str, *, left: str | None) -> str:
-
-        async def begin(left: str | None) -> str:
+        try:
             return (await self.page.begin(title, left=left, directory=self.directory))["id"]
-
-        return await _in_place_of(left, begin)
+        except ApiError as error:
+            if left is None or error.status != _NOT_THERE:
+                raise
+            return await self.begin(title, left=None)  # the other one was deleted
 
     def events(self, reading: Reading) -> AsyncGenerator[RunEvent]:
         """Yields the rest of an answer's events; raises the error when the server is away for too long."""
@@ -130,10 +130,6 @@ class Connection:
                         break
         if reading.run_id is not None:
             await self.runs.cancel(reading.chat_id, reading.run_id)
-
-    async def newest(self) -> str | None:
-        chat = await self.runs.find_last_used_chat()
-        return chat["chat_id"] if chat else None
 
     async def last(self, chat_id: str) -> dict[str, Any] | None:
         """Returns the interaction that a conversation shows last; None for a new name, or without messages."""
@@ -163,14 +159,14 @@ class Connection:
         """Returns what ChatKit shows of a conversation, the newest first."""
         return (await self.chatkit.ask("items.list", thread_id=thread, limit=100, order="desc", after=None))["data"]
 
-    async def steps(self, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
-        """Yields what the agents of an answer have done after a step."""
-        more: int | None = after
-        while more is not None:
-            page = await self.runs.get_steps(chat_id, run_id, limit=100, after=more)
-            for step in page["steps"]:
-                yield step
-            more = page["after"]
+    async def steps(self, chat_id: str, run_id: str) -> list[dict[str, Any]]:
+        """Returns what the agents of an answer have done."""
+        page = await self.runs.get_steps(chat_id, run_id, limit=100)
+        steps = page["steps"]
+        while page["after"] is not None:
+            page = await self.runs.get_steps(chat_id, run_id, limit=100, after=page["after"])
+            steps += page["steps"]
+        return steps
 
     async def _begun(self, kind: str, chat_id: str | None, metadata: dict[str, Any], **params: Any) -> Reading:
         """Starts an answer by a request of ChatKit, and leaves its stream; the answer continues."""
@@ -195,16 +191,6 @@ class Connection:
     def _more(self) -> dict[str, Any]:
         temperature = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
         return {**({"model": self.model} if self.model else {}), **temperature}
-
-
-async def _in_place_of(left: str | None, begin: Callable[[str | None], Awaitable[Begun]]) -> Begun:
-    """Begins a conversation in place of `left`, or of none if that was deleted."""
-    try:
-        return await begin(left)
-    except ApiError as error:
-        if left is None or error.status != _NOT_THERE:
-            raise
-        return await begin(None)
 
 
 def _is_served_by_user(port: int) -> bool:

@@ -73,7 +73,7 @@ async def run(text: str, connection: Connection, arguments: argparse.Namespace) 
 
 async def _run(text: str, connection: Connection, arguments: argparse.Namespace) -> Exit:
     await connection.alive()
-    chat_id = await connection.newest() if arguments.thread == NEWEST else arguments.thread
+    chat_id = await connection.runs.find_last_used_chat() if arguments.thread == NEWEST else arguments.thread
     screen = Screen()
     if text.startswith("/") and not text.startswith("//"):
         from cli.chat.commands import table  # with imports that a message does not need

@@ -155,7 +155,7 @@ class TerminalChat:
                 await self.screen.note(f"Agents work in {where}. They ask before the first change.")
             thread = self._arguments.thread
             if thread == NEWEST:
-                thread = await self.connection.newest()
+                thread = await self.connection.runs.find_last_used_chat()
             if thread is not None:
                 await self.open(thread)
         except (ApiError, ConnectionLost) as error:

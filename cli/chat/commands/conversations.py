@@ -113,7 +113,7 @@ async def choose_model(chat: "TerminalChat", name: str) -> None:
 
 async def show_agents(chat: "TerminalChat", _: str) -> None:
     run = chat.answer.reading.run_id if chat.answer is not None else chat.last_run
-    steps = [step async for step in chat.connection.steps(chat.chat_id, run)] if chat.chat_id and run else []
+    steps = await chat.connection.steps(chat.chat_id, run) if chat.chat_id and run else []
     if steps:
         await chat.screen.show(*map(rendering.render_step, steps))
     else:
