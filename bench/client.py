@@ -39,17 +39,14 @@ class BenchClient:
         return timing, body.partition(b'"id":"')[2].partition(b'"')[0].decode()
 
     async def send_message(self, thread_id: str, text: str) -> Timing:
-        """Sends a message and reads its answer to the end."""
         timing, _ = await self._send_message(add_message(thread_id, text))
         return timing
 
     async def open_thread(self, thread_id: str) -> Timing:
-        """Loads a conversation with its newest items."""
         timing, _ = await self._post(f"{self.backend_url}/chatkit", request("threads.get_by_id", thread_id=thread_id))
         return timing
 
     async def call_tool(self, token: str, name: str, arguments: dict[str, Any]) -> Timing:
-        """Calls a tool of the tool server as the user of a token."""
         params = {"name": name, "arguments": arguments, "_meta": _META}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         headers = {**_MCP_HEADERS, "mcp-method": "tools/call", "mcp-name": name, "authorization": f"Bearer {token}"}
@@ -88,5 +85,4 @@ class BenchClient:
 
 
 def add_message(thread_id: str, text: str) -> dict[str, Any]:
-    """Creates ChatKit's request for a message in a conversation."""
     return request("threads.add_user_message", thread_id=thread_id, input=user_input(text))

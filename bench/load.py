@@ -87,7 +87,6 @@ class Load:
         self._answer_seconds = min(ANSWER_SECONDS, seconds / 4)
 
     async def measure(self) -> AsyncIterator[ReportRow]:
-        """Yields the capacity, then rows of half and of twice that load."""
         capacity = await self._find_capacity()
         yield ReportRow("capacity: streams at once", capacity)
         for name, streams in (("half load", capacity / 2), ("double load", capacity * 2)):
@@ -119,7 +118,6 @@ class Load:
         return capacity
 
     async def _run_phase(self, name: str, streams: float, *, tool_turns_a_second: float = 0) -> _Phase:
-        """Sends messages so that on average `streams` answers run at once, and samples the resources in use."""
         meter, text = _Meter(), f"say {round(self._answer_seconds * TOKENS_A_SECOND)} at {TOKENS_A_SECOND}"
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._arrive(text, streams / self._answer_seconds, self._seconds, meter, seed=1))
@@ -141,7 +139,6 @@ class Load:
                 readers.create_task(self._read_answer(text, meter, due))
 
     async def _read_answer(self, text: str, meter: _Meter, due: float) -> None:
-        """Reads an answer to its end and records its outcome."""
         newest = first = 0.0
         failure = b""
         meter.reading += 1

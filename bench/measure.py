@@ -124,7 +124,6 @@ class Measurement:
         return [ReportRow(f"tool calls a second, {_CALLERS} callers", percentile(figures, 50), "/s")]
 
     async def _measure_sizes(self) -> list[ReportRow]:
-        """Compares a long conversation with a short one, and a long task list with a short one."""
         admin_url, items, tasks = self._services.admin_url, self._scale.items, self._scale.tasks
         _, turn = await self._client.create_thread("add milk")
         short = cycle(seed.copy_conversation(admin_url, turn, prefix="thr_short_", threads=100, turns=10))
@@ -191,7 +190,6 @@ class Measurement:
         }
 
     async def _alternate(self, sides: Mapping[str, Call], *, callers: int) -> dict[str, list[_Load]]:
-        """Measures sides in turn, round after round."""
         loads: dict[str, list[_Load]] = {name: [] for name in sides}
         for _ in range(self._scale.rounds):
             for name, call in sides.items():

@@ -74,10 +74,8 @@ def read_cpu_seconds(pid: int) -> float:
 
 
 def count_descriptors(pid: int) -> int:
-    """Returns how many file descriptors a process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def count_cores() -> int:
-    """Returns how many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

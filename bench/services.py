@@ -35,7 +35,6 @@ class BenchServices:
     threads: Iterator[str]
 
     def create_token(self, user: str) -> str:
-        """Creates an access token of the tool server for a user."""
         expires = int(time.time()) + 3600
         return make_token(_SECRET, user, audience=f"http://{HOST}:{self.mcp.port}/mcp", expires=expires)
 
@@ -61,7 +60,6 @@ async def serve(
 async def start_services(
     database: TemporaryDatabase, *, threads: int, **backend_settings: str
 ) -> AsyncIterator[BenchServices]:
-    """Starts the services and copies a conversation `threads` times."""
     work, admin_url, model_port = database.work, database.admin_url, find_free_port()
     model_url = f"http://{HOST}:{model_port}/v1"
     both = {"DATABASE_URL": database.url, "MCP_TOKEN_SECRET": _SECRET}

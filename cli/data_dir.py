@@ -75,7 +75,6 @@ def workspaces(data_dir: Path) -> Path:
 
 
 def chat_history(data_dir: Path) -> Path:
-    """The file with what was typed in `./todo chat`."""
     return data_dir / "chat_history"
 
 

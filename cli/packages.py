@@ -61,7 +61,6 @@ AUDIT = Packages(CHECKOUT / ".venv-audit", (CHECKOUT / "requirements-audit.lock"
 
 
 def ensure(wanted: Packages) -> None:
-    """Installs the packages if they are missing."""
     if wanted.installed:
         return
     # Once it has the tests' tools, an environment keeps them.

@@ -118,7 +118,6 @@ def read_cases(folder: Path = CASES, lists: Path = LISTS) -> list[Case]:
 
 
 def select_cases(cases: Sequence[Case], *, only: Sequence[str], quick: bool) -> list[Case]:
-    """Selects the cases with any of these tags or ids, or all."""
     return [
         case for case in cases if (case.quick or not quick) and (not only or {case.id, *case.tags}.intersection(only))
     ]

@@ -39,7 +39,6 @@ class Stage:
         return Runs(f"http://{HOST}:{self.backend.port}", token=token, headers={"X-Time-Zone": zone})
 
     async def model(self) -> dict[str, str]:
-        """Returns the model that `/ready` names."""
         async with self.person("nobody", "UTC") as nobody:
             model = (await nobody.http.get("/ready")).json()["model"]
         return {"provider": model["provider"], "name": model["name"]}

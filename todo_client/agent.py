@@ -87,21 +87,16 @@ class Agent:
 
     def steer(self, message: Message) -> "Future[None]":
         """Sends a message that the model reads in its next request, in place of follow-ups that wait."""
-        return self._send_message(message, "steer")
+        return self._send(lambda prompt: prompt.send_message(message, "steer"))
 
     def follow_up(self, message: Message) -> "Future[None]":
         """Sends a message that is answered after the present answer; `prompt` returns after both."""
-        return self._send_message(message, "follow_up")
+        return self._send(lambda prompt: prompt.send_message(message, "follow_up"))
 
     def abort(self) -> "Future[None]":
         """Stops the answer, if there is one. What was said and done is kept."""
-
-        async def send(prompt: _Prompt) -> None:
-            prompt.is_aborted = True
-            await prompt.cancel()
-
         try:
-            return self._send(send)
+            return self._send(lambda prompt: prompt.abort())
         except RuntimeError:
             nothing_to_stop: Future[None] = Future()
             nothing_to_stop.set_result(None)
@@ -113,25 +108,8 @@ class Agent:
         """Decides a call that waits for approval. The model reads the `reason`. `always` allows further calls of this
         kind in this chat.
         """
-        key, decision = str(uuid.uuid4()), {"approved": approved, "reason": reason, "always": always}
-
-        async def send(prompt: _Prompt) -> None:
-            await prompt.send(lambda runs, run: runs.approve(self.chat, run, approval_id, **decision, key=key))
-
-        return self._send(send)
-
-    def _send_message(self, message: Message, mode: Literal["steer", "follow_up"]) -> "Future[None]":
-        key = str(uuid.uuid4())
-
-        async def send(prompt: _Prompt) -> None:
-            try:
-                await prompt.send(lambda runs, run: runs.send(self.chat, run, message, mode=mode, key=key))
-            except ApiError as error:
-                if error.status != _HAS_ENDED:
-                    raise
-                prompt.late_messages.append(message)
-
-        return self._send(send)
+        decision = {"approved": approved, "reason": reason, "always": always}
+        return self._send(lambda prompt: prompt.approve(approval_id, decision))
 
     def _send(self, send: "Callable[[_Prompt], Awaitable[None]]") -> "Future[None]":
         """Sends something to the answer that is being written, on the event loop of `prompt`."""
@@ -183,7 +161,7 @@ class Agent:
         prompt.text, prompt.error = "", {}
         prompt.set_interaction(reading.run_id)
         if reading.run_id is not None and prompt.is_aborted:
-            await prompt.cancel()
+            await prompt.abort()
         async with aclosing(reading.events(prompt.runs, reconnect_seconds=self._reconnect_seconds)) as events:
             async for event in events:
                 prompt.set_interaction(reading.run_id)
@@ -258,19 +236,32 @@ class _Prompt:
         future.add_done_callback(self.requests.discard)
         return future
 
-    async def send(self, request: Callable[[Runs, str], Awaitable[Json]]) -> None:
-        """Sends a request to the interaction, again if the connection breaks: it must have an idempotency key."""
-        async with self._one_at_a_time:
-            await self._is_known.wait()
-            await repeat(lambda: request(self.runs, self.interaction_id), self._reconnect_seconds)
-
-    async def cancel(self) -> None:
-        key = str(uuid.uuid4())
+    async def send_message(self, message: Message, mode: Literal["steer", "follow_up"]) -> None:
         try:
-            await self.send(lambda runs, run: runs.cancel(self._chat, run, key=key))
+            await self._send(self.runs.send, message, mode=mode)
         except ApiError as error:
             if error.status != _HAS_ENDED:
                 raise
+            self.late_messages.append(message)
+
+    async def approve(self, approval_id: str, decision: Json) -> None:
+        await self._send(self.runs.approve, approval_id, **decision)
+
+    async def abort(self) -> None:
+        self.is_aborted = True
+        try:
+            await self._send(self.runs.cancel)
+        except ApiError as error:
+            if error.status != _HAS_ENDED:
+                raise
+
+    async def _send(self, request: Callable[..., Awaitable[Json]], *arguments: Any, **options: Any) -> None:
+        """Sends a request to the interaction, again if the connection breaks."""
+        key = str(uuid.uuid4())
+        async with self._one_at_a_time:
+            await self._is_known.wait()
+            send = partial(request, self._chat, self.interaction_id, *arguments, key=key, **options)
+            await repeat(send, self._reconnect_seconds)
 
     def cancel_requests(self) -> None:
         for request in tuple(self.requests):

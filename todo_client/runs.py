@@ -72,7 +72,6 @@ class Runs(Client):
         return await self.request_json("GET", f"{_path(chat_id, interaction_id)}/steps", params=params)
 
     async def get_log(self, chat_id: str) -> list[str]:
-        """Returns the lines of a chat's log."""
         return (await self.request("GET", f"/chats/{chat_id}/log")).text.splitlines()
 
     async def approve(

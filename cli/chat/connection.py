@@ -160,7 +160,6 @@ class Connection:
         return (await self.chatkit.ask("items.list", thread_id=thread, limit=100, order="desc", after=None))["data"]
 
     async def steps(self, chat_id: str, run_id: str) -> list[dict[str, Any]]:
-        """Returns what the agents of an answer have done."""
         page = await self.runs.get_steps(chat_id, run_id, limit=100)
         steps = page["steps"]
         while page["after"] is not None:

@@ -85,7 +85,6 @@ def _read_stdin() -> str:
 
 
 async def _chat(arguments: argparse.Namespace, address: str, text: str | None) -> int:
-    """Sends one message, or without a text shows a conversation."""
     from cli.chat.connection import Connection, OwnerSecret
     from cli.services.environment import time_zone
 

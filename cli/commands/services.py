@@ -103,7 +103,6 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 
 def run_token(arguments: argparse.Namespace) -> int:
-    """Prints a token for the MCP server of the `./todo up` that runs there, else of the one that would be started."""
     variables = environment.load()
     state = running.read_state(arguments.data_dir) or {}
     if arguments.mcp_port is None and "mcp_url" in state:
@@ -118,7 +117,6 @@ def run_token(arguments: argparse.Namespace) -> int:
 
 
 def run_models(arguments: argparse.Namespace) -> int:
-    """Prints what `python -m backend models` finds, with the Ollama that `./todo up` would take."""
     from cli.services import ollama
 
     given = environment.load()
@@ -141,7 +139,6 @@ def run_mcp(arguments: argparse.Namespace) -> int:
 
 
 def run_calendar(arguments: argparse.Namespace) -> int:
-    """Prints a calendar's address at the `./todo up` that runs there, else at the one that would be started."""
     variables = environment.load()
     state = running.read_state(arguments.data_dir) or {}
     variables.setdefault("AUTH_MODE", state.get("auth_mode", "none"))

@@ -41,7 +41,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs everything on loopback until Ctrl-C or SIGTERM."""
     import asyncio
 
     from cli.services import ollama
@@ -209,7 +208,6 @@ def _service(
 
 
 def _addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
-    """What `./todo status`, `calendar` and `token` must know of this run."""
     return {
         "page": _page(ports.page),
         "mcp_url": environment.mcp_url(variables, ports.mcp),
@@ -219,7 +217,6 @@ def _addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
 
 
 def _warn_of_missing_commands(readiness: str) -> None:
-    """Says why agents have no commands, where they have none, as the workspace's /ready says."""
     if json.loads(readiness).get("confinement"):
         return
     if os.geteuid() == 0 and not data_dir.traversable(CHECKOUT):  # the workspace runs as an account of its own

@@ -17,21 +17,9 @@ TELL_AFTER_SECONDS = 1
 
 
 class InUseError(CliError):
-    """Another process owns the data directory."""
-
     def __init__(self, data_dir: Path, owner: int) -> None:
         super().__init__(f"The data directory {data_dir} is in use by process {owner}.")
         self.owner = owner
-
-
-class LeftoverError(CliError):
-    """The owner is gone, but not all that it started."""
-
-    def __init__(self, data_dir: Path, seconds: float) -> None:
-        super().__init__(
-            f"Processes of an earlier run still use the data directory {data_dir} and did not end within {seconds:g} "
-            "seconds: stop them and try again."
-        )
 
 
 @dataclass(frozen=True)
@@ -56,8 +44,7 @@ def take(
     """Makes this process the owner of `data_dir`, or of what `prefix` names in it.
 
     A server inherits `lock` from the process that starts it. With both locks no earlier owner or server is alive. A
-    server that outlived its owner is waited for; `leftover` returns its process id. Raises `InUseError` or
-    `LeftoverError`.
+    server that outlived its owner is waited for; `leftover` returns its process id.
     """
     owner = _take_owner(data_dir, data_dir / f"{prefix}owner")
     lock = os.open(data_dir / f"{prefix}lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -71,7 +58,10 @@ def take(
             waited = time.monotonic() - began
             if waited > seconds:
                 Ownership(owner, lock).release()
-                raise LeftoverError(data_dir, seconds) from None
+                raise CliError(
+                    f"Processes of an earlier run still use the data directory {data_dir} and did not end within "
+                    f"{seconds:g} seconds: stop them and try again."
+                ) from None
             if waited > TELL_AFTER_SECONDS and not has_reported:
                 terminal.notice("An earlier ./todo up was killed. Waiting for its services to stop …")
                 has_reported = True

@@ -18,10 +18,6 @@ PROBE_SECONDS = 5
 LEFTOVER_SECONDS = 45.0  # services end their work in order even when `up` was killed
 
 
-class RunsAlreadyError(CliError):
-    """Another `up` works on this data directory."""
-
-
 @contextlib.contextmanager
 def claimed(data_dir: Path) -> Iterator[Ownership]:
     """Makes this process the only `up` of the directory; services of an `up` that was killed are waited for."""
@@ -29,7 +25,7 @@ def claimed(data_dir: Path) -> Iterator[Ownership]:
         owned = ownership.take(data_dir, prefix=PREFIX, seconds=LEFTOVER_SECONDS)
     except InUseError as error:
         page = (read_state(data_dir) or {}).get("page", "")
-        raise RunsAlreadyError(
+        raise CliError(
             f"The data directory {data_dir} is in use by process {error.owner}, which is ./todo up"
             f"{' with the page at ' + page if page else ''}. ./todo status shows it. To run a second one, choose "
             "another --data-dir, --port and --mcp-port."
