@@ -22,16 +22,13 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from concurrent.futures import ThreadPoolExecutor
-
     directory = arguments.data_dir
     state = running.read_state(directory)
     if state is None:
         terminal.say(f"Nothing is running with the data in {directory}. Start it with ./todo up.")
         return NOTHING_RUNS
     found = state["parts"]
-    with ThreadPoolExecutor(max_workers=len(found) or 1) as asking:
-        conditions = list(asking.map(_condition, found))
+    conditions = [_condition(part) for part in found]
     for part, (_, condition) in zip(found, conditions, strict=True):
         where = f"127.0.0.1:{part['port']}" if part["port"] else "a local socket"
         since = f"since {_time(part['since'])}"

@@ -144,17 +144,18 @@ class Cluster:
         options = ["--username", ADMIN, "--auth=trust", "--encoding=UTF8", "--no-instructions", *collation]
         if not self._durable:
             options.append("--no-sync")
-        self._run([self._binaries.initdb, "-D", str(fresh), *options])
+        self._run("initdb", "-D", str(fresh), *options)
         create_database = f"CREATE DATABASE {DATABASE}\n".encode()
-        self._run([self._binaries.postgres, "--single", "-D", str(fresh), "postgres"], input=create_database)
+        self._run("postgres", "--single", "-D", str(fresh), "postgres", input=create_database)
         fresh.rename(self._files)
 
-    def _run(self, command: list[str], *, input: bytes = b"") -> None:
+    def _run(self, program: str, *arguments: str, input: bytes = b"") -> None:
+        command = [self._binaries.directory / program, *arguments]
         with self.log.open("ab") as log:
             options = self._child_options(signal.SIGKILL)
             done = subprocess.run(command, input=input, stdout=log, stderr=log, check=False, **options)
         if done.returncode:
-            raise self._failure(f"{Path(command[0]).name} failed")
+            raise self._failure(f"{program} failed")
 
     def _launch(self) -> None:
         self._prepare_sockets()
@@ -166,7 +167,7 @@ class Cluster:
         options = {"listen_addresses": "", "unix_socket_directories": str(self._sockets)}
         if not self._durable:
             options |= NOT_DURABLE
-        command = [self._binaries.postgres, "-D", str(self._files)]
+        command = [str(self._binaries.directory / "postgres"), "-D", str(self._files)]
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:

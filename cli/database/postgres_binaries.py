@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from pwd import struct_passwd
+from typing import NamedTuple
 
 from cli.data_dir import ROOT_HOME, traversable
 from cli.errors import CliError
@@ -19,18 +19,9 @@ NOT_FOUND = (
 )
 
 
-@dataclass(frozen=True)
-class Binaries:
+class Binaries(NamedTuple):
     directory: Path
     major: int
-
-    @property
-    def initdb(self) -> str:
-        return str(self.directory / "initdb")
-
-    @property
-    def postgres(self) -> str:
-        return str(self.directory / "postgres")
 
 
 def find(account: struct_passwd | None) -> Binaries:
