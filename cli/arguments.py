@@ -105,24 +105,21 @@ def _whole_number(text: str, most: int, what: str) -> int:
 
 
 def amount(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    return _number(text, lambda number: 0 < number < math.inf, "a number above 0")
 
 
 def temperature(text: str) -> float:
-    number = _number(text)
-    if not 0 <= number <= 2:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2")
-    return number
+    return _number(text, lambda number: 0 <= number <= 2, "a number from 0 to 2")
 
 
-def _number(text: str) -> float:
+def _number(text: str, is_valid: Callable[[float], bool], what: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        return math.nan
+        number = math.nan
+    if not is_valid(number):
+        raise argparse.ArgumentTypeError(f"{text} is not {what}")
+    return number
 
 
 def existing_directory(text: str) -> Path:

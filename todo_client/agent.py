@@ -147,7 +147,8 @@ class Agent:
             finally:
                 with self._guard:
                     self._prompt = None if self._prompt is prompt else self._prompt
-                prompt.cancel_requests()
+                for request in tuple(prompt.requests):
+                    request.cancel()
         reason = REASONS[outcome["status"]]
         await self._emit(EventType.AGENT_END, {"reason": reason}, prompt)
         result = Result(prompt.text, reason, prompt.usage, prompt.interaction_id)
@@ -262,7 +263,3 @@ class _Prompt:
             await self._is_known.wait()
             send = partial(request, self._chat, self.interaction_id, *arguments, key=key, **options)
             await repeat(send, self._reconnect_seconds)
-
-    def cancel_requests(self) -> None:
-        for request in tuple(self.requests):
-            request.cancel()

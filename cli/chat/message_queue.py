@@ -22,20 +22,18 @@ class MessageQueue:
     async def add(self, answer: Answer, following: "asyncio.Task[None]", text: str) -> bool:
         """Sends a follow-up; if the answer has just ended, returns False once all of it is shown."""
         await answer.has_begun.wait()
-        if answer.reading.run_id is not None and not answer.status:
+        reading = answer.reading
+        if reading.run_id is not None and not answer.status:
             try:
-                await self.send(answer.reading.chat_id, answer.reading.run_id, text)
+                sent = await self._connection.runs.send(reading.chat_id, reading.run_id, text, mode="follow_up")
             except ApiError as error:
                 if error.status != _CONFLICT:
                     raise
             else:
+                self._follow_ups[sent["input_id"]] = text
                 return True
         await asyncio.wait({following})
         return False
-
-    async def send(self, chat_id: str, run_id: str, text: str) -> None:
-        sent = await self._connection.runs.send(chat_id, run_id, text, mode="follow_up")
-        self._follow_ups[sent["input_id"]] = text
 
     async def steer(self, chat_id: str, run_id: str) -> None:
         """Makes the assistant read the follow-ups before its next request to the model."""

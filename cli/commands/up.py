@@ -137,6 +137,9 @@ def directory_settings(variables: Mapping[str, str], directory: Path) -> dict[st
 def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
     """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
     port, mcp_port = ports.page, ports.mcp
+    log_format = variables.get("LOG_FORMAT", "auto")
+    if log_format == "auto":  # the services write to files: whether somebody reads along is seen here
+        log_format = "text" if sys.stdout.isatty() else "json"
     shared = variables | {
         "AUTH_MODE": variables.get("AUTH_MODE", "none"),
         "BACKEND_HOST": HOST,
@@ -148,7 +151,7 @@ def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[
         "OFFLINE_HOST": HOST,
         **({"WORKSPACE_URL": f"http://{HOST}:{ports.workspace}/mcp"} if ports.workspace else {"AGENTS": "off"}),
         "PYTHONUNBUFFERED": "1",
-        "LOG_FORMAT": _log_format(variables),
+        "LOG_FORMAT": log_format,
     }
     offline = []
     if environment.needs_offline_model(variables):
@@ -185,12 +188,6 @@ def _workspace(shared: dict[str, str], port: int | None, directory: Path) -> lis
     account = data_dir.workspace_account()
     options = [f"--account={account}"] if account else []
     return [_service("Workspace", "workspace", shared | own, port, *options, optional=True)]
-
-
-def _log_format(variables: Mapping[str, str]) -> str:
-    """The services write to files: whether a person reads along is seen here."""
-    chosen = variables.get("LOG_FORMAT", "auto")
-    return ("text" if sys.stdout.isatty() else "json") if chosen == "auto" else chosen
 
 
 def _service(
