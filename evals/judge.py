@@ -123,33 +123,25 @@ def _compare(case: Case, before: ListedTasks, after: ListedTasks) -> str:
 
 
 def _find_difference(row: ListedTask, now: ListedTask, change: ExpectedChange) -> str:
-    wanted: dict[str, Any] = change.model_dump(exclude={"deleted"}, exclude_none=True)
+    wanted: dict[str, Any] = {"title": row.title, **change.model_dump(exclude={"deleted"}, exclude_none=True)}
     for name, value in row._asdict().items():
-        accepted = wanted.get(name, value)
         found = getattr(now, name)
-        if name == "title":
-            good = any(_is_alike(found, one) for one in (accepted if isinstance(accepted, tuple) else (accepted,)))
-        elif name == "description" and name in wanted:
-            good = any(_is_alike(found, one) for one in accepted)
-        elif name == "labels":
-            good = sorted(found) == sorted(accepted)
-        else:
-            good = found in accepted if isinstance(accepted, tuple) else found == accepted
-        if not good:
+        if not (_is_accepted(name, found, wanted[name]) if name in wanted else found == value):
             return f"{name} is {found!r}"
     return ""
 
 
-def _is_expected(row: ListedTask, wanted: ExpectedTask) -> bool:
-    return (
-        any(_is_alike(row.title, title) for title in wanted.title)
-        and row.due in wanted.due
-        and row.repeat in wanted.repeat
-        and row.status == wanted.status
-        and (wanted.description is None or any(_is_alike(row.description, one) for one in wanted.description))
-        and (wanted.labels is None or sorted(row.labels) == sorted(wanted.labels))
-        and (wanted.priority is None or row.priority == wanted.priority)
-    )
+def _is_expected(row: ListedTask, task: ExpectedTask) -> bool:
+    wanted: dict[str, Any] = task.model_dump(exclude_none=True)
+    return all(_is_accepted(name, getattr(row, name), accepted) for name, accepted in wanted.items())
+
+
+def _is_accepted(name: str, found: Any, accepted: Any) -> bool:
+    """Whether a field has the accepted value, or one of several."""
+    if name == "labels":
+        return sorted(found) == sorted(accepted)
+    values = accepted if isinstance(accepted, tuple) else (accepted,)
+    return any(_is_alike(found, one) for one in values) if name in ("title", "description") else found in values
 
 
 def _find_false_claim(case: Case, turns: Sequence[TrialAnswer], *, is_right: bool) -> str:
