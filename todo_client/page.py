@@ -24,10 +24,9 @@ class Page(Client):
     async def ready(self) -> Json:
         return await self.request_json("GET", "/ready")
 
-    async def tasks(self, view: str, *, query: str = "", limit: int = 100) -> Json:
-        return await self.request_json(
-            "GET", "/tasks", params={"view": view, "limit": limit, **({"query": query} if query else {})}
-        )
+    async def tasks(self, view: str) -> Json:
+        """Returns the first hundred tasks of a view."""
+        return await self.request_json("GET", "/tasks", params={"view": view, "limit": 100})
 
     async def memory(self) -> Memory:
         return _memory(await self.request("GET", "/memory"))

@@ -101,8 +101,8 @@ class Runs(Client):
         body = {"text": text, "mode": mode}
         return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/messages", body, key=key)
 
-    async def steer(self, chat_id: str, interaction_id: str, input_id: str, *, key: str | None = None) -> Json:
-        return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/messages/{input_id}/steer", key=key)
+    async def steer(self, chat_id: str, interaction_id: str, input_id: str) -> Json:
+        return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/messages/{input_id}/steer")
 
     async def drop(self, chat_id: str, interaction_id: str, input_id: str) -> Json:
         return await self.request_json("DELETE", f"{_path(chat_id, interaction_id)}/messages/{input_id}")
@@ -110,9 +110,9 @@ class Runs(Client):
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
         return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/cancel", key=key)
 
-    async def branch(self, chat_id: str, interaction_id: str | None, *, key: str | None = None) -> Json:
+    async def branch(self, chat_id: str, interaction_id: str | None) -> Json:
         """Shows the branch that ends with an interaction; None shows the empty beginning."""
-        return await self.request_json("POST", f"/chats/{chat_id}/branch", {"interaction_id": interaction_id}, key=key)
+        return await self.request_json("POST", f"/chats/{chat_id}/branch", {"interaction_id": interaction_id})
 
     async def compact(self, chat_id: str, *, key: str | None = None) -> Json:
         """Has all but the newest messages summarised for the model."""

@@ -68,4 +68,4 @@ class Session:
         """
         interaction_id = entry.interaction_id if isinstance(entry, SessionEntry) else entry
         async with Runs(self.url, token=self.token) as runs:
-            await runs.branch(self.chat, interaction_id, key=str(uuid.uuid4()))
+            await runs.branch(self.chat, interaction_id)
