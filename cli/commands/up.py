@@ -136,58 +136,51 @@ def directory_settings(variables: Mapping[str, str], directory: Path) -> dict[st
 
 def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
     """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
-    port, mcp_port = ports.page, ports.mcp
+    offline_port = find_free_port() if environment.needs_offline_model(variables) else None
+    shared = _settings(variables, ports, directory, offline_port)
+    servers, url = environment.named_by_servers(variables), f"http://{HOST}:{ports.page}"
+    services = [
+        _service("Backend", "backend", shared, ports.page, extra=servers, note=url),
+        _service("MCP server", "mcp_server", shared, ports.mcp, note=f"http://{HOST}:{ports.mcp}/mcp"),
+    ]
+    if ports.workspace is not None:
+        account = data_dir.workspace_account()
+        options = [f"--account={account}"] if account else []
+        services.append(_service("Workspace", "workspace", shared, ports.workspace, *options, optional=True))
+    services.append(_service("Migrations", "migrations", shared, shows_output=True))
+    if offline_port is not None:
+        offline = _service("Offline model", "offline_model", shared, offline_port, ready_path="/health", optional=True)
+        services.append(offline)
+    return services
+
+
+def _settings(variables: dict[str, str], ports: Ports, directory: Path, offline_port: int | None) -> dict[str, str]:
+    """The settings of all services, each of which is given its own."""
     log_format = variables.get("LOG_FORMAT", "auto")
     if log_format == "auto":  # the services write to files: whether somebody reads along is seen here
         log_format = "text" if sys.stdout.isatty() else "json"
-    shared = variables | {
+    settings = variables | {
         "AUTH_MODE": variables.get("AUTH_MODE", "none"),
         "BACKEND_HOST": HOST,
-        "BACKEND_PORT": str(port),
+        "BACKEND_PORT": str(ports.page),
         "MCP_HOST": HOST,
-        "MCP_PORT": str(mcp_port),
-        "MCP_URL": environment.mcp_url(variables, mcp_port),
-        "MCP_INTERNAL_URL": f"http://{HOST}:{mcp_port}/mcp",
+        "MCP_PORT": str(ports.mcp),
+        "MCP_URL": environment.mcp_url(variables, ports.mcp),
+        "MCP_INTERNAL_URL": f"http://{HOST}:{ports.mcp}/mcp",
         "OFFLINE_HOST": HOST,
-        **({"WORKSPACE_URL": f"http://{HOST}:{ports.workspace}/mcp"} if ports.workspace else {"AGENTS": "off"}),
         "PYTHONUNBUFFERED": "1",
         "LOG_FORMAT": log_format,
     }
-    offline = []
-    if environment.needs_offline_model(variables):
-        offline_port = find_free_port()
-        model = {"LLM_PROVIDER": environment.OFFLINE, "LLM_BASE_URL": f"http://{HOST}:{offline_port}/v1"}
-        shared |= {**model, "OFFLINE_PORT": str(offline_port)}
-        offline = [
-            _service("Offline model", "offline_model", shared, offline_port, ready_path="/health", optional=True)
-        ]
-    return [
-        _service(
-            "Backend",
-            "backend",
-            shared,
-            port,
-            extra=environment.named_by_servers(variables),
-            note=f"http://{HOST}:{port}",
-        ),
-        _service("MCP server", "mcp_server", shared, mcp_port, note=f"http://{HOST}:{mcp_port}/mcp"),
-        *_workspace(shared, ports.workspace, directory),
-        _service("Migrations", "migrations", shared, shows_output=True),
-        *offline,
-    ]
-
-
-def _workspace(shared: dict[str, str], port: int | None, directory: Path) -> list[Service]:
-    if port is None:
-        return []
-    own = {
-        "WORKSPACE_HOST": HOST,
-        "WORKSPACE_PORT": str(port),
-        "WORKSPACE_DIR": str(data_dir.workspaces(directory)),
-    }
-    account = data_dir.workspace_account()
-    options = [f"--account={account}"] if account else []
-    return [_service("Workspace", "workspace", shared | own, port, *options, optional=True)]
+    if ports.workspace is None:
+        settings["AGENTS"] = "off"
+    else:
+        url = f"http://{HOST}:{ports.workspace}/mcp"
+        settings |= {"WORKSPACE_URL": url, "WORKSPACE_HOST": HOST, "WORKSPACE_PORT": str(ports.workspace)}
+        settings["WORKSPACE_DIR"] = str(data_dir.workspaces(directory))
+    if offline_port is not None:
+        settings |= {"LLM_PROVIDER": environment.OFFLINE, "LLM_BASE_URL": f"http://{HOST}:{offline_port}/v1"}
+        settings["OFFLINE_PORT"] = str(offline_port)
+    return settings
 
 
 def _service(
