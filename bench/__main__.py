@@ -16,10 +16,10 @@ from bench.load import Load
 from bench.measure import Measurement, Scale
 from bench.processes import count_cores
 from bench.report import ReportRow, format_columns, format_machine, format_number
-from bench.services import start_services
-from bench.temporary import TemporaryDatabase, temporary_database
+from bench.services import start_services, temporary_database
 from cli import terminal
 from cli.arguments import Parser, amount, output_file, run_command
+from cli.database.postgres import Cluster
 
 _LOAD_SECONDS = 300
 _SCALES = {"short": Scale(), "full": Scale(rounds=40, seconds=0.6), "tiny": Scale(1, 0.2, items=200, tasks=500)}
@@ -73,9 +73,7 @@ def _cells(row: ReportRow) -> tuple[str, ...]:
     return row.name, *figures, format_number(row.ratio)
 
 
-async def _measure(
-    arguments: argparse.Namespace, database: TemporaryDatabase, progress: terminal.Progress
-) -> list[ReportRow]:
+async def _measure(arguments: argparse.Namespace, database: Cluster, progress: terminal.Progress) -> list[ReportRow]:
     load, soak = (arguments.seconds or _LOAD_SECONDS) if arguments.load else 0, (arguments.soak or 0) * 60
     if load or soak:
         threads = min(6_000, 100 * arguments.at_once)

@@ -1,9 +1,14 @@
-"""Starts the services to measure, with their model and rows in the database."""
+"""Starts the services to measure on a temporary PostgreSQL, with their model and rows in the database."""
 
+import os
 import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -13,10 +18,14 @@ import aiohttp
 from bench import seed
 from bench.client import BenchClient
 from bench.processes import Server
-from bench.temporary import TemporaryDatabase
+from cli import data_dir
+from cli.database.postgres import Cluster
+from cli.services import service_command
 from cli.services.ports import HOST, find_free_port
 from common.tokens import make_token
 
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a directory of our own is made there
+_MEMORY_NEEDED = 2 * 1024**3
 _SECRET = secrets.token_hex(32)
 _WITHOUT_LIMITS: dict[str, str] = dict.fromkeys(
     ("LIMIT_TOOL_CALLS_PER_MINUTE", "LIMIT_TASKS", "LIMIT_CHANGES_PER_DAY"), "1000000000"
@@ -39,6 +48,20 @@ class BenchServices:
         return make_token(_SECRET, user, audience=f"http://{HOST}:{self.mcp.port}/mcp", expires=expires)
 
 
+@contextmanager
+def temporary_database(*, durable: bool = True) -> Iterator[Cluster]:
+    """Starts it in a directory that is deleted after the block, in memory if there is room."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that SIGTERM deletes it, too
+    roomy = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _MEMORY_NEEDED
+    place = _SHARED_MEMORY if roomy else None
+    with tempfile.TemporaryDirectory(prefix="todo-measured-", dir=place, ignore_cleanup_errors=True) as directory:
+        Path(directory).chmod(0o711)  # PostgreSQL may run as another user than we do
+        with Cluster.start(Path(directory, "database"), durable=durable) as cluster:
+            variables = os.environ | {"MIGRATION_DATABASE_URL": cluster.owner_url}
+            service_command.run("migrations", variables=variables, stdout=subprocess.DEVNULL)
+            yield cluster
+
+
 @asynccontextmanager
 async def serve(
     work: Path, *, both: Mapping[str, str], mcp: Mapping[str, str], backend: Mapping[str, str]
@@ -57,10 +80,8 @@ async def serve(
 
 
 @asynccontextmanager
-async def start_services(
-    database: TemporaryDatabase, *, threads: int, **backend_settings: str
-) -> AsyncIterator[BenchServices]:
-    work, admin_url, model_port = database.work, database.admin_url, find_free_port()
+async def start_services(database: Cluster, *, threads: int, **backend_settings: str) -> AsyncIterator[BenchServices]:
+    work, admin_url, model_port = data_dir.logs(database.data_dir), database.admin_url, find_free_port()
     model_url = f"http://{HOST}:{model_port}/v1"
     both = {"DATABASE_URL": database.url, "MCP_TOKEN_SECRET": _SECRET}
     model_settings = {"LLM_PROVIDER": "custom", "LLM_BASE_URL": model_url, "LLM_MODEL": "instant"}

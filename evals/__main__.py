@@ -16,9 +16,10 @@ from typing import Any
 import psycopg
 
 from bench.report import format_machine
-from bench.temporary import TemporaryDatabase, temporary_database
-from cli import terminal
+from bench.services import temporary_database
+from cli import data_dir, terminal
 from cli.arguments import Parser, amount, count, run_command
+from cli.database.postgres import Cluster
 from cli.errors import CliError
 from evals import case, figures, table, trial
 from evals.case import Case
@@ -80,13 +81,14 @@ class Evaluation:
         self._number = len(wanted)
         self._write()
 
-    async def run(self, database: TemporaryDatabase) -> None:
+    async def run(self, database: Cluster) -> None:
+        work = data_dir.logs(database.data_dir)
         with psycopg.connect(database.admin_url, autocommit=True) as connection:
-            async with offline_model(database.work, os.environ) as model:
+            async with offline_model(work, os.environ) as model:
                 for now, of_now in groupby(sorted(self._wanted, key=_now), key=_now):
                     left = list(of_now)[::-1]
                     while left:
-                        async with set_up(database.work, database.url, now, model) as stage:
+                        async with set_up(work, database.url, now, model) as stage:
                             await self._check_model(stage)
                             await self._run_cases(left, stage, connection)
         files = list(dict.fromkeys(one["tags"][0] for one in self._trials))
