@@ -6,7 +6,6 @@ The model is the one that the environment sets.
 import argparse
 import asyncio
 import json
-import os
 import sys
 import time
 from itertools import groupby
@@ -24,7 +23,7 @@ from cli.errors import CliError
 from evals import case, figures, table, trial
 from evals.case import Case
 from evals.rows import Connection
-from evals.stage import Stage, offline_model, set_up
+from evals.stage import Stage, set_up
 from evals.trial import MINUTE, RequestLimit
 
 AT_ONCE = 4
@@ -84,13 +83,12 @@ class Evaluation:
     async def run(self, database: Cluster) -> None:
         work = data_dir.logs(database.data_dir)
         with psycopg.connect(database.admin_url, autocommit=True) as connection:
-            async with offline_model(work, os.environ) as model:
-                for now, of_now in groupby(sorted(self._wanted, key=_now), key=_now):
-                    left = list(of_now)[::-1]
-                    while left:
-                        async with set_up(work, database.url, now, model) as stage:
-                            await self._check_model(stage)
-                            await self._run_cases(left, stage, connection)
+            for now, of_now in groupby(sorted(self._wanted, key=_now), key=_now):
+                left = list(of_now)[::-1]
+                while left:
+                    async with set_up(work, database.url, now) as stage:
+                        await self._check_model(stage)
+                        await self._run_cases(left, stage, connection)
         files = list(dict.fromkeys(one["tags"][0] for one in self._trials))
         prices = {"price_in": self._arguments.price_in, "price_out": self._arguments.price_out}
         self.report = figures.report(self._trials, files, **prices)

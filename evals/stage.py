@@ -1,10 +1,11 @@
 """Runs the services with a fixed start of their clock; users sign in with tokens."""
 
+import os
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -45,28 +46,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIterator[dict[str, str]]:
-    """Yields the settings of the model, after starting the offline model if they choose it."""
-    settings = {
-        name: value
-        for name, value in child_environment.select_variables("backend", environment).items()
-        if _OF_THE_MODEL.fullmatch(name)
-    }
-    if settings.get("LLM_PROVIDER") != OFFLINE or "LLM_BASE_URL" in settings:
-        yield settings
-        return
-    port = find_free_port()
-    server = Server(work, "offline_model", port=port, OFFLINE_PORT=str(port))
-    try:
-        await server.wait_until_ready("/health")
-        yield settings | {"LLM_BASE_URL": f"http://{HOST}:{port}/v1"}
-    finally:
-        await server.stop()
-
-
-@asynccontextmanager
-async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[str, str]) -> AsyncIterator[Stage]:
-    """Starts the services, whose clock begins at `now`."""
+async def set_up(work: Path, database_url: str, now: datetime) -> AsyncIterator[Stage]:
+    """Starts the services, whose clock begins at `now`, and the offline model if the environment chooses it."""
     secret = secrets.token_hex(32)
     both = {
         "AUTH_MODE": "jwt",
@@ -75,6 +56,15 @@ async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[st
         "DATABASE_URL": database_url,
         "TEST_NOW": now.isoformat(),
     }
-    identity = {"AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE}
-    async with serve(work, both=both, mcp={}, backend={**model, **identity}) as (_, backend):
+    variables = child_environment.select_variables("backend", os.environ)
+    settings = {name: value for name, value in variables.items() if _OF_THE_MODEL.fullmatch(name)}
+    settings |= {"AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE}
+    async with AsyncExitStack() as stack:
+        if settings.get("LLM_PROVIDER") == OFFLINE and "LLM_BASE_URL" not in settings:
+            port = find_free_port()
+            model = Server(work, "offline_model", port=port, OFFLINE_PORT=str(port))
+            stack.push_async_callback(model.stop)
+            await model.wait_until_ready("/health")
+            settings["LLM_BASE_URL"] = f"http://{HOST}:{port}/v1"
+        _, backend = await stack.enter_async_context(serve(work, both=both, mcp={}, backend=settings))
         yield Stage(backend, secret)
