@@ -12,7 +12,7 @@ from pathlib import Path
 from cli import terminal
 from cli.errors import CliError
 
-LEFTOVER_SECONDS = 10
+LEFTOVER_SECONDS = 45  # services end their work in order even when `up` was killed
 TELL_AFTER_SECONDS = 1
 
 
@@ -34,13 +34,7 @@ class Ownership:
         os.close(self.owner)
 
 
-def take(
-    data_dir: Path,
-    *,
-    prefix: str = "",
-    leftover: Callable[[], int | None] = lambda: None,
-    seconds: float = LEFTOVER_SECONDS,
-) -> Ownership:
+def take(data_dir: Path, *, prefix: str = "", leftover: Callable[[], int | None] = lambda: None) -> Ownership:
     """Makes this process the owner of `data_dir`, or of what `prefix` names in it.
 
     A server inherits `lock` from the process that starts it. With both locks no earlier owner or server is alive. A
@@ -56,11 +50,11 @@ def take(
             return Ownership(owner, lock)
         except BlockingIOError:
             waited = time.monotonic() - began
-            if waited > seconds:
+            if waited > LEFTOVER_SECONDS:
                 Ownership(owner, lock).release()
                 raise CliError(
                     f"Processes of an earlier run still use the data directory {data_dir} and did not end within "
-                    f"{seconds:g} seconds: stop them and try again."
+                    f"{LEFTOVER_SECONDS} seconds: stop them and try again."
                 ) from None
             if waited > TELL_AFTER_SECONDS and not has_reported:
                 terminal.notice("An earlier ./todo up was killed. Waiting for its services to stop …")

@@ -15,14 +15,13 @@ if TYPE_CHECKING:  # `status` reads without what a supervisor needs
 
 PREFIX = "up."
 PROBE_SECONDS = 5
-LEFTOVER_SECONDS = 45.0  # services end their work in order even when `up` was killed
 
 
 @contextlib.contextmanager
 def claimed(data_dir: Path) -> Iterator[Ownership]:
     """Makes this process the only `up` of the directory; services of an `up` that was killed are waited for."""
     try:
-        owned = ownership.take(data_dir, prefix=PREFIX, seconds=LEFTOVER_SECONDS)
+        owned = ownership.take(data_dir, prefix=PREFIX)
     except InUseError as error:
         page = (read_state(data_dir) or {}).get("page", "")
         raise CliError(
