@@ -91,7 +91,6 @@ class Identity:
         return claims["sub"]
 
     async def read_token(self, request: HTTPConnection) -> dict[str, Any]:
-        """Returns the claims of the bearer token, of which `sub` is the user. Raises `Unauthorized`."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthorized

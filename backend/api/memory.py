@@ -56,7 +56,6 @@ async def get_memory(services: AppServices, user: LimitedUser, response: Respons
 async def set_memory(
     request: Request, services: AppServices, user: LimitedUser, body: MemoryBody, response: Response
 ) -> ShownMemory:
-    """Replaces the memory that has a version in If-Match; raises `NoVersion`, `MemoryChanged`, `MemoryTooLong`."""
     versions = _parse_if_match(request.headers.getlist("if-match"))
     if len(body.text.encode()) > memory.LONGEST:
         raise MemoryTooLong

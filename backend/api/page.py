@@ -45,7 +45,6 @@ class PageRenderer:
         }
 
     def response(self, request: Request, *, status: int = 200, domain_key: str | None = None) -> Response:
-        """Renders the page: with OpenAI's widget if there is a `domain_key`, otherwise with the built-in chat."""
         files = request.app.state.services.folder_files
         agents = files.agents() if files else None
         config = {

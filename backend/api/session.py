@@ -15,7 +15,6 @@ router = APIRouter()
 
 @router.post("/session")
 async def sign_in(request: Request, services: AppServices) -> Response:
-    """Exchanges a bearer token for the session cookie; raises `InvalidRequest` with AUTH_MODE=none."""
     identity: Identity = request.app.state.identity
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")

@@ -13,14 +13,12 @@ _ENDING = ".ics"
 
 
 async def create_address(database: Database, user_id: str, base_url: str) -> str:
-    """Creates a new secret address of a user's calendar, which replaces the one before."""
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     await profiles.set_calendar(database, user_id, _hash_of(secret))
     return base_url + TEMPLATE.replace("{secret}", secret)
 
 
 async def find_user(database: Database, name: str) -> str | None:
-    """Returns whose calendar has this name, the last part of its address."""
     # What cannot be a secret is looked for, too: an address that opens nothing takes as long as any other.
     user_id = await profiles.find_user_of_calendar(database, _hash_of(name.removesuffix(_ENDING)))
     return user_id if name.endswith(_ENDING) else None

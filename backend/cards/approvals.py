@@ -190,7 +190,6 @@ def _button(label: str, action: str, approval_id: str) -> Json:
 
 
 def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool]:
-    """Returns the call's id, the decision, and whether it is for all later calls. Raises `InvalidRequest`."""
     try:
         click = _Click.model_validate(payload)
     except ValidationError:

@@ -23,7 +23,6 @@ _MOST_CARDS = 3  # of one call; more tasks are shown as a list
 
 
 def render_progress(call: ToolCall) -> str | None:
-    """Renders the line about a call that runs or is done; None for others, and for a tool without words."""
     arguments = arguments_of(call.arguments) or {}
     words = words_for(call.tool, arguments)
     if words is None or call.state not in ("running", "done"):

@@ -95,7 +95,6 @@ def render_list_text(records: Iterable[Record]) -> str:
 
 
 def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime | None = None) -> str:
-    """Renders a line for each of the first tasks, and how many are left; `more` says that there are others."""
     lines = [_line(task, now) for task in tasks[:_MOST_LINES]]
     if total > len(lines):
         lines.append(f"- and {total - len(lines)} more")

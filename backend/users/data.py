@@ -33,7 +33,6 @@ def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator
 
 
 async def delete_all(database: Database, user_id: str) -> dict[str, int]:
-    """Deletes all rows of a user, as the tables' owner; returns how many there were in each table."""
     async with database.owner_transaction() as tx:
         await tx.lift_timeouts()
         await tx.execute(_LOCK_CONVERSATIONS, user=user_id)

@@ -35,7 +35,6 @@ _USER_OF_CALENDAR = "SELECT user_id FROM person_of_calendar(%(hash)s)"
 
 
 async def send_time_zone(tx: Transaction, zone: str) -> None:
-    """Stores the time zone that the user's client has named, if it is another one."""
     await tx.execute(_SET_TIME_ZONE, zone=zone)
 
 
@@ -82,6 +81,5 @@ async def revoke_calendar(database: Database, user_id: str) -> bool:
 
 
 async def find_user_of_calendar(database: Database, hash: bytes) -> str | None:
-    """Finds the user whose calendar's address has a secret with this SHA-256."""
     row = await database.fetch_one(NO_USER, _USER_OF_CALENDAR, hash=hash)
     return row["user_id"] if row else None

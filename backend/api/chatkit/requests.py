@@ -144,7 +144,6 @@ def parse_idempotency_key(request: ck.StreamingReq) -> IdempotencyKey | None:
 
 
 def parse_replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
-    """Returns the conversation that the user cleared to begin this one. Raises `InvalidRequest`."""
     name = request.metadata.get("left")
     if name is not None and not (isinstance(name, str) and is_valid(name)):
         raise InvalidRequest("left must be the id or the name of a conversation.")

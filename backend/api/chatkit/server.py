@@ -269,7 +269,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     # Without a stream
 
     async def _process_non_streaming(self, request: ck.NonStreamingReq, context: RequestContext) -> bytes:
-        """Processes a request without a stream; actions here, all others by the SDK."""
         if isinstance(request, ck.ThreadsSyncCustomActionReq):
             params, user_id = request.params, context.user_id
             if params.action.type == requests.CLEAR_FEEDBACK:

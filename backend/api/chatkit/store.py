@@ -33,7 +33,6 @@ class TimelineStore(Store[RequestContext]):
     """Adding a user's message starts the run that answers it; other items that are added are stored by their run."""
 
     def __init__(self, runs: RunService, cards: CardService, files: FolderFiles | None, backend_url: str) -> None:
-        """`backend_url` is where users reach the files of a conversation."""
         self._runs, self._database, self._cards, self._files = runs, runs.database, cards, files
         self._backend_url = backend_url
 

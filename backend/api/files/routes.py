@@ -135,7 +135,6 @@ async def delete_file(folder: ChangedFolder, path: str) -> None:
 
 @router.post("/chats/{chat_id}/commit")
 async def commit(services: AppServices, folder: ChangedFolder, body: Commit) -> dict[str, Any]:
-    """Commits the conversation's files with git."""
     result = {"message": await folder.files.commit(folder.chat.id, body.message, user_id=folder.user_id)}
     await entries.add_command(services.database, folder.user_id, folder.chat.id, f"/commit {body.message}", result)
     return result

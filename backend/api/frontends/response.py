@@ -29,7 +29,6 @@ def is_error(run: Run) -> bool:
 
 
 def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answered:
-    """Renders a run that has ended or waits; without a `thread` the chat is named by its id."""
     records = trees.timeline.of_run(run.id)
     waiting = [(one, call) for one in trees.runs for call in trees.timeline.calls_of_run(one.id) if _waits(call)]
     events = [*_render_actions(trees, run, count(1))]

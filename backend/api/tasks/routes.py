@@ -58,7 +58,6 @@ async def get_task(services: AppServices, user: LimitedUser, task_id: TaskId) ->
 async def add_task(
     services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTaskBody
 ) -> schemas.ChangedTasks:
-    """Adds a task of its fields, of which null is left out, or of a text."""
     if isinstance(body, schemas.TaskText):
         return await services.task_list.add_text(body, user, key)
     return await services.task_list.change("add_task", body.model_dump(exclude_none=True), user, key)
@@ -76,7 +75,6 @@ async def undo(
 async def update_task(
     services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, body: schemas.TaskUpdate
 ) -> schemas.ChangedTasks:
-    """Changes a task by hand, completes or reopens it, or undoes its last change; `also` names other tasks."""
     return await services.task_list.update(task_id, body, user, key)
 
 

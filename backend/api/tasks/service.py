@@ -91,7 +91,6 @@ class TaskListService:
             )
 
     async def add_text(self, new: schemas.TaskText, user: AuthenticatedUser, key: str | None) -> schemas.ChangedTasks:
-        """Adds a task as it is written; what looks like a date and was not understood is in the answer."""
         reading = await self.read_text(new, user)
         fields = {
             "title": reading.title,
