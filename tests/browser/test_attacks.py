@@ -23,10 +23,10 @@ async def check(page: Page) -> None:
     assert [link for link in links if not link.startswith(("http://", "https://", "mailto:"))] == []
 
 
-async def test_answers_stay_text(open_page: OpenPage, model: ScriptedModel) -> None:
+async def test_messages_titles_and_answers_stay_text(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page(prepare=arm)
     parts = ["\n\n".join(CORPUS[start : start + 9]) for start in range(0, len(CORPUS), 9)]
-    await model.script(*({"text": part, "chunk_chars": 3} for part in parts))
+    await model.script(*({"text": part, "chunk_chars": 3} for part in parts), {"text": "Well."})
     for number in range(len(parts)):
         await screen.say(page, f"say {number}")
         await check(page)
@@ -36,10 +36,7 @@ async def test_answers_stay_text(open_page: OpenPage, model: ScriptedModel) -> N
     await screen.answered(page)
     await check(page)
 
-
-async def test_messages_and_titles_stay_text(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page(prepare=arm)
-    await model.script({"text": "Well."})
+    await screen.button(page, "New conversation").click()
     text = "\n".join(CORPUS)
     await screen.send(page, text)
     await screen.answered(page)

@@ -20,42 +20,39 @@ def branches(page: Page) -> Any:
     return screen.log(page).get_by_role("group", name="Versions")
 
 
-async def two_branches(page: Page, model: ScriptedModel) -> None:
+async def test_edit_and_answer_again_make_branches_that_stay(
+    open_page: OpenPage, model: ScriptedModel, violations: Violations
+) -> None:
+    page = await open_page(viewport={"width": 320, "height": 700})
     await model.script({"text": "One is said."}, {"text": "More is said."}, {"text": "Two is said."})
     await screen.say(page, "one")
     await screen.say(page, "more")
+
+    # an edit that is refused changes nothing
+    async def refuse(route: Any) -> None:
+        body = 'data: {"type": "error", "code": "custom", "message": "Wait a moment.", "allow_retry": true}\n\n'
+        await route.fulfill(status=200, content_type="text/event-stream", body=body)
+
+    await screen.on(page, "threads.custom_action", refuse)
+    await screen.button(page, "Edit").first.click()
+    await field(page).fill("two")
+    await screen.button(page, "Save").click()
+    await expect(page.get_by_role("alert")).to_contain_text("Wait a moment.")
+    await expect(screen.questions(page)).to_have_text(["one", "more"], use_inner_text=True)
+    await expect(screen.message_box(page)).to_have_value("two")
+    await expect(page.get_by_role("alert").get_by_role("button", name="Try again")).to_have_count(0)
+    await page.unroute_all()
+    await screen.message_box(page).fill("")
+
     await screen.button(page, "Edit").first.click()
     await field(page).fill("two")
     await screen.button(page, "Save").click()
     await expect(screen.answers(page)).to_have_text(["Two is said."], use_inner_text=True)
     await screen.answered(page)
+    await expect(screen.questions(page)).to_have_text(["two"], use_inner_text=True)
     await expect(branches(page)).to_have_text("2 of 2")
 
-
-async def test_edit_and_answer_again_make_branches_that_stay(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
-    await two_branches(page, model)
-    await expect(screen.questions(page)).to_have_text(["two"], use_inner_text=True)
-    await screen.button(page, "Previous version").click()
-    await expect(screen.questions(page)).to_have_text(["one", "more"], use_inner_text=True)
-    await expect(screen.answers(page)).to_have_text(["One is said.", "More is said."], use_inner_text=True)
-    await expect(branches(page)).to_have_text("1 of 2")
-    await expect(screen.button(page, "Previous version")).to_be_disabled()
-    await page.reload()
-    await expect(screen.questions(page)).to_have_text(["one", "more"], use_inner_text=True)
-    await expect(branches(page)).to_have_text("1 of 2")
-    await model.script({"text": "Even more is said."})
-    await screen.button(page, "Answer again").last.click()
-    await expect(screen.answers(page)).to_have_text(["One is said.", "Even more is said."], use_inner_text=True)
-    await screen.answered(page)
-    await expect(branches(page)).to_have_text(["1 of 2", "2 of 2"])
-    await screen.button(page, "Previous version").last.click()
-    await expect(screen.answers(page)).to_have_text(["One is said.", "More is said."], use_inner_text=True)
-
-
-async def test_branches_by_keyboard(open_page: OpenPage, model: ScriptedModel, violations: Violations) -> None:
-    page = await open_page(viewport={"width": 320, "height": 700})
-    await two_branches(page, model)
+    # by keyboard
     assert await violations(page) == []
     edit = screen.button(page, "Edit")
     await edit.focus()
@@ -90,23 +87,23 @@ async def test_branches_by_keyboard(open_page: OpenPage, model: ScriptedModel, v
     await expect(screen.answers(page)).to_have_text(["Three is said."], use_inner_text=True)
     await expect(branches(page)).to_have_text("3 of 3")
     await expect(screen.questions(page)).to_have_text(["three\nlines"], use_inner_text=True)
+    await screen.answered(page)
 
-
-async def test_refused_edit_changes_nothing(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
-    await model.script({"text": "One is said."}, {"text": "More is said."})
-    await screen.say(page, "one")
-    await screen.say(page, "more")
-
-    async def refuse(route: Any) -> None:
-        body = 'data: {"type": "error", "code": "custom", "message": "Wait a moment.", "allow_retry": true}\n\n'
-        await route.fulfill(status=200, content_type="text/event-stream", body=body)
-
-    await screen.on(page, "threads.custom_action", refuse)
-    await screen.button(page, "Edit").first.click()
-    await field(page).fill("two")
-    await screen.button(page, "Save").click()
-    await expect(page.get_by_role("alert")).to_contain_text("Wait a moment.")
+    # by mouse
+    await screen.button(page, "Previous version").click()
+    await expect(branches(page)).to_have_text("2 of 3")
+    await screen.button(page, "Previous version").click()
     await expect(screen.questions(page)).to_have_text(["one", "more"], use_inner_text=True)
-    await expect(screen.message_box(page)).to_have_value("two")
-    await expect(page.get_by_role("alert").get_by_role("button", name="Try again")).to_have_count(0)
+    await expect(screen.answers(page)).to_have_text(["One is said.", "More is said."], use_inner_text=True)
+    await expect(branches(page)).to_have_text("1 of 3")
+    await expect(screen.button(page, "Previous version")).to_be_disabled()
+    await page.reload()
+    await expect(screen.questions(page)).to_have_text(["one", "more"], use_inner_text=True)
+    await expect(branches(page)).to_have_text("1 of 3")
+    await model.script({"text": "Even more is said."})
+    await screen.button(page, "Answer again").last.click()
+    await expect(screen.answers(page)).to_have_text(["One is said.", "Even more is said."], use_inner_text=True)
+    await screen.answered(page)
+    await expect(branches(page)).to_have_text(["1 of 3", "2 of 2"])
+    await screen.button(page, "Previous version").last.click()
+    await expect(screen.answers(page)).to_have_text(["One is said.", "More is said."], use_inner_text=True)

@@ -64,7 +64,7 @@ async def test_list_and_chat_are_tabs_on_a_phone_and_beside_each_other_elsewhere
         assert await page.evaluate(f"document.documentElement.scroll{side}") <= most, "each part scrolls by itself"
 
 
-async def test_theme_is_kept(open_page: OpenPage) -> None:
+async def test_theme_is_kept_and_badge_and_menu_by_keyboard(open_page: OpenPage) -> None:
     page = await open_page(color_scheme="light")
     light = await ground(page)
     await screen.button(page, "Menu").click()
@@ -81,10 +81,8 @@ async def test_theme_is_kept(open_page: OpenPage) -> None:
     assert await ground(page) == light
     await page.emulate_media(color_scheme="dark")
     assert await ground(page) == dark
+    await page.keyboard.press("Escape")
 
-
-async def test_badge_and_menu_by_keyboard(open_page: OpenPage) -> None:
-    page = await open_page()
     await screen.button(page, "Basic mode · Add AI").focus()
     await page.keyboard.press("Enter")
     about = page.get_by_role("dialog", name="About this assistant")

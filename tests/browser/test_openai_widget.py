@@ -26,8 +26,11 @@ def widget(page: Page) -> Any:
     return page.get_by_text("OpenAI's widget", exact=True)
 
 
-async def test_conversation_in_the_widget(open_page: OpenPage, tasks: TaskApi) -> None:
-    page = await open_page(PATH, prepare=serving(WIDGET))
+async def test_switch_to_the_widget_and_back(open_page: OpenPage, tasks: TaskApi) -> None:
+    page = await open_page(prepare=serving(WIDGET))
+    await screen.open_about(page)
+    await page.get_by_role("link", name="Use OpenAI's chat").click()
+    await expect(widget(page)).to_be_visible()
     await page.get_by_label("Message").fill("add buy milk today")
     await page.get_by_label("Message").press("Enter")
     await expect(page.get_by_role("log")).to_contain_text("buy milk")
@@ -36,6 +39,9 @@ async def test_conversation_in_the_widget(open_page: OpenPage, tasks: TaskApi) -
     await page.reload()
     await expect(page.get_by_role("log")).to_contain_text("buy milk")
     assert await page.evaluate("location.pathname") == PATH
+    await screen.open_about(page)
+    await page.get_by_role("link", name="Use the built-in chat").click()
+    await expect(screen.message_box(page)).to_be_visible()
 
 
 async def test_widget_gets_its_options_and_theme_and_sends_the_time_zone(open_page: OpenPage) -> None:
@@ -102,16 +108,6 @@ async def test_widget_that_fails_says_why_and_where_the_built_in_chat_is(
     await expect(page.get_by_text(f"OpenAI's chat is unavailable: {reason}.")).to_be_visible()
     await page.get_by_role("link", name="Use the built-in chat").click()
     await screen.say(page, "add milk")
-
-
-async def test_one_can_switch_between_the_two(open_page: OpenPage) -> None:
-    page = await open_page(prepare=serving(WIDGET))
-    await screen.open_about(page)
-    await page.get_by_role("link", name="Use OpenAI's chat").click()
-    await expect(widget(page)).to_be_visible()
-    await screen.open_about(page)
-    await page.get_by_role("link", name="Use the built-in chat").click()
-    await expect(screen.message_box(page)).to_be_visible()
 
 
 async def test_signed_out_user_signs_in_first(open_page: OpenPage) -> None:

@@ -60,6 +60,33 @@ async def test_message_that_never_arrived_is_given_back(open_page: OpenPage, tas
     await screen.answered(page)
     assert await tasks.titles() == ["milk", "bread"]
 
+    # also if the server does not tell whether it arrived
+    await screen.on(page, "threads.add_user_message", lambda route: route.abort())
+    await screen.on(page, "items.list", refuse)
+    await screen.send(page, "add eggs")
+    await expect(page.get_by_role("alert")).to_contain_text("Not now")
+    await expect(screen.message_box(page)).to_have_value("add eggs")
+    await expect(screen.button(page, "Send")).to_be_enabled()
+    await page.unroute_all()
+
+    # and while another conversation is open
+    left = asyncio.Event()
+
+    async def lose(route: Route) -> None:
+        await left.wait()
+        await route.abort()
+
+    await screen.on(page, "threads.add_user_message", lose)
+    await screen.message_box(page).press("Enter")
+    await expect(screen.questions(page)).to_have_count(3)
+    await screen.button(page, "New conversation").click()
+    await expect(screen.message_box(page)).to_have_value("")
+    left.set()
+    await expect(page.get_by_text(BACK)).to_be_visible()
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "add milk").click()
+    await expect(screen.message_box(page)).to_have_value("add eggs")
+
 
 async def test_broken_answer_is_kept_and_can_be_tried_again(
     open_page: OpenPage, stack: Stack, model: ScriptedModel, tasks: TaskApi, stored: Stored, user: User
@@ -93,37 +120,6 @@ async def test_message_whose_answer_was_lost_is_not_sent_twice(open_page: OpenPa
     await expect(screen.questions(page)).to_have_count(1)
     await expect(screen.message_box(page)).to_have_value("")
     assert await tasks.titles() == ["milk"]
-
-
-async def test_message_lost_while_another_conversation_is_open_is_given_back(open_page: OpenPage) -> None:
-    page = await open_page()
-    await screen.say(page, "add milk")
-    left = asyncio.Event()
-
-    async def lose(route: Route) -> None:
-        await left.wait()
-        await route.abort()
-
-    await screen.on(page, "threads.add_user_message", lose)
-    await screen.send(page, "add bread")
-    await expect(screen.questions(page)).to_have_count(2)
-    await screen.button(page, "New conversation").click()
-    left.set()
-    await expect(page.get_by_text(BACK)).to_be_visible()
-    await screen.open_history(page)
-    await screen.button(screen.history(page), "add milk").click()
-    await expect(screen.message_box(page)).to_have_value("add bread")
-
-
-async def test_message_that_cannot_be_looked_for_is_given_back(open_page: OpenPage) -> None:
-    page = await open_page()
-    await screen.say(page, "add milk")
-    await screen.on(page, "threads.add_user_message", lambda route: route.abort())
-    await screen.on(page, "items.list", refuse)
-    await screen.send(page, "add bread")
-    await expect(page.get_by_role("alert")).to_contain_text("Not now")
-    await expect(screen.message_box(page)).to_have_value("add bread")
-    await expect(screen.button(page, "Send")).to_be_enabled()
 
 
 async def test_ticks_and_lost_answers_are_told_apart(open_page: OpenPage) -> None:

@@ -58,22 +58,6 @@ async def test_first_conversation(open_page: OpenPage, tasks: TaskApi) -> None:
     await expect(milk).to_be_checked()
 
 
-async def test_live_and_reloaded_answers_look_the_same(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
-    await model.script(
-        {**calls(call("add_task", title="a"), text="**Let** me see.", reasoning="Hm."), "chunk_chars": 3},
-        LIST_TASKS,
-        says("There it is."),
-    )
-    await screen.say(page, "add a and show it")
-    await expect(screen.task_list(page)).to_be_visible()
-    live = await _shown(page)
-    await page.reload()
-    await screen.answered(page)
-    assert await _shown(page) == live
-    assert len(live) == 6
-
-
 async def _shown(page: Page) -> list[str]:
     parts = screen.log(page).locator("article, [role=group], details")
     return [text.strip() for text in await parts.all_inner_texts()]
@@ -101,7 +85,7 @@ async def test_markdown(open_page: OpenPage, model: ScriptedModel) -> None:
 
 
 async def test_stop_keeps_the_text_and_continue_goes_on(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
+    page = await open_page(viewport={"width": 1280, "height": 800})
     await model.script(endless_answer("one two three"))
     await screen.send(page, "count")
     await expect(screen.answers(page)).to_contain_text("three")
@@ -115,9 +99,8 @@ async def test_stop_keeps_the_text_and_continue_goes_on(open_page: OpenPage, mod
     await screen.answered(page)
     await expect(screen.button(page, "Continue")).to_have_count(0)
 
-
-async def test_stop_before_anything_is_answered(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
+    # before anything is answered
+    await screen.button(page, "New conversation").click()
     await model.script(endless_answer("one two three"))
     sending: list[asyncio.Task[Any]] = []
 
@@ -126,17 +109,15 @@ async def test_stop_before_anything_is_answered(open_page: OpenPage, model: Scri
 
     await screen.on(page, "threads.create", answer_nothing)
     await screen.send(page, "count")
-    await model.received_requests(1)
+    await model.received_requests(3)
     await screen.button(page, "Stop").click()
     await expect(screen.log(page).get_by_text("You stopped this answer.")).to_be_visible()
     await expect(screen.button(page, "Send")).to_be_visible()
     await asyncio.gather(*sending)  # it has an end
+    await page.unroute_all()
 
-
-async def test_escape_stops_the_answer_first_and_closes_the_history_next(
-    open_page: OpenPage, model: ScriptedModel
-) -> None:
-    page = await open_page(viewport={"width": 1280, "height": 800})
+    # by Escape, which closes the history next
+    await screen.button(page, "New conversation").click()
     await screen.open_history(page)
     await model.script(endless_answer("word"))
     await screen.send(page, "go on")
@@ -165,8 +146,10 @@ async def test_failed_answer_can_be_tried_again(open_page: OpenPage, model: Scri
     await expect(screen.button(page, "Try again")).to_have_count(0)
 
 
-async def test_progress_is_shown_and_then_gone(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
+async def test_progress_date_of_the_browsers_zone_and_the_same_answer_after_a_reload(
+    open_page: OpenPage, model: ScriptedModel
+) -> None:
+    page = await open_page(timezone_id="Pacific/Honolulu")
     await model.script(add_task("milk"), {**says("Done."), "hold_after": 0})
     await screen.send(page, "add milk")
     progress = screen.log(page).get_by_text("Added “milk”")
@@ -174,6 +157,23 @@ async def test_progress_is_shown_and_then_gone(open_page: OpenPage, model: Scrip
     await model.release()
     await screen.answered(page)
     await expect(progress).to_have_count(0)
+    sent = str((await model.finished_requests())[0]["body"]["messages"])
+    assert "2026-11-24" in sent, "the services' clock says 08:00 UTC on November 25"
+    assert "Pacific/Honolulu" in sent
+
+    await screen.button(page, "New conversation").click()
+    await model.script(
+        {**calls(call("add_task", title="a"), text="**Let** me see.", reasoning="Hm."), "chunk_chars": 3},
+        LIST_TASKS,
+        says("There it is."),
+    )
+    await screen.say(page, "add a and show it")
+    await expect(screen.task_list(page)).to_be_visible()
+    live = await _shown(page)
+    await page.reload()
+    await screen.answered(page)
+    assert await _shown(page) == live
+    assert len(live) == 6
 
 
 async def test_thoughts_and_long_lists_unfold_below_the_eyes(
@@ -207,9 +207,10 @@ async def _top(element: Locator) -> float:
     return box["y"]
 
 
-async def test_reader_above_is_not_scrolled_down_and_all_is_printed(open_page: OpenPage, model: ScriptedModel) -> None:
+async def test_reader_is_not_moved_by_what_comes_and_all_is_printed(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page(viewport={"width": 800, "height": 500})
-    await model.script(says("line\n\n" * 60), pausing_answer("more\n\n" * 3, "more\n\n" * 60))
+    growing = {**pausing_answer("moving\n\n" * 3, "moving\n\n" * 60), "reasoning": "why", "hold_after": 3}
+    await model.script(says("line\n\n" * 60), pausing_answer("more\n\n" * 3, "more\n\n" * 60), growing)
     await screen.say(page, "long")
     await screen.send(page, "again")
     await expect(screen.answers(page).last).to_contain_text("more")
@@ -218,27 +219,17 @@ async def test_reader_above_is_not_scrolled_down_and_all_is_printed(open_page: O
     await model.release()
     await screen.answered(page)
     await expect(screen.questions(page).first).to_be_in_viewport()
-    await screen.button(page, "Newest messages").click()
-    await expect(screen.button(page, "Answer again")).to_be_in_viewport()
-    await page.emulate_media(media="print")
-    assert await page.evaluate("document.documentElement.scrollHeight") > 1500
-    await expect(screen.message_box(page)).to_be_hidden()
-
-
-async def test_what_is_clicked_near_the_end_does_not_move(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page(viewport={"width": 800, "height": 500})
-    growing = {**pausing_answer("more\n\n" * 3, "more\n\n" * 60), "reasoning": "why", "hold_after": 3}
-    await model.script(says("line\n\n" * 60), growing)
-    await screen.say(page, "long")
     log = screen.log(page)
-    await log.evaluate("log => (log.scrollTop = 0)")
-    await expect(screen.button(page, "Newest messages")).to_be_visible()
     near_end = await log.evaluate("log => (log.scrollTop = log.scrollHeight - log.clientHeight - 50)")
     await expect(screen.button(page, "Newest messages")).to_be_hidden()
     assert await log.evaluate("log => log.scrollTop") == pytest.approx(near_end, abs=1)
+    await log.evaluate("log => (log.scrollTop = 0)")
+    await screen.button(page, "Newest messages").click()
+    await expect(screen.button(page, "Answer again")).to_be_in_viewport()
 
-    await screen.send(page, "again")
-    await expect(screen.answers(page).last).to_contain_text("more")
+    # what is clicked near the end
+    await screen.send(page, "and again")
+    await expect(screen.answers(page).last).to_contain_text("moving")
     thought = log.locator(".workflow")
     await thought.locator("summary").hover()
     await page.mouse.down()
@@ -248,6 +239,10 @@ async def test_what_is_clicked_near_the_end_does_not_move(open_page: OpenPage, m
     assert await _top(thought) == before
     await page.mouse.up()
     await expect(thought.get_by_text("why")).to_be_visible()
+
+    await page.emulate_media(media="print")
+    assert await page.evaluate("document.documentElement.scrollHeight") > 1500
+    await expect(screen.message_box(page)).to_be_hidden()
 
 
 async def test_tasks_are_ticked_while_an_answer_streams(
@@ -270,8 +265,8 @@ async def test_tasks_are_ticked_while_an_answer_streams(
     await expect(bread).to_be_enabled()
 
 
-async def test_feedback_is_kept(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
+async def test_feedback_is_kept_and_answers_and_code_are_copied(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(**COPYING)
     await model.script(says("Advice."))
     await screen.say(page, "hello")
     good, poor = screen.button(page, "Good answer"), screen.button(page, "Poor answer")
@@ -282,9 +277,7 @@ async def test_feedback_is_kept(open_page: OpenPage, model: ScriptedModel) -> No
         await expect(good).to_have_attribute("aria-pressed", pressed[0])
         await expect(poor).to_have_attribute("aria-pressed", pressed[1])
 
-
-async def test_answers_and_code_are_copied(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page(**COPYING)
+    await screen.button(page, "New conversation").click()
     copied = "navigator.clipboard.readText()"
     code = "So:\n\n```python\nif a < b:\n    é\n```"
     await model.script(calls(call("list_tasks"), text="Your **list**:"), says(code))
@@ -326,12 +319,3 @@ async def test_texts_have_the_direction_of_their_language(open_page: OpenPage, m
 
 async def _direction(element: Locator) -> Any:
     return await element.evaluate("element => getComputedStyle(element).direction")
-
-
-async def test_model_gets_the_date_of_the_browsers_zone(open_page: OpenPage, model: ScriptedModel) -> None:
-    """The services' clock says 08:00 UTC on November 25."""
-    page = await open_page(timezone_id="Pacific/Honolulu")
-    await screen.say(page, "hello")
-    sent = str((await model.finished_requests())[0]["body"]["messages"])
-    assert "2026-11-24" in sent
-    assert "Pacific/Honolulu" in sent

@@ -119,9 +119,13 @@ async def test_list_by_keyboard(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.until("deleted", ["milk"])
 
 
-async def test_arrows_move_between_rows(open_list: OpenPage, tasks: TaskApi) -> None:
-    await tasks.add_many([f"task {number}" for number in range(30)], due="today")
-    page = await open_list()
+async def test_arrows_move_between_rows_whose_position_and_language_are_given(
+    open_list: OpenPage, tasks: TaskApi
+) -> None:
+    await tasks.add_many([f"task {number}" for number in range(30)], due=str(today(2)))
+    page = await open_list(locale="de-DE")
+    await task_list.see(page, "Upcoming")
+    await expect(task_list.section(page, "Morgen").locator("h3 > span").first).to_have_attribute("lang", "de-DE")
     assert await page.evaluate(STOPS) == 1
     await task_list.title_of(page, "task 0").focus()
     for _ in range(25):
@@ -129,12 +133,28 @@ async def test_arrows_move_between_rows(open_list: OpenPage, tasks: TaskApi) -> 
     await expect(task_list.title_of(page, "task 25")).to_be_focused()
     await expect(task_list.title_of(page, "task 25")).to_be_in_viewport()
     assert await page.evaluate(STOPS) == 1
+    await task_list.see(page, "All")
+    second = task_list.row(page, "task 1").first
+    await expect(second).to_have_attribute("aria-posinset", "2")
+    await expect(second).to_have_attribute("aria-setsize", "30")
+    await expect(second.locator(".due")).to_have_attribute("lang", "de-DE")
 
 
-async def test_touch_targets(open_list: OpenPage, tasks: TaskApi) -> None:
+async def test_touch_targets_and_forced_colors(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.add("milk", due="today", labels=["home"])
-    page = await open_list(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = await open_list(
+        viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True, forced_colors="active"
+    )
     assert await page.evaluate(SMALL) == []
+    outline = "getComputedStyle(document.querySelector('%s')).outlineStyle"
+    await task_list.adding(page).focus()
+    assert await page.evaluate(outline % ".adding") == "solid"
+    assert await page.evaluate(outline % "[role=tab][aria-selected=true]") == "solid"
+    assert await page.evaluate(outline % "[role=tab][aria-selected=false]") == "none"
+    await page.get_by_role("tab", name="Chat").tap()
+    await screen.message_box(page).focus()
+    assert await page.evaluate(outline % ".composer") == "solid"
+    await page.get_by_role("tab", name="Tasks").tap()
     assert await screen.button(page, "Add a task for Today").is_visible()
     await expect(screen.button(page, "Delete: milk")).to_be_hidden()
     await screen.button(page, "Change the date: milk").tap()
@@ -146,28 +166,3 @@ async def test_touch_targets(open_list: OpenPage, tasks: TaskApi) -> None:
         place = await screen.button(page, name).bounding_box()
         assert place
         assert min(place["width"], place["height"]) >= 43.9, name
-
-
-async def test_language_of_dates_and_position_of_rows(open_list: OpenPage, tasks: TaskApi) -> None:
-    for title in ("milk", "bread", "butter"):
-        await tasks.add(title, due=str(today(2)))
-    page = await open_list(locale="de-DE")
-    await task_list.see(page, "All")
-    bread = task_list.row(page, "bread")
-    await expect(bread).to_have_attribute("aria-posinset", "2")
-    await expect(bread).to_have_attribute("aria-setsize", "3")
-    await expect(bread.locator(".due")).to_have_attribute("lang", "de-DE")
-    await task_list.see(page, "Upcoming")
-    await expect(task_list.section(page, "Morgen").locator("h3 > span").first).to_have_attribute("lang", "de-DE")
-
-
-async def test_forced_colors(open_list: OpenPage) -> None:
-    page = await open_list(viewport={"width": 600, "height": 700}, forced_colors="active")
-    outline = "getComputedStyle(document.querySelector('%s')).outlineStyle"
-    await task_list.adding(page).focus()
-    assert await page.evaluate(outline % ".adding") == "solid"
-    assert await page.evaluate(outline % "[role=tab][aria-selected=true]") == "solid"
-    assert await page.evaluate(outline % "[role=tab][aria-selected=false]") == "none"
-    await page.get_by_role("tab", name="Chat").click()
-    await screen.message_box(page).focus()
-    assert await page.evaluate(outline % ".composer") == "solid"

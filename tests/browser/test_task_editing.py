@@ -1,4 +1,4 @@
-"""Ticking, editing and deleting tasks in the list, each with a way back."""
+"""Views and filters of the list; ticking, editing and deleting tasks, each with a way back."""
 
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
@@ -26,7 +26,7 @@ async def reject_changes(route: Route) -> None:
         await route.fulfill(status=400, json={"error": "Not like this."})
 
 
-async def test_tick_and_undo(open_list: OpenPage, tasks: TaskApi) -> None:
+async def test_ticks_keep_the_others_in_place_and_are_undone_or_rejected(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.add("milk", due="today")
     await tasks.add("bread", due="today")
     page = await open_list()
@@ -44,24 +44,16 @@ async def test_tick_and_undo(open_list: OpenPage, tasks: TaskApi) -> None:
     await task_list.tick(page, "plants").click()
     await expect(task_list.notice(page)).to_contain_text("Completed: “plants” · next: Tomorrow")
 
-
-async def test_ticked_tasks_keep_the_others_in_place(open_list: OpenPage, tasks: TaskApi) -> None:
-    for title in ("one", "two", "three"):
-        await tasks.add(title, due="today")
-    page = await open_list()
-    place = await task_list.title_of(page, "three").bounding_box()
-    await task_list.tick(page, "one").click()
-    await task_list.tick(page, "two").click()
-    assert await task_list.title_of(page, "three").bounding_box() == place
-    await expect(task_list.titles(page)).to_have_text(["three"])
-
-
-async def test_rejected_tick_goes_back(open_list: OpenPage, tasks: TaskApi) -> None:
-    task_id = await tasks.add("milk", due="today")
-    page = await open_list()
-    await page.route("**/tasks/changes*", lambda route: route.abort())
-    await tasks.delete(task_id)
+    butter = await tasks.add("butter", due="today")
+    place = await task_list.title_of(page, "butter").bounding_box()
     await task_list.tick(page, "milk").click()
+    await task_list.tick(page, "bread").click()
+    assert await task_list.title_of(page, "butter").bounding_box() == place
+    await expect(task_list.titles(page)).to_have_text(["butter"])
+
+    await page.route("**/tasks/changes*", lambda route: route.abort())
+    await tasks.delete(butter)
+    await task_list.tick(page, "butter").click()
     await expect(page.get_by_role("alert")).to_contain_text("There is no task")
     await expect(task_list.titles(page)).to_have_count(0)
 
@@ -192,3 +184,59 @@ async def test_delete_and_undo_but_not_what_has_changed_since(open_list: OpenPag
     await undo(page)
     await expect(page.get_by_role("alert")).to_be_visible()
     await expect(task_list.titles(page)).to_have_text(["milk", "butter"])
+
+
+async def test_views_and_a_deleted_task_that_is_restored(open_list: OpenPage, tasks: TaskApi) -> None:
+    await tasks.add("milk", due="today")
+    await tasks.add("passport", due=str(today(-3)))
+    await tasks.add("dentist", due=f"{today(1)} 15:00")
+    await tasks.add("later", due=str(today(40)))
+    await tasks.add("some day")
+    await tasks.change(await tasks.add("done"), status="completed")
+    await tasks.delete(await tasks.add("gone", labels=["shopping"]))
+    page = await open_list()
+    titles = task_list.titles(page)
+    await expect(titles).to_have_text(["passport", "milk"])
+    await expect(task_list.section(page, "Overdue")).to_contain_text("passport")
+    await expect(task_list.section(page, "Today")).to_contain_text("milk")
+    await task_list.see(page, "Upcoming")
+    await expect(titles).to_have_text(["dentist", "later"])
+    await expect(task_list.section(page, "Tomorrow")).to_contain_text("dentist")
+    await task_list.see(page, "All")
+    await expect(titles).to_have_text(["passport", "milk", "dentist", "later", "some day"])
+    await expect(task_list.section(page, "No date")).to_contain_text("some day")
+    await task_list.see(page, "Done")
+    await expect(titles).to_have_text(["done"])
+    await task_list.see(page, "Deleted")
+    await task_list.row(page, "gone").get_by_role("button", name="Restore").click()
+    await expect(titles).to_have_count(0)
+    await tasks.until("all", ["passport", "milk", "dentist", "later", "some day", "gone"])
+    assert (await tasks.task("gone"))["labels"] == ["shopping"]
+
+
+async def test_search_while_typing_and_filters(open_list: OpenPage, tasks: TaskApi) -> None:
+    await tasks.add("buy milk", due="today", labels=["shopping"])
+    await tasks.add("buy bread", due="today", labels=["shopping"], priority="high")
+    await tasks.add("call mum", due="today", priority="high")
+    page = await open_list()
+    search = page.get_by_role("searchbox", name="Search tasks")
+    await search.press_sequentially("buy")
+    await expect(task_list.titles(page)).to_have_text(["buy milk", "buy bread"])
+    await search.press_sequentially(" br")
+    await expect(task_list.titles(page)).to_have_text(["buy bread"])
+    await expect(search).to_be_focused()
+    await search.fill("nothing of this")
+    await expect(task_list.rows(page)).to_contain_text("No matches")
+    await expect(page.locator("todo-tasks > [aria-live=polite]")).to_have_text("No tasks match.")
+    await search.fill("")
+    await expect(task_list.titles(page)).to_have_count(3)
+
+    await page.get_by_role("button", name="Filter").click()
+    await page.get_by_role("combobox", name="Label").select_option("shopping")
+    await expect(task_list.titles(page)).to_have_text(["buy milk", "buy bread"])
+    await page.get_by_role("combobox", name="Priority").select_option("High")
+    await expect(task_list.titles(page)).to_have_text(["buy bread"])
+    await page.get_by_role("button", name="Clear filters").click()
+    await expect(task_list.titles(page)).to_have_count(3)
+    await task_list.row(page, "buy milk").get_by_role("button", name="shopping").click()
+    await expect(task_list.titles(page)).to_have_text(["buy milk", "buy bread"])

@@ -58,21 +58,7 @@ async def test_move_to_a_date_in_words_or_of_the_picker(open_list: OpenPage, tas
     assert await days(tasks) == {"dentist": None}
 
 
-async def test_drag_to_another_day(open_list: OpenPage, tasks: TaskApi) -> None:
-    await tasks.add("dentist", due="tomorrow")
-    page = await open_list()
-    await task_list.see(page, "Upcoming")
-    await task_list.row(page, "dentist").drag_to(task_list.rows(page).locator("section[data-day]").nth(2))
-    target = task_list.rows(page).locator(f"section[data-day='{today(3)}']")
-    await expect(target).to_contain_text("dentist")
-    await expect(task_list.notice(page)).to_contain_text("Moved to")
-    assert await days(tasks) == {"dentist": str(today(3))}
-    await task_list.row(page, "dentist").drag_to(page.get_by_role("button", name="Today", exact=True))
-    await expect(task_list.titles(page)).to_have_count(0)
-    await tasks.until("today", ["dentist"])
-
-
-async def test_move_by_keyboard(open_list: OpenPage, tasks: TaskApi) -> None:
+async def test_move_by_keyboard_and_by_dragging(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.add("dentist", due="tomorrow")
     page = await open_list()
     await task_list.see(page, "Upcoming")
@@ -105,8 +91,16 @@ async def test_move_by_keyboard(open_list: OpenPage, tasks: TaskApi) -> None:
     await expect(task_list.notice(page)).to_contain_text("Undone")
     await tasks.until("upcoming", ["dentist"])
 
+    await task_list.row(page, "dentist").drag_to(task_list.rows(page).locator("section[data-day]").nth(1))
+    await expect(task_list.rows(page).locator(f"section[data-day='{today(2)}']")).to_contain_text("dentist")
+    await expect(task_list.notice(page)).to_contain_text("Moved to")
+    assert await days(tasks) == {"dentist": str(today(2))}
+    await task_list.row(page, "dentist").drag_to(page.get_by_role("button", name="Today", exact=True))
+    await expect(task_list.titles(page)).to_have_count(0)
+    await tasks.until("today", ["dentist"])
 
-async def test_selected_tasks_are_moved(open_list: OpenPage, tasks: TaskApi) -> None:
+
+async def test_selected_tasks_are_moved_completed_and_deleted(open_list: OpenPage, tasks: TaskApi) -> None:
     for title in ("one", "two", "three", "four"):
         await tasks.add(title, due="today")
     page = await open_list()
@@ -122,11 +116,7 @@ async def test_selected_tasks_are_moved(open_list: OpenPage, tasks: TaskApi) -> 
     await task_list.notice(page).get_by_role("button", name="Undo").click()
     await expect(task_list.titles(page)).to_have_count(4)
 
-
-async def test_tasks_selected_by_keyboard_are_completed_or_deleted(open_list: OpenPage, tasks: TaskApi) -> None:
-    for title in ("one", "two", "three", "four"):
-        await tasks.add(title, due="today")
-    page = await open_list()
+    # selected by keyboard
     await task_list.title_of(page, "one").focus()
     await page.keyboard.press("Shift+ArrowDown")
     await expect(page.get_by_role("toolbar", name="2 selected")).to_be_visible()

@@ -1,6 +1,7 @@
 """What the product gives to ChatKit's widget, checked by the TypeScript compiler against ChatKit's own types."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -84,3 +85,17 @@ def _typed(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _typed(one) for key, one in value.items() if key not in PYTHON_ONLY}
     return value
+
+
+VENDOR = ROOT / "web" / "vendor"
+PACKAGED = {"marked/marked.esm.js": "marked/lib/marked.esm.js"}
+
+
+def test_vendored_files_are_their_packages_own(node_modules: Path) -> None:
+    for path in sorted(VENDOR.rglob("*.js")):
+        name = str(path.relative_to(VENDOR))
+        packaged = re.sub(r"\n?//# sourceMappingURL=.*", "", (node_modules / PACKAGED.get(name, name)).read_text())
+        ours, _, added = path.read_text().partition("\nexport const lexer=")
+        assert packaged.startswith(ours.rstrip()), name
+        assert added in ("", "w.lex,Tokenizer=_;\n")
+        assert added or packaged.strip() == ours.strip()

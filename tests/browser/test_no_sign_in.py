@@ -1,4 +1,6 @@
-"""With an AI model and without sign-in: what the page says of both, and the titles that the model writes."""
+"""The page where nobody signs in: the name of the model, its titles and summaries."""
+
+import re
 
 import pytest
 from playwright.async_api import expect
@@ -10,10 +12,27 @@ from tests.support.stack import STACKS
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
+LINE = re.compile(r"^\s*\d+ earlier messages? (was|were) summarised\.\s*$")
+
 
 @pytest.fixture
 def stack_name() -> str:
     return "no_sign_in"
+
+
+async def test_summarised_messages_are_mentioned(open_page: OpenPage, violations: Violations) -> None:
+    page = await open_page(signed_in=False)
+    line = screen.log(page).locator("p").filter(has_text=LINE)
+    for number in range(12):
+        await screen.say(page, f"hello {number}")
+        if await line.count():
+            break
+    await expect(line.first).to_be_visible()
+    assert await violations(page) == []
+    await page.reload()
+    await expect(line.first).to_be_visible()
+    await expect(screen.answers(page).last).to_be_visible()
+    await expect(screen.button(page, "Answer again")).to_be_visible()
 
 
 async def test_badge_names_the_model_which_writes_titles(
