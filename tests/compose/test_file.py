@@ -38,12 +38,6 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_settings_check_gets_all_settings() -> None:
-    services = compose_file.services()
-    together = {name: value for each in SETTINGS for name, value in services[each]["environment"].items()}
-    assert services["settings"]["environment"] == together
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("dotenv", [{}, example()], ids=["none", "the example"])
 def test_services_accept_their_settings(name: str, dotenv: dict[str, str], clean: pytest.MonkeyPatch) -> None:
@@ -200,14 +194,6 @@ def test_dependencies_have_health_checks() -> None:
             assert wait == {"condition": "service_completed_successfully" if ends else "service_healthy"}
             assert ends or "healthcheck" in services[name]
     assert {name for name, service in services.items() if service["restart"] != "unless-stopped"} == ONCE
-
-
-def test_settings_are_checked_first() -> None:
-    services = compose_file.services()
-    before = {name: set(service.get("depends_on", ())) for name, service in services.items()}
-    for name in compose_file.start_order(services):
-        before[name] |= {earlier for waited in before[name] for earlier in before[waited]}
-    assert {name for name, earlier in before.items() if "settings" not in earlier} == {"settings", "postgres"}
 
 
 def test_grace_period_is_longer_than_the_last_run() -> None:

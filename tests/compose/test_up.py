@@ -258,28 +258,6 @@ def test_invalid_settings_stop_the_start(
     assert len(log.read_text().splitlines()) == 1
 
 
-def test_killed_backend_frees_its_conversations(stack: Stack) -> None:
-    backend = stack.containers["backend"]
-    with psycopg.connect(stack.database.url, autocommit=True) as database:
-        for _ in range(2):
-            answer = begin(stack, "POST", "http://localhost:8000/chatkit", say("what can you do?"))
-            assert answer.stdout
-            assert any("text_delta" in line for line in answer.stdout), "no answer began"
-            assert running(database) == 1
-            backend.kill()
-            backend.start()  # by its restart policy
-            deadline = time.monotonic() + 60
-            while running(database):
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-            answer.communicate(timeout=10)
-            backend.wait_until_healthy()
-
-
-def running(database: psycopg.Connection) -> int:
-    return database.execute("SELECT count(*)::int FROM runs WHERE status = 'running'").fetchall()[0][0]
-
-
 def test_stop_within_the_grace_period(stack: Stack) -> None:
     events = begin(stack, "POST", "http://localhost:8000/chatkit", say("what can you do?"))
     assert events.stdout
