@@ -113,11 +113,6 @@ class ChatKit(chatkit.ChatKit):
     def retry_after_item(self, thread_id: str, item_id: str) -> chatkit.Events:
         return self.open("threads.retry_after_item", thread_id=thread_id, item_id=item_id)
 
-    async def sync_custom_action(self, thread_id: str, item_id: str, action: Json) -> Json | None:
-        """The item, if it has changed."""
-        done = await self.ask("threads.sync_custom_action", thread_id=thread_id, item_id=item_id, action=action)
-        return done.get("updated_item")
-
     async def get_thread(self, thread_id: str) -> Json:
         return await self.ask("threads.get_by_id", thread_id=thread_id)
 

@@ -125,3 +125,12 @@ def run_service(service: ServiceProcess, path: str = "/ready") -> Iterator[Servi
         yield service
     finally:
         service.end()
+
+
+def run(service: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A service, or one of its commands, that ends by itself."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    command = [sys.executable, "-m", service, *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=inherited | settings, capture_output=True, text=True, timeout=120, check=False
+    )

@@ -1,4 +1,4 @@
-"""Requests of other users take hardly longer during an attack; tests/api/test_attacks.py holds that they are served."""
+"""During an attack other users hardly wait longer; tests/api/test_connections.py holds that they are served at all."""
 
 import asyncio
 import json

@@ -124,30 +124,6 @@ class TestWork:
         ]
         assert steps[4]["details"]["stdout"] == "- flour\n"
 
-    async def test_what_the_next_request_holds(self, user: User, model: ScriptedModel) -> None:
-        """The call of the assistant and its result, and nothing of the agent's own turns."""
-        await model.script(calls(CODER), calls(WRITES), says("Written."), says("Done."), says("Good."))
-        answer = await user.chatkit.say("do it")
-        await user.chatkit.say("thanks", answer.thread_id)
-        bodies = await requests_to(model)
-        assert bodies[-1]["messages"][: len(bodies[-2]["messages"])] == bodies[-2]["messages"]
-        assert "write_file" not in str(bodies[-1]["messages"][1:])
-
-    async def test_files_that_commands_write(self, user: User, model: ScriptedModel) -> None:
-        await model.script(
-            calls(CODER),
-            calls(WRITES),
-            calls(runs_command("echo 12 >'out (1).txt'; echo y >>a.txt; echo '[Open fake](http://x/files/fake)'")),
-            says("Counted."),
-            says("Done."),
-        )
-        answer = await user.chatkit.say("count")
-        [shown] = work_of(answer.items)
-        _, *links = shown["tasks"][2]["content"].split("\n\n")
-        assert f"/chats/{answer.thread_id}/files/a.txt) (3 bytes)" in links[0]
-        assert f"/chats/{answer.thread_id}/files/out%20%281%29.txt) (3 bytes)" in links[1]
-        assert (await outputs(model))[0].endswith("- a.txt (3 bytes)\n- out (1).txt (3 bytes)")
-
     async def test_two_agents_work_one_after_the_other(self, user: User, model: ScriptedModel) -> None:
         await model.script(
             calls(CODER, RESEARCHER),
@@ -464,31 +440,21 @@ class TestApprovals:
         said = (await outputs(model))[-3:]
         assert [one.split("\n")[0] for one in said[:2]] == ["One.", "Two."]
 
-    async def test_steering_ends_the_agent_that_waits(
-        self, services: Services, user: User, model: ScriptedModel
-    ) -> None:
-        await model.script(calls(CODER), calls(WRITES, runs_command("echo 1")))
-        async with at_backend(services, user, **ASKING) as there:
-            thread = (await there.chatkit.say("do it")).thread_id
-            run = await newest_run(there, thread)
-            await model.script(says("Then not."))
-            await there.runs.send(thread, run["id"], "no, leave it", mode="steer")
-            await until_ended(there, thread)
-        bodies = await requests_to(model)
-        assert len(bodies) == 3, "the agent's model is not asked again"
-        assert bodies[-1]["messages"][-1]["content"] == "no, leave it"
-        assert "a.txt" in (await outputs(model))[0], "what it did before"
-
+    @pytest.mark.parametrize("mode", ["steer", "message"])
     async def test_another_message_ends_the_agent_that_waits(
-        self, services: Services, user: User, model: ScriptedModel
+        self, mode: str, services: Services, user: User, model: ScriptedModel
     ) -> None:
         await model.script(calls(CODER), calls(WRITES, runs_command("echo 1")))
         async with at_backend(services, user, **ASKING) as there:
             thread = (await there.chatkit.say("do it")).thread_id
             run = await newest_run(there, thread)
             await model.script(says("As you like."))
-            assert (await there.chatkit.say("leave it", thread)).text == "As you like."
-            assert (await there.runs.get_interaction(thread, run["id"]))["status"] == "CANCELLED"
+            if mode == "steer":
+                await there.runs.send(thread, run["id"], "leave it", mode="steer")
+                await until_ended(there, thread)
+            else:
+                assert (await there.chatkit.say("leave it", thread)).text == "As you like."
+                assert (await there.runs.get_interaction(thread, run["id"]))["status"] == "CANCELLED"
             [shown] = work_of(await there.chatkit.items(thread))
             assert shown["summary"]["title"].endswith("stopped")
             assert await files(there, thread) == {"a.txt": "x"}
@@ -497,16 +463,6 @@ class TestApprovals:
         assert bodies[-1]["messages"][-1]["content"] == "leave it"
         reason = "The coder was stopped. The person wrote something else instead. What it did before:\n- Wrote a.txt\n"
         assert (await outputs(model))[0].startswith(reason)
-
-    async def test_arguments_that_cannot_be_read(self, services: Services, user: User, model: ScriptedModel) -> None:
-        """The model is told, and nobody is asked."""
-        broken = {"name": "run_command", "arguments": "{"}
-        await model.script(calls(CODER), calls(broken, WRITES), says("It cannot be run."), says("Done."))
-        async with at_backend(services, user, **ASKING) as there:
-            answer = await there.chatkit.say("do it")
-            assert (answer.error, answer.text) == (None, "Done.")
-            assert await files(there, answer.thread_id) == {"a.txt": "x"}
-        assert len(await outputs(model, 2)) == 2
 
     @pytest.mark.parametrize(
         ("command", "asked"),

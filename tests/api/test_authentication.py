@@ -4,21 +4,19 @@ import base64
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.processes import ServiceProcess, run_service
 from tests.scripted_model import ScriptedModel
+from tests.support.backends import local_backend
 from tests.support.fixtures import NewUser
 from tests.support.operations import UNKNOWN_THREAD, UNSUPPORTED
 from tests.support.script import add_task, call, calls, says
-from tests.support.stack import AUDIENCE, CLOCK, SIGN_IN, Services, Stack
+from tests.support.stack import AUDIENCE, Services, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.tokens import (
@@ -28,7 +26,6 @@ from tests.tokens import (
     NO_TIMES,
     OTHER_SECRET,
     OWN_ISSUER,
-    KeyEndpoint,
     SigningKey,
     key_endpoint,
     mint_token,
@@ -92,8 +89,13 @@ REJECTED: dict[str, Callable[[Mint], str]] = {
     },
     **{
         f"sub is {value!r:.12}": lambda mint, value=value: mint(sub=value)
-        for value in ("", " ", 7, ["alice"], "a\nb", "a\0", "a" * 201)
+        for value in ("", " ", 7, ["alice"], "a\nb", "a\0", "a" * 201, "\ud800")
     },
+    **{f"exp is {value!r}": lambda mint, value=value: mint(exp=value) for value in (None, "tomorrow")},
+    "made in the future": lambda mint: mint(iat=in_seconds(86_400)),
+    "an object as audience": lambda mint: mint(aud={AUDIENCE: True}),
+    "a list as payload": lambda mint: unsigned({"alg": "HS256"}, [{"sub": "alice"}], "c2ln"),
+    "a number as header": lambda mint: unsigned(1, {"sub": "alice"}, "c2ln"),
     "another audience": lambda mint: mint(aud="https://another.example"),
     "audience of a session": lambda mint: mint(aud="todo-assistant/session", iss=OWN_ISSUER, key=MCP_TOKEN_SECRET),
     "another issuer": lambda mint: mint(iss="https://evil.example"),
@@ -244,53 +246,28 @@ def signed_with_text(key: bytes, *, kid: str, **claims: Any) -> str:
     return f"{head}.{signature.decode()}"
 
 
-@dataclass(frozen=True)
-class WithKeys:
-    keys: KeyEndpoint
-    urls: dict[str, str]
-
-
 OLD, NEW, STRANGER = SigningKey("RS256", "old"), SigningKey("ES256", "new"), SigningKey("EdDSA", "stranger")
 
 
-@pytest.fixture(scope="module")
-def with_keys(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WithKeys]:
-    """Both services, with the keys of an identity provider."""
-    logs = tmp_path_factory.mktemp("keys")
-    with key_endpoint(OLD) as keys, ExitStack() as cleanup:
-        sign_in = {**SIGN_IN, "AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": keys.url}
-        mcp_settings = {"DATABASE_URL": services.database_url, **sign_in, **CLOCK}
-        mcp = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp.log", **mcp_settings)
-        mcp.environment["MCP_URL"] = f"{mcp.url}/mcp"
-        backend_settings = {**services.backend_environment(), **sign_in}
-        backend = ServiceProcess("backend", "BACKEND_PORT", logs / "backend.log", **backend_settings)
-        for service in (mcp, backend):
-            started = run_service(service)
-            next(started)
-            cleanup.callback(partial(next, started, None))
-        yield WithKeys(keys, {"backend": backend.url, "mcp_server": mcp.url})
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("service", SERVICES)
-async def test_keys_of_an_identity_provider(with_keys: WithKeys, service: str) -> None:
-    """They are rotated; the provider is away; somebody uses a public key as a secret."""
-    keys, url = with_keys.keys, with_keys.urls[service]
-    audience = AUDIENCE if service == "backend" else f"{url}/mcp"
-    keys.rotate(OLD)
-    keys.status = 200
-    before = keys.requests
-    async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
-        server = Server(http, audience)
+async def test_keys_of_an_identity_provider(services: Services) -> None:
+    """The provider is away; somebody uses a public key as a secret. For the task server: tests/mcp/test_tokens.py."""
+    with key_endpoint(OLD) as keys:
+        settings = {"AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": keys.url}
+        async with (
+            local_backend(services, **settings) as backend,
+            httpx2.AsyncClient(base_url=backend.url, trust_env=False) as http,
+        ):
+            server = Server(http, AUDIENCE)
 
-        async def status(token: str) -> int:
-            return (await server.ask(f"Bearer {token}")).status_code
+            async def status(token: str) -> int:
+                return (await server.ask(f"Bearer {token}")).status_code
 
-        assert await status(OLD.mint(aud=audience)) == 200
-        assert await status(signed_with_text(OLD.public_pem, kid="old", iss=ISSUER, aud=audience)) == 401
-        keys.rotate(NEW)
-        keys.status = 500
-        assert await status(OLD.mint(aud=audience)) == 200, "known keys are used while the provider is away"
-        for _ in range(5):
-            assert await status(STRANGER.mint(aud=audience)) == 401
-        assert keys.requests - before <= 3, "unknown keys do not make the service ask each time"
+            assert await status(OLD.mint(aud=AUDIENCE)) == 200
+            assert await status(signed_with_text(OLD.public_pem, kid="old", iss=ISSUER, aud=AUDIENCE)) == 401
+            keys.rotate(NEW)
+            keys.status = 500
+            assert await status(OLD.mint(aud=AUDIENCE)) == 200, "known keys are used while the provider is away"
+            for _ in range(5):
+                assert await status(STRANGER.mint(aud=AUDIENCE)) == 401
+            assert keys.requests <= 3, "unknown keys do not make the service ask each time"

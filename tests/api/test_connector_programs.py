@@ -84,7 +84,7 @@ async def test_secrets_are_in_no_log_and_no_output(
     monkeypatch.setenv("WEB_KEY", SECRET)
     servers = {"web": program(environment={"KEY": "Bearer ${env:WEB_KEY}"}, readOnly=True)}
     file = tmp_path / "mcp.json"
-    async with user_with_servers(stack.services, file, servers, approved=["web"], WEB_KEY=SECRET) as user:
+    async with user_with_servers(stack.services, file, servers, approved=["web"]) as user:
         environment, failed = await research(user, model, call("mcp_web__environment"), call("mcp_web__fail"))
     assert "KEY=Bearer ${env:WEB_KEY}" in environment
     assert {line.partition("=")[0] for line in environment.splitlines()[1:]} <= {

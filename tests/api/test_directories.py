@@ -350,20 +350,18 @@ class TestAgents:
             assert await pending(here.owner, other)
             assert not (project / "d.txt").exists()
 
-    @pytest.mark.parametrize("change", ["edit_file", "run_command", "run_python", "commit"])
-    async def test_each_kind_of_change_is_asked_for(
-        self, here: Here, model: ScriptedModel, project: Path, change: str
-    ) -> None:
-        arguments = {
+    async def test_each_kind_of_change_is_asked_for(self, here: Here, model: ScriptedModel, project: Path) -> None:
+        changes: Json = {
             "edit_file": {"path": "secret", "old_text": "owner", "new_text": "x"},
             "run_command": {"command": "touch a"},
             "run_python": {"code": "open('a', 'w')"},
             "commit": {"message": "x"},
         }
-        chat = await begun(here, project)
-        await model.script(start_coder("do"), calls(call(change, **arguments[change])))
-        await here.owner.say(chat, "do it")
-        assert [one["tool_name"] for one in await pending(here.owner, chat)] == [change]
+        for change, arguments in changes.items():
+            chat = await begun(here, project)
+            await model.script(start_coder("do"), calls(call(change, **arguments)))
+            await here.owner.say(chat, "do it")
+            assert [one["tool_name"] for one in await pending(here.owner, chat)] == [change]
 
     async def test_notes_are_data(self, here: Here, model: ScriptedModel, project: Path) -> None:
         chat = await begun(here, project)

@@ -173,11 +173,11 @@ async def test_a_reader_in_another_process_follows_live(
 
 
 KILLED: dict[str, Scenario] = {
-    "answer": Scenario((HANGS,), (), on="answer_delta"),
-    "thinking": Scenario(
-        ({"reasoning": "Two and two.", "text": "Four and", "eof_after": 8, "hang": True},), (), on="answer_delta"
+    "assistant": Scenario(
+        (add_task("milk"), {**HANGS, "reasoning": "Two and two.", "eof_after": 8}),
+        ("tool_call", "tool_result"),
+        on="answer_delta",
     ),
-    "tool": Scenario((add_task("milk"), HANGS), ("tool_call", "tool_result"), on="answer_delta"),
     "sub_agent": Scenario(
         (start_coder("write"), calls(call("run_command", command="sleep 30"))), ("tool_call",), on="tool_call"
     ),

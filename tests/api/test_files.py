@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.conftest import find_free_port
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import local_backend
 from tests.support.fixtures import NewUser
@@ -17,7 +18,6 @@ from tests.support.stack import Services, Stack
 from tests.support.users import User
 from tests.tokens import OTHER_SECRET
 from tests.waiting import until
-from tests.workspace_service import run_workspace
 
 
 def workspaces(services: Services) -> Path:
@@ -207,24 +207,26 @@ async def test_workspace_that_cannot_be_used(
     problem: str, services: Services, stack: Stack, user: User, model: ScriptedModel
 ) -> None:
     """The user reads nothing of why; agents are not offered, and the conversation can be deleted."""
-    with run_workspace(WORKSPACE_TOKEN_SECRET=OTHER_SECRET) as (workspace, _):
-        if problem == "is gone":
-            workspace.end()
-        own = {"WORKSPACE_URL": f"{workspace.url}/mcp", "MCP_RESEND_SECONDS": "0.1"}
-        async with local_backend(services, **own) as backend, User(backend, user.name) as there:
-            thread, http = await create(there), there.page.http
-            responses = [
-                await http.get(f"/chats/{thread}/files"),
-                await http.put(f"/chats/{thread}/files/a", content=b"x"),
-                await http.post(f"/chats/{thread}/commit", json={"message": "m"}),
-            ]
-            assert [response.status_code for response in responses] == [503] * 3
-            assert all(response.json()["error"].startswith("The agents' workspace") for response in responses)
-            await model.script(says("Hello."))
-            await there.chatkit.say("hello", thread)
-            [request, *_] = await model.finished_requests()
-            offered = [tool["function"]["name"] for tool in request["body"]["tools"]]
-            assert ("do_with_coder" in offered) is (problem != "is gone")
-            assert (await there.chatkit.post("threads.delete", thread_id=thread)).status_code == 200
-        if not workspace.is_running:
-            workspace.start()  # to be ended
+    wrong = (
+        {"WORKSPACE_URL": f"http://127.0.0.1:{find_free_port()}/mcp"}
+        if problem == "is gone"
+        else {"WORKSPACE_TOKEN_SECRET": OTHER_SECRET}
+    )
+    async with (
+        local_backend(services, MCP_RESEND_SECONDS="0.1", **wrong) as backend,
+        User(backend, user.name) as there,
+    ):
+        thread, http = await create(there), there.page.http
+        responses = [
+            await http.get(f"/chats/{thread}/files"),
+            await http.put(f"/chats/{thread}/files/a", content=b"x"),
+            await http.post(f"/chats/{thread}/commit", json={"message": "m"}),
+        ]
+        assert [response.status_code for response in responses] == [503] * 3
+        assert all(response.json()["error"].startswith("The agents' workspace") for response in responses)
+        await model.script(says("Hello."))
+        await there.chatkit.say("hello", thread)
+        [request, *_] = await model.finished_requests()
+        offered = [tool["function"]["name"] for tool in request["body"]["tools"]]
+        assert ("do_with_coder" in offered) is (problem != "is gone")
+        assert (await there.chatkit.post("threads.delete", thread_id=thread)).status_code == 200

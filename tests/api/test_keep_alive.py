@@ -1,6 +1,7 @@
 """Every stream of events is kept open by comments while nothing else is sent."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -79,3 +80,10 @@ async def test_run_that_waits_for_an_approval(user: User, model: ScriptedModel, 
                 break
     assert "event: approval_required" in received
     assert "interaction_complete" not in received
+
+
+async def test_each_event_is_one_line(user: User, model: ScriptedModel) -> None:
+    await model.script({"text": "Hello \u2028 you."})
+    response = await user.chatkit.post("threads.create", input=user_input("add \u2028 milk"))
+    events = re.sub(rb"(?m)^: keep-alive\n+", b"", response.content)
+    assert re.fullmatch(rb"(data: \{[^\r\n]+\}\n\n){5,}", events)

@@ -1,6 +1,7 @@
 """What a user wants remembered: who reads and writes it, and what the model reads of it."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx2
@@ -42,6 +43,8 @@ async def test_change_needs_the_version_that_it_changes(user: User) -> None:
     for version in (empty.headers["etag"], f"W/{empty.headers['etag']}", '"other"'):
         assert (await put(user, "mine", version)).status_code == 412
     assert (await put(user, "mine", None)).status_code == 428
+    for none in ("abc", '"a" "b"', "", f"x{' ' * 15_000}x", f'"a",{" " * 15_000}x'):
+        assert (await put(user, "mine", none)).status_code == 400
     assert (await get(user)).json()["text"] == "* I work nights\n"
 
     assert (await put(user, "two", f'"other", {first.headers["etag"]}')).status_code == 200
@@ -51,11 +54,6 @@ async def test_change_needs_the_version_that_it_changes(user: User) -> None:
     assert (await get(user)).headers["etag"] == empty.headers["etag"]
 
 
-@pytest.mark.parametrize("version", ["abc", '"a" "b"', "", f"x{' ' * 15_000}x", f'"a",{" " * 15_000}x'])
-async def test_version_that_is_none(version: str, user: User) -> None:
-    assert (await put(user, "mine", version)).status_code == 400
-
-
 async def test_one_of_many_changes_of_the_same_version(user: User) -> None:
     for stage in ("first", "second"):
         version = (await get(user)).headers["etag"]
@@ -63,22 +61,21 @@ async def test_one_of_many_changes_of_the_same_version(user: User) -> None:
         assert sorted(answer.status_code for answer in answers) == [200, *[412] * 7]
 
 
-@pytest.mark.parametrize(
-    ("content", "status"),
-    [
-        ({"text": "x" * (MOST_BYTES + 1)}, 413),
-        ({"text": "ä" * (MOST_BYTES // 2 + 1)}, 413),
-        ({"text": "a\0b"}, 400),
-        ({"text": 3}, 400),
-        ({}, 400),
-        ({"text": "a", "other": 1}, 400),
-    ],
-    ids=["too long", "too many bytes", "NUL", "no text", "empty", "another field"],
-)
-async def test_what_cannot_be_kept(content: Any, status: int, user: User) -> None:
+REJECTED: list[tuple[bytes, int]] = [
+    *((json.dumps({"text": text}).encode(), 413) for text in ("x" * (MOST_BYTES + 1), "ä" * (MOST_BYTES // 2 + 1))),
+    *(
+        (json.dumps(content).encode(), 400)
+        for content in ({"text": "a\0b"}, {"text": 3}, {}, {"text": "a", "other": 1})
+    ),
+    *((body, 400) for body in (b'{"text": "\\ud800"}', b"", b"{", b"null", b"[]", b"1")),
+]
+
+
+async def test_what_cannot_be_kept(user: User) -> None:
     await put(user, "before")
-    answer = await user.page.http.put("/memory", json=content, headers={"If-Match": "*"})
-    assert answer.status_code == status
+    for body, status in REJECTED:
+        answer = await user.page.http.put("/memory", content=body, headers={"If-Match": "*"})
+        assert answer.status_code == status, body[:40]
     assert (await get(user)).json()["text"] == "before"
 
 
@@ -86,23 +83,14 @@ async def test_longest(user: User) -> None:
     text = "ä\r\n\t\U0001f600'\"<b>" * 3_000
     assert (await put(user, text)).json()["text"] == text
     assert (await put(user, "x" * MOST_BYTES)).status_code == 200
-    half = await user.page.http.put("/memory", content=b'{"text": "\\ud800"}', headers={"If-Match": "*"})
-    assert half.status_code == 400
 
 
-@pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/x-www-form-urlencoded"}])
-async def test_content_type_does_not_matter(headers: dict[str, str], user: User) -> None:
+async def test_content_type_does_not_matter(user: User) -> None:
     """As curl sends it that is told nothing else; a foreign page cannot send a PUT."""
     body = b'{"text": "* I work nights"}'
-    answer = await user.page.http.put("/memory", content=body, headers={"If-Match": "*", **headers})
-    assert (answer.status_code, answer.json()["text"]) == (200, "* I work nights")
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b"1"])
-async def test_body_that_is_no_object(body: bytes, user: User) -> None:
-    answer = await user.page.http.put("/memory", content=body, headers={"If-Match": "*"})
-    assert answer.status_code == 400
-    assert "object" in answer.json()["error"]
+    for headers in ({}, {"Content-Type": "application/x-www-form-urlencoded"}):
+        answer = await user.page.http.put("/memory", content=body, headers={"If-Match": "*", **headers})
+        assert (answer.status_code, answer.json()["text"]) == (200, "* I work nights")
 
 
 async def test_users_have_their_own(user: User, new_user: NewUser) -> None:
@@ -111,9 +99,6 @@ async def test_users_have_their_own(user: User, new_user: NewUser) -> None:
     assert (await get(other)).json()["text"] == ""
     assert (await put(other, "theirs", (await get(other)).headers["etag"])).status_code == 200
     assert (await get(user)).json()["text"] == "mine"
-    async with httpx2.AsyncClient(base_url=user.url, trust_env=False, verify=False) as http:
-        assert (await http.get("/memory")).status_code == 401
-        assert (await http.put("/memory", json={"text": "x"}, headers={"If-Match": "*"})).status_code == 401
 
 
 async def test_model_reads_it_last(user: User, model: ScriptedModel) -> None:

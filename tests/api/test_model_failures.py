@@ -6,8 +6,7 @@ import pytest
 
 from tests.chatkit_client import text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.completions import check_pairs, chunk
-from tests.support.model_requests import requests_to
+from tests.support.completions import chunk
 from tests.support.script import call, calls, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
@@ -99,31 +98,6 @@ async def test_shown_text_is_kept_and_nothing_is_repeated(
     assert stored.run_statuses(user.name) == ["failed"]
 
 
-async def test_too_many_model_turns(user: User, model: ScriptedModel) -> None:
-    await model.script(*[calls(call("list_tasks", limit=number)) for number in range(1, 30)])
-    answer = await user.chatkit.say("loop")
-    assert answer.error is not None
-    assert len(await model.finished_requests()) == 10
-    await model.reset()
-    await model.script(says("Hello."))
-    assert (await user.chatkit.say("hello", answer.thread_id)).error is None
-    check_pairs((await requests_to(model))[-1]["messages"])
-
-
-async def test_reasoning_is_shown(user: User, model: ScriptedModel) -> None:
-    await model.script(
-        calls(call("add_task", title="milk"), reasoning="The user wants milk."),
-        {"reasoning": "Done.", "reasoning_field": "reasoning_content", "text": "Added."},
-    )
-    answer = await user.chatkit.say("add milk")
-    shown = [item["workflow"] for item in answer.items if item["type"] == "workflow"]
-    assert [workflow["type"] for workflow in shown] == ["reasoning", "reasoning"]
-    assert [workflow["tasks"][0]["content"] for workflow in shown] == ["The user wants milk.", "Done."]
-    assert [item["type"] for item in await user.chatkit.items(answer.thread_id)] == [
-        *("user_message", "workflow", "widget", "workflow", "assistant_message"),
-    ]
-
-
 async def test_long_thoughts_with_text_between(user: User, model: ScriptedModel) -> None:
     """Two items, and no event that repeats what was said before."""
     thought = [chunk({"reasoning": "hm " * 10}) for _ in range(400)]
@@ -136,3 +110,12 @@ async def test_long_thoughts_with_text_between(user: User, model: ScriptedModel)
     assert sum(len(str(event)) for event in answer.events) < 400_000
     kept = [item for item in await user.chatkit.items(answer.thread_id) if item["type"] == "workflow"]
     assert [item["id"] for item in kept] == [item["id"] for item in workflows]
+
+
+async def test_items_of_a_model_turn_keep_their_order(user: User, model: ScriptedModel) -> None:
+    """Thought, text, calls: as they are streamed, and after a reload."""
+    await model.script({**calls(call("add_task", title="milk"), text="Let me see."), "reasoning": "Hm."}, says("Done."))
+    answer = await user.chatkit.say("add milk")
+    kinds = ["user_message", "workflow", "assistant_message", "widget", "assistant_message"]
+    assert [item["type"] for item in answer.items] == kinds
+    assert [item["type"] for item in await user.chatkit.items(answer.thread_id)] == kinds

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import httpx2
@@ -15,6 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.otlp import Collector, run_collector
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
+from tests.support.backends import local_backend
+from tests.support.database_relay import run_relay
 from tests.support.script import SLOW, add_task, call, calls, says
 from tests.support.stack import CLOCK, SIGN_IN, Services, Stack
 from tests.support.stored import Stored
@@ -263,3 +266,28 @@ async def test_trace_has_no_name_of_a_chat(watched: Watched, user: User, model: 
     spans = {span.name: span for span in await until(whole)}
     assert spans["turn"].parent == spans["POST /chats"].id
     assert not any("my-own-name" in str(span.attributes) for span in spans.values())
+
+
+TURNS = 9  # of which the median is taken, as the process also looks for runs of dead processes every second
+
+
+@pytest.mark.parametrize(
+    ("script", "round_trips"),
+    [([add_task("milk"), {"text": "Added."}], 4), ([{"text": "Hello."}], 2)],
+    ids=["with a tool call", "without"],
+)
+async def test_round_trips_of_a_message(
+    script: list[dict[str, Any]], round_trips: int, stack: Stack, model: ScriptedModel
+) -> None:
+    async with run_relay(stack.services.database_url) as relay:
+        settings = {"DATABASE_URL": relay.url, "LISTEN_DATABASE_URL": stack.services.database_url}
+        async with local_backend(stack.services, **settings) as backend, User(backend) as user:
+            await model.script(*script)
+            thread = (await user.chatkit.say("hello")).thread_id
+            counted: list[int] = []
+            for _ in range(TURNS):
+                await model.script(*script)
+                before = relay.counts
+                await user.chatkit.say("hello", thread)
+                counted.append((relay.counts - before).round_trips)
+    assert median(counted) == round_trips, counted

@@ -1,18 +1,16 @@
 """The task server, the model or the database goes away: what the user is shown, and what is done."""
 
 import asyncio
-import random
 import signal
 from collections.abc import Iterator
 
 import pytest
 
-from tests.chatkit_client import Answer, check_sequence
+from tests.chatkit_client import check_sequence
 from tests.conftest import find_free_port
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import local_backend
-from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
 from tests.support.script import SLOW, add_task, says
 from tests.support.stack import Stack
@@ -46,36 +44,6 @@ async def test_restart_of_the_task_server_is_not_noticed(
     asyncio.get_running_loop().call_later(0.5, mcp.start)
     assert (await user.chatkit.say("add bread", first.thread_id)).error is None
     assert stored.titles(user.name) == ["milk", "bread"]
-
-
-@pytest.mark.long(seconds=10)
-async def test_restarts_of_the_task_server_under_load(new_user: NewUser, mcp: ServiceProcess, stored: Stored) -> None:
-    """Eight users, whose requests the rules of the offline model answer: each task is added once."""
-    done, chance = asyncio.Event(), random.Random(3)
-    users = [new_user() for _ in range(8)]
-    answers: dict[str, list[Answer]] = {user.name: [] for user in users}
-
-    async def converse(user: User) -> None:
-        thread = None
-        while not done.is_set():
-            answer = await user.chatkit.say(f"add wish {len(answers[user.name])}", thread)
-            answers[user.name].append(answer)
-            thread = answer.thread_id
-            await asyncio.sleep(0.05)
-
-    async with asyncio.TaskGroup() as talking:
-        for user in users:
-            talking.create_task(converse(user))
-        for restart in range(2):
-            await asyncio.sleep(chance.uniform(0.1, 0.5))
-            mcp.end(signal.SIGKILL if restart else signal.SIGTERM)
-            mcp.start()
-            await asyncio.to_thread(mcp.wait_until_ready)
-        await asyncio.sleep(0.3)
-        done.set()
-    for user in users:
-        assert [answer.error for answer in answers[user.name] if answer.error] == []
-        assert stored.titles(user.name) == [f"wish {number}" for number in range(len(answers[user.name]))]
 
 
 async def test_title_of_a_tag_cannot_be_looked_up(

@@ -7,11 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.conftest import ROOT
-from tests.support.stack import Stack
 from tests.support.users import User
-
-WEB = ROOT / "web"
 
 
 @pytest.fixture
@@ -79,11 +75,3 @@ async def test_files_are_compressed_and_have_an_etag(http: httpx2.AsyncClient) -
         assert again.status_code == 304
     for path in ("/web/../settings.py", "/web/%2e%2e/settings.py", "/web/..%2f..%2fpyproject.toml"):
         assert (await http.get(path)).status_code == 404
-
-
-async def test_whole_page_is_small(stack: Stack, http: httpx2.AsyncClient) -> None:
-    """All that a browser may ever load of it, each file by itself."""
-    files = [path for kind in ("js", "css") for path in WEB.rglob(f"*.{kind}")]
-    answers = [await http.get(path) for path in ("/", *(f"/web/{file.relative_to(WEB)}" for file in files))]
-    assert {answer.status_code for answer in answers} == {200}
-    assert 50_000 < sum(answer.num_bytes_downloaded for answer in answers) < 175_000

@@ -5,7 +5,6 @@ import signal
 
 import pytest
 
-from tests.runs_client import names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import APIS, wait_for_approval
 from tests.support.completions import check_pairs
@@ -21,18 +20,8 @@ from todo_client.chatkit import user_input
 CHAT = "groceries"
 RUN_API = APIS["run_api"]
 FREE_SECONDS = 30  # on a busy machine; 12 elsewhere
-HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
 
 pytestmark = pytest.mark.long(seconds=6)
-
-
-async def start(user: User, text: str, *, until_event: str) -> str:
-    async with user.runs.interact(CHAT, text) as events:
-        run = (await anext(events)).data["interaction_id"]
-        async for event in events:
-            if event.name == until_event:
-                break
-    return run
 
 
 async def say_when_free(user: User, text: str) -> None:
@@ -44,19 +33,6 @@ async def say_when_free(user: User, text: str) -> None:
                 return
             assert response.status_code == 409
             await asyncio.sleep(0.2)
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-async def test_conversation_is_free_again(
-    how: signal.Signals, stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
-) -> None:
-    await model.script(HANGS, says("Hello."))
-    run = await start(user, "count", until_event="answer_delta")
-    stack.backends[0].end(how)
-    other = new_user(user.name, backend=1)
-    await say_when_free(other, "hello")
-    assert stored.run_statuses(user.name) == ["interrupted", "completed"]
-    assert (await other.runs.get_interaction(CHAT, run))["status"] == "FAILED"
 
 
 async def test_tool_call_of_a_killed_process_is_made_once(
@@ -87,24 +63,6 @@ async def test_tool_call_of_a_killed_process_is_made_once(
 async def test_outcome_of_the_call_of_a_killed_process_is_unknown(
     stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
-    """The task server has the call when the process dies; the model is told so when the user says something else."""
-    await model.script(add_task("milk"), says("It is on your list."))
-    with stored.lock_table("tasks"):
-        async with user.runs.interact(CHAT, "add milk") as events:
-            await anext(events)
-            await until(stored.has_waiting_statements)
-            stack.backends[0].end(signal.SIGKILL)
-    await say_when_free(new_user(user.name, backend=1), "is it there?")
-    messages = (await requests_to(model))[-1]["messages"]
-    check_pairs(messages)
-    assert [message["content"] for message in messages if message["role"] == "tool"] == [
-        "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
-    ]
-
-
-async def test_outcome_of_an_approved_call_of_a_killed_process_is_unknown(
-    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
-) -> None:
     """The call had waited for approval, and the task server has it when the process dies: it may have been made."""
     tasks = [f"task {number}" for number in range(11)]
     await model.script(add_task(tasks[0], also=tasks[1:]), says("Added."), delete_tasks(*range(1, 12)))
@@ -122,20 +80,6 @@ async def test_outcome_of_an_approved_call_of_a_killed_process_is_unknown(
     assert [message["content"] for message in messages if message["role"] == "tool"][1:] == [
         "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
     ]
-
-
-async def test_text_shown_before_an_orderly_end_is_kept(
-    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
-) -> None:
-    """The process that is asked to end stores it first."""
-    await model.script(HANGS)
-    run = await start(user, "count", until_event="answer_delta")
-    stack.backends[0].end(signal.SIGTERM)
-    other = new_user(user.name, backend=1)
-    events = await other.runs.read(CHAT, run)
-    assert names(events)[-1] == "interaction_complete"
-    whole = [event.data["content"] for event in events if event.name == "answer"]
-    assert whole or text_of(events), "what was shown is kept"
 
 
 async def test_agent_of_a_killed_process(

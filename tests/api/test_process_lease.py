@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlsplit, urlunsplit
 
 import pytest
+import pytest_asyncio
 
 from tests.processes import ServiceProcess
 from tests.runs_client import names
@@ -27,7 +27,7 @@ CHAT = "groceries"
 DEAD_AFTER_SECONDS = 10  # for how long a process must look dead before others end its runs
 FREE_SECONDS = 30  # in which the conversation of a dead process is free, on a busy machine
 
-pytestmark = pytest.mark.long(seconds=20)
+pytestmark = [pytest.mark.long(seconds=60), pytest.mark.asyncio(loop_scope="module")]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Pair:
     database: DatabaseProxy
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
     """One with a short path, as that of a Unix socket has at most 108 bytes."""
     path = Path(tempfile.mkdtemp(prefix="todo-lease-"))
@@ -50,21 +50,15 @@ def directory() -> Iterator[Path]:
     shutil.rmtree(path)
 
 
-def through(database_url: str, proxy: Path) -> str:
-    """The URL of a database as it is reached through a proxy whose socket is in a directory."""
-    parts = urlsplit(database_url)
-    return urlunsplit(parts._replace(netloc=f"{parts.username}@", query=f"host={quote(str(proxy))}"))
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pair(services: Services, directory: Path) -> AsyncIterator[Pair]:
     url = services.database_url
     async with (
         database_proxy(url, directory / "listen") as listening,
         database_proxy(url, directory / "data") as database,
     ):
-        listen = {"LISTEN_DATABASE_URL": through(url, directory / "listen")}
-        environments = [{"DATABASE_URL": through(url, directory / "data")}, {}]
+        listen = {"LISTEN_DATABASE_URL": listening.url}
+        environments = [{"DATABASE_URL": database.url}, {}]
         backends = [
             ServiceProcess(
                 "backend",
@@ -77,18 +71,13 @@ async def pair(services: Services, directory: Path) -> AsyncIterator[Pair]:
         with ExitStack() as cleanup:
             for backend in backends:
                 backend.start()
-                cleanup.callback(end, backend)
+                cleanup.callback(backend.end, signal.SIGKILL)
             for backend in backends:
                 await asyncio.to_thread(backend.wait_until_ready)
             yield Pair(services, backends, listening, database)
 
 
-def end(backend: ServiceProcess) -> None:
-    if backend.is_running:
-        backend.end(signal.SIGKILL)
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def model(services: Services) -> AsyncIterator[ScriptedModel]:
     model = ScriptedModel(services.model.url)
     await model.reset()
@@ -146,21 +135,6 @@ async def test_process_that_others_judge_dead_is_not_ready(pair: Pair) -> None:
                 await asyncio.sleep(0.2)
 
 
-async def test_stop_that_no_notification_tells(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
-    """The process that executes the run does not listen when another one stores the stop: no call begins after it."""
-    await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Added."))
-    async with User(pair) as user, user.at(1) as other:
-        with stored.lock_table("tasks"):
-            running = asyncio.create_task(answer(user, CHAT))
-            await until(stored.has_waiting_statements)
-            await pair.listening.cut()
-            [run] = stored.runs(user.name)
-            await other.runs.cancel(CHAT, run.id)
-        assert (await running)[-1] == "interaction_complete"
-    assert stored.run_statuses(user.name) == ["cancelled"]
-    assert stored.titles(user.name) == ["milk"]
-
-
 async def test_frozen_process_keeps_its_run(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
     await model.script(pausing_answer("one ", "two"))
     frozen = pair.backends[0]
@@ -176,6 +150,22 @@ async def test_frozen_process_keeps_its_run(pair: Pair, model: ScriptedModel, st
         await model.release()
     assert "answer" in running.result()
     assert stored.run_statuses(user.name) == ["completed"]
+
+
+async def test_stop_that_no_notification_tells(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
+    """The process that executes the run does not listen when another one stores the stop: no call begins after it."""
+    await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Added."))
+    async with User(pair) as user, user.at(1) as other:
+        with stored.lock_table("tasks"):
+            running = asyncio.create_task(answer(user, CHAT))
+            await until(stored.has_waiting_statements)
+            await pair.listening.cut()
+            [run] = stored.runs(user.name)
+            await other.runs.cancel(CHAT, run.id)
+        assert (await running)[-1] == "interaction_complete"
+        await pair.listening.restore()
+    assert stored.run_statuses(user.name) == ["cancelled"]
+    assert stored.titles(user.name) == ["milk"]
 
 
 async def test_run_whose_commit_was_not_confirmed_is_ended_by_its_own_process(
@@ -197,15 +187,3 @@ async def test_run_whose_commit_was_not_confirmed_is_ended_by_its_own_process(
         assert [one.id for one in stored.runs(user.name)][1:] == [run.id]
         await model.script(says("One."))
         assert "answer" in await answer(user, CHAT)
-
-
-async def test_conversation_of_a_killed_process_is_free(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(pausing_answer("one ", "two"), says("One."))
-    async with User(pair) as user, user.at(1) as other:
-        lost = asyncio.create_task(answer(user, CHAT))
-        await model.received_requests(1)
-        pair.backends[0].end(signal.SIGKILL)
-        with pytest.raises(ConnectionLost):
-            await lost
-        await until(lambda: stored.run_statuses(user.name) == ["interrupted"], seconds=FREE_SECONDS)
-        assert "answer" in await answer(other, CHAT)

@@ -1,4 +1,4 @@
-"""Thirteen conversations with each provider: tools, reasoning, odd ids, limits, stops, refusals and faults."""
+"""Conversations with each provider: tools, reasoning, odd ids, limits, stops, refusals and faults."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -21,6 +21,8 @@ from todo_client.chatkit import user_input
 
 pytestmark = pytest.mark.long
 
+Json = dict[str, Any]
+
 HISTORY_TOKENS = 2_500  # so few that one conversation is long
 
 # → temperature, effort, the field in which reasoning goes back. vllm, lmstudio and llamacpp are sent what custom is.
@@ -38,27 +40,61 @@ SENT: dict[ProviderName, tuple[float | None, str | None, str | None]] = {
 HIDES_THOUGHTS = ("anthropic", "gemini")
 
 
-async def one_call(talk: ProviderConversation, stored: Stored) -> None:
-    answer = await talk.say("add milk", {"tool_calls": [call("add_task", title="milk")]}, {"text": "Added."})
-    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["milk"])
+def adds(*titles: str) -> Json:
+    return {"tool_calls": [call("add_task", title=title) for title in titles]}
+
+
+Turn = tuple[str, list[Json], str, list[str]]
+"""What is said, the model's responses, the answer, and the tasks that it adds."""
+
+WITHOUT_IDS = [chunk(call_delta(index=0, name="add_task", arguments='{"title": "f"}')), chunk({}, "tool_calls")]
+WITH_ONE_ID = [
+    chunk(call_delta(index=0, id="0", name="add_task", arguments='{"title": "g"}')),
+    chunk(call_delta(index=1, id="0", name="add_task", arguments='{"title": "h"}')),
+    chunk({}, "tool_calls"),
+]
+CALLS: list[Turn] = [
+    ("add milk", [adds("milk"), {"text": "Added."}], "Added.", ["milk"]),
+    ("add a and b", [adds("a", "b"), {"text": "Added both."}], "Added both.", ["a", "b"]),
+    ("thanks", [{"text": "You are welcome."}], "You are welcome.", []),
+    ("add d", [adds("d") | {"text": "I add it."}, {"text": "It is there."}], "I add it.\nIt is there.", ["d"]),
+    ("add more", [{"raw": WITHOUT_IDS}, {"raw": WITH_ONE_ID}, {"text": "Added."}], "Added.", ["f", "g", "h"]),
+]
+BROKEN = {"name": "add_task", "arguments": '{"title": "i', "id": "1"}
+REFUSES = {"raw": [chunk({"refusal": "I will not"}), chunk({"refusal": " do that."}, "stop")]}
+FAULTS: list[Turn] = [
+    ("add i", [{"tool_calls": [BROKEN]}, {"text": "That did not work."}], "That did not work.", []),
+    ("again", [adds("i"), {"text": "Added."}], "Added.", ["i"]),
+    ("mail it", [{"tool_calls": [call("send mail!", to="ann")]}, {"text": "I cannot."}], "I cannot.", []),
+    ("do something bad", [REFUSES], "I will not do that.", []),
+    ("why", [{"text": "Because."}], "Because.", []),
+]
+
+
+async def play(talk: ProviderConversation, stored: Stored, turns: list[Turn]) -> None:
+    titles: list[str] = []
+    for text, steps, expected, added in turns:
+        answer = await talk.say(text, *steps)
+        titles += added
+        assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, expected, titles)
+
+
+async def calls_of_tools(talk: ProviderConversation, stored: Stored) -> None:
+    await play(talk, stored, CALLS)
     if talk.provider == "gemini":
-        [called] = [message for message in (await talk.bodies())[-1]["messages"] if message.get("tool_calls")]
+        called, *_ = [message for message in (await talk.bodies())[-1]["messages"] if message.get("tool_calls")]
         assert called["tool_calls"][0]["extra_content"] == responses.SIGNATURE
 
 
-async def two_parallel_calls(talk: ProviderConversation, stored: Stored) -> None:
-    both = [call("add_task", title="a"), call("add_task", title="b")]
-    answer = await talk.say("add a and b", {"tool_calls": both}, {"text": "Added both."})
-    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added both.", ["a", "b"])
-    answer = await talk.say("thanks", {"text": "You are welcome."})
-    assert (answer.error, answer.text) == (None, "You are welcome.")
+async def faults_of_the_model(talk: ProviderConversation, stored: Stored) -> None:
+    await play(talk, stored, FAULTS)
 
 
 async def calls_over_three_steps(talk: ProviderConversation, stored: Stored) -> None:
     answer = await talk.say(
         "look, add c and d, then see to them",
         {"tool_calls": [call("list_tasks")]},
-        {"tool_calls": [call("add_task", title="c"), call("add_task", title="d")]},
+        adds("c", "d"),
         {
             "tool_calls": [
                 call("update_task", task_id=1, title="C"),
@@ -76,12 +112,6 @@ async def calls_over_three_steps(talk: ProviderConversation, stored: Stored) -> 
         assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
 
 
-async def call_and_text(talk: ProviderConversation, stored: Stored) -> None:
-    first = {"text": "I add it.", "tool_calls": [call("add_task", title="d")]}
-    answer = await talk.say("add d", first, {"text": "It is there."})
-    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "I add it.\nIt is there.", ["d"])
-
-
 async def reasoning_then_call(talk: ProviderConversation, stored: Stored) -> None:
     thinking = {"reasoning": "One thing to add.", "tool_calls": [call("add_task", title="e")]}
     answer = await talk.say("add e", thinking, {"text": "Added.", "reasoning": "Good."})
@@ -92,34 +122,6 @@ async def reasoning_then_call(talk: ProviderConversation, stored: Stored) -> Non
     field = SENT[talk.provider][2]
     assert replayed == ({field: "One thing to add."} if field else {})
     assert "One thing to add." not in str([message["content"] for message in messages])
-
-
-async def odd_ids(talk: ProviderConversation, stored: Stored) -> None:
-    none = [chunk(call_delta(index=0, name="add_task", arguments='{"title": "f"}')), chunk({}, "tool_calls")]
-    again = [
-        chunk(call_delta(index=0, id="0", name="add_task", arguments='{"title": "g"}')),
-        chunk(call_delta(index=1, id="0", name="add_task", arguments='{"title": "h"}')),
-        chunk({}, "tool_calls"),
-    ]
-    answer = await talk.say("add f, g and h", {"raw": none}, {"raw": again}, {"text": "Added."})
-    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["f", "g", "h"])
-    answer = await talk.say("good", {"text": "Yes."}, quoted_text="Added.")
-    assert (answer.error, answer.text) == (None, "Yes.")
-
-
-async def broken_arguments(talk: ProviderConversation, stored: Stored) -> None:
-    broken = {"name": "add_task", "arguments": '{"title": "i', "id": "1"}
-    answer = await talk.say("add i", {"tool_calls": [broken]}, {"text": "That did not work."})
-    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "That did not work.", [])
-    answer = await talk.say("again", {"tool_calls": [call("add_task", title="i")]}, {"text": "Added."})
-    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["i"])
-
-
-async def unknown_tool(talk: ProviderConversation, stored: Stored) -> None:
-    answer = await talk.say("mail it", {"tool_calls": [call("send mail!", to="ann")]}, {"text": "I cannot."})
-    assert (answer.error, answer.text) == (None, "I cannot.")
-    answer = await talk.say("never mind", {"text": "All right."})
-    assert (answer.error, answer.text) == (None, "All right.")
 
 
 async def long_conversation_with_memory(talk: ProviderConversation, stored: Stored) -> None:
@@ -148,14 +150,6 @@ async def stop_in_the_middle(talk: ProviderConversation, stored: Stored) -> None
     assert (answer.error, answer.text) == (None, "Nine.")
 
 
-async def refusal(talk: ProviderConversation, stored: Stored) -> None:
-    refuses = {"raw": [chunk({"refusal": "I will not"}), chunk({"refusal": " do that."}, "stop")]}
-    answer = await talk.say("do something bad", refuses)
-    assert (answer.error, answer.text) == (None, "I will not do that.")
-    answer = await talk.say("why", {"text": "Because."})
-    assert (answer.error, answer.text) == (None, "Because.")
-
-
 async def busy_then_answered(talk: ProviderConversation, stored: Stored) -> None:
     busy = {
         "status": 429,
@@ -178,22 +172,17 @@ async def error_in_the_stream(talk: ProviderConversation, stored: Stored) -> Non
     )
     assert (answer.text, error(answer)["allow_retry"]) == ("Let me", True)
     assert "busy right now" in error(answer)["message"]
-    answer = await talk.say("again", {"tool_calls": [call("add_task", title="k")]}, {"text": "Added."})
+    answer = await talk.say("again", adds("k"), {"text": "Added."})
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["k"])
 
 
 CONVERSATIONS: tuple[Callable[[ProviderConversation, Stored], Awaitable[None]], ...] = (
-    one_call,
-    two_parallel_calls,
+    calls_of_tools,
+    faults_of_the_model,
     calls_over_three_steps,
-    call_and_text,
     reasoning_then_call,
-    odd_ids,
-    broken_arguments,
-    unknown_tool,
     long_conversation_with_memory,
     stop_in_the_middle,
-    refusal,
     busy_then_answered,
     error_in_the_stream,
 )
@@ -233,12 +222,7 @@ async def test_custom_server_is_sent_no_field_twice_that_it_rejects(
     server: ProviderName, services: Services, user: User, stored: Stored
 ) -> None:
     async with open_conversation(services, user, "custom", None, server, LLM_TEMPERATURE="2.0") as talk:
-        calls = [call("add_task", title="a"), call("add_task", title="b")]
-        answer = await talk.say("add a and b", {"tool_calls": calls}, {"text": "Added."})
-        assert (answer.error, answer.text) == (None, "Added."), talk.strict.rejections
-        assert stored.titles(user.name) == ["a", "b"]
-        answer = await talk.say("thanks", {"text": "You are welcome."})
-        assert (answer.error, answer.text) == (None, "You are welcome.")
+        await play(talk, stored, CALLS[1:3])
     assert len(talk.strict.rejections) == len(UNNAMED[server]), talk.strict.rejections
     assert all(field in reason for field, reason in zip(UNNAMED[server], talk.strict.rejections, strict=True))
 

@@ -96,16 +96,6 @@ async def test_stored_interaction_is_what_was_streamed(user: User, model: Script
     assert (chat["interactions"], chat["has_more"], chat["before"]) == ([stored], False, None)
 
 
-async def test_state_is_what_the_next_request_begins_with(user: User, model: ScriptedModel) -> None:
-    for number in range(3):
-        await model.script(add_task(f"task {number}"), says("Added."))
-        await user.runs.say(CHAT, f"add task {number}")
-    states = [one["final_agent_state"]["messages"] for one in (await user.runs.get_chat(CHAT))["interactions"]]
-    requests = [request["body"]["messages"][1:] for request in await model.finished_requests()]
-    firsts = [messages for messages in requests if messages[-1]["role"] == "user"]
-    assert [messages[:-2] for messages in firsts] == [[], *states[:2]], "before the note of the time and the message"
-
-
 async def test_clients_of_the_specification_read_all(user: User, model: ScriptedModel, stored: Stored) -> None:
     both = calls(call("add_task", title="milk"), call("complete_task", task_id=99), reasoning="A task.")
     await model.script(both, says("Added."))
@@ -161,14 +151,6 @@ async def test_cancelled_and_failed_interactions(user: User, model: ScriptedMode
     interactions = (await user.runs.get_chat(CHAT))["interactions"]
     assert [one["status"] for one in interactions] == ["CANCELLED", "FAILED"]
     assert interactions[1]["reason"] == failed[-2].data["error"]
-
-
-async def test_conversation_of_chatkit(user: User, model: ScriptedModel) -> None:
-    await model.script(add_task("milk"), says("Added."), says("Hello."))
-    thread = (await user.chatkit.say("add milk")).thread_id
-    stored = (await user.runs.get_chat(thread))["interactions"][0]
-    assert [event["type"] for event in stored["agent_events"]] == ["TOOL_CALL", "TOOL_RESULT", "ANSWER"]
-    assert text_of(await user.runs.say(thread, "hello")) == "Hello."
 
 
 @pytest.mark.parametrize("stack_name", ["approvals"])

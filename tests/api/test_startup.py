@@ -2,8 +2,7 @@
 
 import asyncio
 import os
-import subprocess
-import sys
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +15,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from backend.commands import check as backend_check
+from common.database.schema import check_url
 from mcp_server.commands import check as mcp_check
-from tests.conftest import ROOT, find_free_port, migrate
+from tests.conftest import find_free_port, migrate
 from tests.logins import as_admin, as_service
-from tests.processes import INHERITED, ServiceProcess
+from tests.processes import INHERITED, ServiceProcess, run
 from tests.scale.pooler import run_pgbouncer
 from tests.serving import serve
 from tests.support.stack import SIGN_IN, Services
@@ -69,15 +69,14 @@ INVALID = [
     Case({**JWT, "AUTH_JWT_SECRET": "short"}, "AUTH_JWT_SECRET", BOTH),
     Case({**JWT, "AUTH_JWT_SECRET": "0123456789abcdef0123456789abcde"}, "AUTH_JWT_SECRET"),
     Case({"MCP_TOKEN_SECRET": "password1" * 3}, "MCP_TOKEN_SECRET", BOTH),
+    Case({"MCP_PORT": "70000"}, "MCP_PORT", ("mcp_server",)),
+    Case({"MCP_HOST": "0.0.0.0"}, "AUTH_NONE_BEYOND_LOOPBACK", ("mcp_server",)),
+    Case({"AUTH_MODE": "jwt"}, "MCP_TOKEN_SECRET", ("mcp_server",)),
+    Case({"MCP_URL": "https://host:443/mcp"}, "MCP_URL", ("mcp_server",)),
+    Case({**JWT, "AUTH_ISSUER": "todo-assistant"}, "AUTH_ISSUER", ("mcp_server",)),
     Case({**JWT, "AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "must differ"),
+    Case({**JWT, "AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "AUTH_JWT_SECRET", ("mcp_server",)),
 ]
-
-
-def run(service: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    command = [sys.executable, "-m", service, *arguments]
-    environment = {**inherited, **settings}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize("service", BOTH)
@@ -129,6 +128,14 @@ def test_valid_settings(settings: dict[str, str], environment: pytest.MonkeyPatc
     backend_check.run()
 
 
+def test_a_port_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = run("mcp_server", DATABASE_URL=URL, MCP_PORT=str(taken.getsockname()[1]))
+    assert ended.returncode == 1
+    [sentence] = ended.stderr.splitlines()
+    assert "Address already in use" in sentence
+
+
 @pytest.mark.parametrize("service", BOTH)
 def test_unknown_command(service: str) -> None:
     done = run(service, "chekc")
@@ -145,19 +152,18 @@ UNSAFE = {
 
 
 @pytest.mark.parametrize("name", UNSAFE)
-def test_database_that_does_not_keep_users_apart(fresh_database_url: str, name: str) -> None:
+async def test_database_that_does_not_keep_users_apart(fresh_database_url: str, name: str) -> None:
     with psycopg.connect(as_admin(fresh_database_url)) as connection:
         connection.execute(UNSAFE[name].encode())
-    done = run("mcp_server", DATABASE_URL=fresh_database_url, MCP_PORT=str(find_free_port()))
-    assert done.returncode == os.EX_CONFIG, done.stderr
-    assert "Traceback" not in done.stderr
+    assert (await check_url(fresh_database_url)).exposed
 
 
-def test_superuser_is_no_login_for_a_service(fresh_database_url: str) -> None:
+def test_service_with_a_superusers_login_does_not_start(fresh_database_url: str) -> None:
     url = as_admin(fresh_database_url)
     done = run("mcp_server", DATABASE_URL=url, MCP_PORT=str(find_free_port()))
     assert done.returncode == os.EX_CONFIG, done.stderr
     assert url not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_backend_needs_the_address_of_postgresql_behind_a_pooler(services: Services) -> None:

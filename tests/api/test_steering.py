@@ -148,19 +148,6 @@ async def test_message_that_waits_for_a_later_run(user: User, model: ScriptedMod
     await user.runs.cancel(CHAT, (await user.runs.get_chat(CHAT, limit=0))["answering"])
 
 
-async def test_message_of_another_user(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(HANGS)
-    run = await start_run(user, CHAT, "count", until="answer_delta")
-    queued = await queue(user, run, "and then", "follow_up")
-    stranger = new_user()
-    for act in (stranger.runs.drop, stranger.runs.steer):
-        with pytest.raises(ApiError) as refused:
-            await act(CHAT, run, queued)
-        assert refused.value.status == 404
-    assert await unread(user) == [("and then", "follow_up", True)]
-    await user.runs.cancel(CHAT, run)
-
-
 async def test_message_names_tasks(user: User, model: ScriptedModel, stored: Stored) -> None:
     assert (await user.chatkit.http.post("/tasks", json={"title": "Buy milk"})).status_code == 201
     await model.script(pausing_answer("one ", "two"), says("Done."))
@@ -210,18 +197,6 @@ async def test_ended_run_reads_nothing(mode: Mode, user: User, model: ScriptedMo
     assert stored.queued_messages(user.name) == 0
 
 
-async def test_message_without_a_mode_finds_the_chat_busy(user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(HANGS)
-    run = await start_run(user, CHAT, "count", until="answer_delta")
-    thread = await find_thread(user, CHAT)
-    assert [event["type"] for event in (await user.chatkit.say("and this", thread)).events] == ["error"]
-    with pytest.raises(ApiError) as refused:
-        await user.runs.say(CHAT, "and this")
-    assert refused.value.status == 409
-    assert await list_texts(user, thread) == ["count"]
-    await user.runs.cancel(CHAT, run)
-
-
 async def test_stop_drops_queued_messages(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(HANGS, says("Never."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
@@ -263,16 +238,6 @@ async def test_killed_process_leaves_queued_messages_unsent(
     other = new_user(user.name, backend=1)
     assert (await other.runs.read(CHAT, run))[-1].data["status"] == "FAILED"
     assert await unread(other) == [("and then", "follow_up", False)]
-
-
-async def test_steer_reaches_a_run_in_another_process(
-    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
-) -> None:
-    await model.script(ADD_MILK, says("Quick."))
-    other = new_user(user.name, backend=1)
-    async with tool_waits(user, stored) as run:
-        await queue(other, run, "quick", "steer")
-    assert await last_said(model) == ["add milk", "quick"]
 
 
 async def test_steer_reaches_a_sub_agent_of_another_process(

@@ -5,16 +5,15 @@ import json
 import re
 import socket
 from contextlib import suppress
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.chatkit_client import text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS, find_thread, list_texts, start_run
+from tests.support.answers import HANGS, list_texts, start_run
 from tests.support.model_requests import requests_to
-from tests.support.script import add_task, call, calls, says
+from tests.support.script import call, calls, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -142,17 +141,6 @@ async def read_bytes(user: User, *, count: int) -> bytes:
     return received
 
 
-@pytest.mark.parametrize(("step", "icon"), [({"status": 400}, "info"), ({"text": "Half", "cut_after": 2}, "reload")])
-async def test_failure_is_shown_after_a_reload(step: Any, icon: str, user: User, model: ScriptedModel) -> None:
-    await model.script(step, says("Hello."))
-    answer = await user.chatkit.say("hello")
-    assert answer.error is not None
-    assert await ending(user, answer.thread_id) == icon
-    assert (await user.chatkit.items(answer.thread_id))[-1]["task"]["title"] == answer.error["message"]
-    await user.chatkit.stream("threads.retry_after_item", thread_id=answer.thread_id, item_id=answer.user_item_id)
-    assert await ending(user, answer.thread_id) is None
-
-
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 async def test_answer_cut_short_by_the_provider(reason: str, user: User, model: ScriptedModel) -> None:
     await model.script({"text": "One, two, thr", "finish_reason": reason})
@@ -160,14 +148,3 @@ async def test_answer_cut_short_by_the_provider(reason: str, user: User, model: 
     [notice] = answer.of("notice")
     assert answer.text == "One, two, thr"
     assert (await user.chatkit.items(answer.thread_id))[-1]["task"]["title"] == notice["message"]
-
-
-async def test_stopped_run_of_the_run_api_is_told_in_chatkit(user: User, model: ScriptedModel) -> None:
-    await model.script(add_task("milk"), HANGS)
-    run = await start_run(user, CHAT, "add milk", until="answer_delta")
-    await user.runs.cancel(CHAT, run)
-    await user.runs.read(CHAT, run)
-    thread = await find_thread(user, CHAT)
-    kinds = [item["type"] for item in await user.chatkit.items(thread)]
-    assert kinds[:2] == ["user_message", "widget"]
-    assert kinds[-1] == "task"

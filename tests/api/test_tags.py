@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.chatkit_client import Answer
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
@@ -108,16 +106,12 @@ async def test_edited_message_names_tasks_as_they_are_then(user: User, model: Sc
     assert (rejected.status_code, "the new text" in rejected.text) == (400, True)
 
 
-@pytest.mark.parametrize(
-    "tags",
-    [[tag(odd)] for odd in ("", "0", "-1", "x", "1.5", "٣", " 1", "1 OR 1=1", 2**63, "9" * 400)]
-    + [[tag(number) for number in range(1, 101)]],
-    ids=["empty", "0", "negative", "letter", "fraction", "other digit", "space", "SQL", "2^63", "long", "100 tags"],
-)
-async def test_invalid_tags(user: User, stored: Stored, tags: list[Json]) -> None:
-    rejected = await user.chatkit.post("threads.create", input=message("complete ", *tags))
-    assert rejected.status_code == 400
-    assert rejected.json()["error"] == "A tag needs a task's number, from 1, and a message can have up to 99 tags."
+async def test_invalid_tags(user: User, stored: Stored) -> None:
+    odd = [[tag(one)] for one in ("", "0", "-1", "x", "1.5", "٣", " 1", "1 OR 1=1", 2**63, "9" * 400)]
+    for tags in (*odd, [tag(number) for number in range(1, 101)]):
+        rejected = await user.chatkit.post("threads.create", input=message("complete ", *tags))
+        assert rejected.status_code == 400, tags[0]
+        assert rejected.json()["error"] == "A tag needs a task's number, from 1, and a message can have up to 99 tags."
     assert stored.conversations(user.name) == []
 
 

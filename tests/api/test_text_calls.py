@@ -1,9 +1,11 @@
-"""Models without tool calls of their own, which write them as text (LLM_TOOL_CALLS=text)."""
+"""Models without tool calls of their own, which write them as text (LLM_TOOL_CALLS=text).
+
+What is read as a call: tests/unit/test_text_responses.py.
+"""
 
 import json
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,6 @@ from tests.support.model_requests import requests_to
 from tests.support.script import says
 from tests.support.stored import Stored
 from tests.support.users import User
-from todo_client.runs import RunEvent
 
 pytestmark = pytest.mark.long
 
@@ -25,146 +26,21 @@ def stack_name() -> str:
     return "text_calls"
 
 
-class Call(NamedTuple):
-    name: str
-    arguments: str
-
-
 ONE = '{"name": "add_task", "arguments": {"title": "a"}}'
-TWO = '{"tool": "list_tasks", "args": {}}'
-ADD, LIST = Call("add_task", '{"title": "a"}'), Call("list_tasks", "{}")
-
-CALLS: dict[str, tuple[str, list[Call]]] = {
-    "name, parameters": ('{"name": "add_task", "parameters": {"title": "a"}}', [ADD]),
-    "arguments as text": ('{"name": "add_task", "arguments": "{\\"title\\": \\"a\\"}"}', [ADD]),
-    "no action": ('{"tool": "add_task", "args": {"title": "a"}}', [ADD]),
-    "all keys": (orchestrator_json(action="use_tool", tool="add_task", args={"title": "a"}), [ADD]),
-    "words for null": (
-        orchestrator_json(action="use_tool", tool="list_tasks", target_agent="null", args=None, answer=None),
-        [LIST],
-    ),
-    "a tool as agent": ('{"action": "delegate", "target_agent": "add_task", "args": {"title": "a"}}', [ADD]),
-    "an agent as tool": (
-        orchestrator_json(action="tool", tool="Coder", args={"task": "x"}),
-        [Call("do_with_coder", '{"task": "x"}')],
-    ),
-    "the task as answer": (
-        orchestrator_json(target_agent="coder", answer="x"),
-        [Call("do_with_coder", '{"task": "x"}')],
-    ),
-    "fence": (f"```json\n{ONE}\n```", [ADD]),
-    "fence without a word": (f"\n```\n{ONE}\n```\n", [ADD]),
-    "tags": (f"<tool_call>\n{ONE}\n</tool_call>", [ADD]),
-    "two in tags": (f"<tool_call>{ONE}</tool_call> <tool_call>{TWO}</tool_call>", [ADD, LIST]),
-    "two fences": (f"```json\n{ONE}\n```\n\n```json\n{TWO}\n```", [ADD, LIST]),
-    "a list": (f"[{ONE}, {TWO}]", [ADD, LIST]),
-    "an answer before its time": (f'{{"action": "final", "answer": "Added."}} {ONE}', [ADD]),
-    "a comma too many": ('{"name": "add_task", "arguments": {"title": "a",},}', [ADD]),
-    "braces in a value": (
-        '{"name": "add_task", "arguments": {"title": "} {,}\\"}"}}',
-        [Call("add_task", '{"title": "} {,}\\"}"}')],
-    ),
-    "a raw line break": (
-        '{"name": "add_task", "arguments": {"title": "a\nb"}}',
-        [Call("add_task", '{"title": "a\\nb"}')],
-    ),
-}
-TEXTS: dict[str, tuple[str, str | None]] = {
-    "final": ('{"action": "final", "answer": "Done: {a}"}', "Done: {a}"),
-    "an answer alone": ('{"thought": "t", "answer": "Done."}', "Done."),
-    "final with other keys": (
-        orchestrator_json(action="final", tool="add_task", answer="Done.", confidence=0.9),
-        "Done.",
-    ),
-    "a number": (orchestrator_json(action="final", answer=42), "42"),
-    "no answer": (orchestrator_json(action="final"), "[NO ANSWER]"),
-    "text and no answer": (f"Done.\n{orchestrator_json(action='final')}", "Done."),
-    "final in prose": (
-        f"Here:\n\n```json\n{orchestrator_json(action='final', answer='It is.')}\n```\nBye.",
-        "Here:\n\nIt is.\n\nBye.",
-    ),
-    "prose": ("There are two.", None),
-    "prose with braces": ("Use {name} and {other}.", None),
-    "braces, then prose": ("{name} is what you fill in.", None),
-    "JSON that was asked for": ('As JSON:\n```json\n{"name": "Ada", "age": 36}\n```\n`{}` is empty.', None),
-    "JSON that is not whole": ('{"milk": 2, "eggs": ', None),
-    "code": ('```python\nd = {"name": "add_task", "arguments": {}}\n```', None),
-    "a table of code": ("`{` opens, <b> is bold, ``` fences", None),
-    "nested": ('{"a":' * 5_000 + "{}" + "}" * 5_000, None),
-    "backticks": ("`" * 2_000 + "{ [", None),
-}
-FAULTS = {
-    "cut off": ONE[:-3],
-    "the second cut off": f"{ONE}\n{TWO[:-2]}",
-    "cut off in its thought": '{"thought": "I shou',
-    "single quotes": "{'name': 'add_task', 'arguments': {'title': 'a'}}",
-    "a list of arguments": '{"name": "add_task", "arguments": ["a"]}',
-    "an unknown tool": orchestrator_json(action="use_tool", tool="mow"),
-    "an unknown name": '{"name": "mow", "arguments": {}}',
-    "an unknown agent": orchestrator_json(action="delegate", target_agent="cook"),
-    "an unknown action": orchestrator_json(action="dance"),
-    "nothing but a thought": orchestrator_json(thought="hm"),
-    "two at once": orchestrator_json(tool="add_task", target_agent="coder"),
-    "no tool": orchestrator_json(action="use_tool"),
-    "no agent": orchestrator_json(action="delegate"),
-    "no task": orchestrator_json(action="delegate", target_agent="coder"),
-    "an answer that is no text": orchestrator_json(action="final", answer=["a"]),
-}
 
 
-def sizes(text: str) -> Iterator[int]:
-    """In how many characters a frame a text is sent: all of it at once, and cut everywhere."""
-    yield len(text)
-    if len(text) < 1_000:
-        yield 1
-
-
-def called(events: list[RunEvent]) -> list[Call]:
-    """What the assistant called."""
-    inputs = [(event.data["tool_name"], event.data["tool_input"]) for event in events if event.name == "tool_call"]
-    return [Call(name, json.dumps(json.loads(arguments))) for name, arguments in inputs]
-
-
-@pytest.mark.parametrize("prose", [("", ""), ("I look:\n", "\nOutput of it: none.")], ids=["alone", "prose"])
-@pytest.mark.parametrize("case", CALLS)
-async def test_calls(case: str, prose: tuple[str, str], user: User, model: ScriptedModel) -> None:
-    """Objects are called and not shown; text before them is shown, and text behind them is not."""
-    (text, expected), (before, after) = CALLS[case], prose
-    written = before + text + after
-    coder = [says("The coder is done.")] if expected[0].name == "do_with_coder" else []
-    for size in sizes(written):
-        await model.script({"text": written, "chunk_chars": size}, *coder, says("Over."))
-        events = await user.runs.say(f"chat-{size}", "go")
-        assert called(events) == [Call(name, json.dumps(json.loads(given))) for name, given in expected], size
-        assert text_of(events) == f"{before.strip()}Over.", size
-        assert events[-1].data["status"] == "COMPLETED"
-
-
-@pytest.mark.parametrize("case", TEXTS)
-async def test_all_else_is_text(case: str, user: User, model: ScriptedModel) -> None:
-    text, expected = TEXTS[case]
-    for size in sizes(text):
-        await model.script({"text": text, "chunk_chars": size})
-        events = await user.runs.say(f"chat-{size}", "go")
-        assert (text_of(events), called(events)) == (text if expected is None else expected, []), size
-
-
-@pytest.mark.parametrize("case", FAULTS)
-async def test_what_cannot_be_carried_out(case: str, user: User, model: ScriptedModel) -> None:
+async def test_what_cannot_be_carried_out(user: User, model: ScriptedModel) -> None:
     """It is not shown; the model is asked once more and told why, and the second time the run fails."""
-    text = FAULTS[case]
-    answered = says(orchestrator_json(action="final", answer="Well."))
-    for size in sizes(text):
-        await model.reset()
-        await model.script({"text": text, "chunk_chars": size}, answered)
-        events = await user.runs.say(f"chat-{size}", "go")
-        assert (text_of(events), called(events)) == ("Well.", []), size
-        first, second = [body["messages"] for body in await requests_to(model)]
-        assert second[: len(first)] == first
-        wrong, told = second[len(first) :]
-        assert wrong == {"role": "assistant", "content": text}
-        assert told["role"] == "user"
-    await model.script(says(text), says(text))
+    wrong = orchestrator_json(action="use_tool", tool="mow")
+    await model.script({"text": wrong, "chunk_chars": 1}, says(orchestrator_json(action="final", answer="Well.")))
+    events = await user.runs.say("chat", "go")
+    assert (text_of(events), "tool_call" in names(events)) == ("Well.", False)
+    first, second = [body["messages"] for body in await requests_to(model)]
+    assert second[: len(first)] == first
+    said, told = second[len(first) :]
+    assert said == {"role": "assistant", "content": wrong}
+    assert told["role"] == "user"
+    await model.script(says(wrong), says(wrong))
     events = await user.runs.say("twice", "go")
     assert (names(events)[-2:], text_of(events)) == (["error", "interaction_complete"], "")
 

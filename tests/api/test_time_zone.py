@@ -47,13 +47,14 @@ async def test_tools_know_the_zone(user: User, model: ScriptedModel, stored: Sto
     assert [task.due for task in stored.tasks(user.name)] == ["2026-11-24"]
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "localtime", "A" * 5_000, "Europe/Berlin; x"])
-async def test_unknown_zone_is_ignored(zone: str, user: User, model: ScriptedModel) -> None:
-    await model.script(says("Hello."))
-    set_zone(user, zone)
-    assert (await user.chatkit.say("hello")).text == "Hello."
-    [note] = await last_notes(model)
-    assert note.endswith("Europe/Berlin"), "the server's"
+async def test_unknown_zone_is_ignored(user: User, model: ScriptedModel) -> None:
+    """Which zones are known is in tests/unit/test_dates.py."""
+    for zone in ("Mars/Olympus", "A" * 5_000):
+        await model.script(says("Hello."))
+        set_zone(user, zone)
+        assert (await user.chatkit.say("hello")).text == "Hello."
+        [note] = await last_notes(model)
+        assert note.endswith("Europe/Berlin"), "the server's"
 
 
 async def test_rejected_message_changes_no_zone(user: User, model: ScriptedModel) -> None:

@@ -2,13 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.chatkit_client import Answer
+from mcp_server.server import create_app
+from mcp_server.settings import McpSettings
+from tests.chatkit_client import Answer, ChatKit
 from tests.scripted_model import ScriptedModel
+from tests.serving import serve
 from tests.support.backends import local_backend
 from tests.support.cards import (
     click_undo,
@@ -25,11 +30,11 @@ from tests.support.cards import (
 )
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
-from tests.support.script import SLOW, call, calls, says
+from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
-from tests.tokens import OTHER_SECRET
+from tests.tokens import MCP_TOKEN_SECRET, OTHER_SECRET
 from tests.waiting import until
 
 pytestmark = pytest.mark.long
@@ -160,21 +165,20 @@ async def test_what_is_shown(name: str, user: User, model: ScriptedModel) -> Non
         assert result["tool_output"].startswith("{") != case.fails
 
 
-@pytest.mark.parametrize(
-    ("due", "color"),
-    [
-        ("2026-11-24", "danger"),
-        ("2026-11-25 08:59", "danger"),
-        ("2026-11-25 23:59", "warning"),
-        ("2026-11-25", "warning"),
-        ("2026-11-26", "secondary"),
-    ],
-)
-async def test_color_of_a_due_date(due: str, color: str, user: User, model: ScriptedModel) -> None:
-    answer = await make_calls(user, model, call("add_task", title="milk"), call("update_task", task_id=1, due=due))
-    card = list_widgets(answer)[-1]["widget"]
-    badges = [part["color"] for part in _badges(card) if part.get("key", "").startswith(f"due-{due[:10]}")]
-    assert badges == [color]
+async def test_color_of_a_due_date(user: User, model: ScriptedModel) -> None:
+    colors = {
+        "2026-11-24": "danger",
+        "2026-11-25 08:59": "danger",
+        "2026-11-25 23:59": "warning",
+        "2026-11-25": "warning",
+        "2026-11-26": "secondary",
+    }
+    answer = await make_calls(user, model, *(call("add_task", title="milk", due=due) for due in colors))
+    found = [
+        [part["color"] for part in _badges(card["widget"]) if part.get("key", "").startswith(f"due-{due[:10]}")]
+        for due, card in zip(colors, list_widgets(answer), strict=True)
+    ]
+    assert found == [[color] for color in colors.values()]
 
 
 def _badges(root: Json) -> list[Json]:
@@ -191,23 +195,22 @@ async def test_cards_of_one_model_turn_keep_their_order(user: User, model: Scrip
     assert [item["id"] for item in await fetch_widgets(user.chatkit, answer.thread_id)] == [i["id"] for i in shown]
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        ("You have three tasks.", ["milk", "call Al", "milk & honey"]),
-        ("Call Al first: it is the oldest.", ["milk", "call Al", "milk & honey"]),
-        ("Two:\n\n- **2** milk\n* [ ] Call Al: oldest", ["milk", "call Al"]),
-        ("1. **milk & honey**: two jars", ["milk & honey"]),
-        ("I found no piano. You can say:\n\n- show all", []),
-    ],
-)
-async def test_list_below_an_answer_has_the_tasks_it_names(
-    words: str, shown: list[str], user: User, model: ScriptedModel
-) -> None:
-    titles = call("add_task", title="milk", also=["call Al", "milk & honey"])
-    await model.script(calls(titles), calls(call("list_tasks")), says(words))
-    lists = [item for item in list_widgets(await user.chatkit.say("which?")) if item["widget"]["type"] == "ListView"]
-    assert [title for item in lists for title in find_checkboxes(item)] == shown
+NAMED = {
+    "You have three tasks.": ["milk", "call Al", "milk & honey"],
+    "Call Al first: it is the oldest.": ["milk", "call Al", "milk & honey"],
+    "Two:\n\n- **2** milk\n* [ ] Call Al: oldest": ["milk", "call Al"],
+    "1. **milk & honey**: two jars": ["milk & honey"],
+    "I found no piano. You can say:\n\n- show all": [],
+}
+
+
+async def test_list_below_an_answer_has_the_tasks_it_names(user: User, model: ScriptedModel) -> None:
+    await make_calls(user, model, call("add_task", title="milk", also=["call Al", "milk & honey"]))
+    for words, shown in NAMED.items():
+        await model.script(calls(call("list_tasks")), says(words))
+        answer = await user.chatkit.say("which?")
+        lists = [item for item in list_widgets(answer) if item["widget"]["type"] == "ListView"]
+        assert [title for item in lists for title in find_checkboxes(item)] == shown, words
 
 
 async def test_pages_of_one_list_are_one_widget(user: User, model: ScriptedModel, stored: Stored) -> None:
@@ -224,21 +227,14 @@ async def test_pages_of_one_list_are_one_widget(user: User, model: ScriptedModel
     assert render_lines(whole) == ["5 tasks", *(f"☐ {title}" for title in stored.titles(user.name))]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "waits"),
-    [
-        ({"undo": True}, False),
-        ({"undo": False, "title": "x"}, True),
-    ],
-)
-async def test_undo_needs_no_approval(
-    arguments: Json, waits: bool, services: Services, user: User, model: ScriptedModel
-) -> None:
+async def test_undo_needs_no_approval(services: Services, user: User, model: ScriptedModel) -> None:
     await make_calls(user, model, MILK, call("update_task", task_id=1, title="oat milk"))
     async with local_backend(services, APPROVALS="always") as backend, User(backend, user.name) as asked:
-        await model.script(calls(call("update_task", task_id=1, **arguments)), says("Undone."))
-        answer = await asked.chatkit.say("undo it")
-        assert (answer.text == "") is waits
+        for arguments, waits in (({"undo": True}, False), ({"undo": False, "title": "x"}, True)):
+            await model.reset()
+            await model.script(calls(call("update_task", task_id=1, **arguments)), says("Undone."))
+            answer = await asked.chatkit.say("undo it")
+            assert (answer.text == "") is waits
 
 
 class TestTick:
@@ -289,16 +285,6 @@ class TestTick:
         shown = (await fetch_widgets(user.chatkit, thread))[-1]
         assert render_lines(shown)[1:] == [f"☑ {title}" for title in titles]
         assert {task.status for task in stored.tasks(user.name)} == {"completed"}
-
-    async def test_while_an_answer_streams(self, user: User, model: ScriptedModel) -> None:
-        thread, item = await list_of(user, model, "milk", "bread")
-        await model.script(SLOW)
-        async with asyncio.TaskGroup() as group:
-            answering = group.create_task(user.chatkit.say("talk", thread))
-            await model.received_requests(len(await model.requests()) + 1)
-            ticked = group.create_task(tick(user.chatkit, item, "milk"))
-        assert answering.result().error is None
-        assert render_lines(get_replaced_widget(ticked.result()))[1] == "☑ milk"
 
     async def test_all_widgets_of_the_task_follow(self, user: User, model: ScriptedModel) -> None:
         thread, item = await list_of(user, model, "milk", "bread", "eggs")
@@ -413,14 +399,6 @@ class TestUndo:
         assert [find_undo_buttons(items[card["id"]]) for card in (first, second)] == [[], []]
         assert render_lines(items[shown["id"]]) == ["3 tasks", "☐ milk", "☐ bread", "☐ eggs"]
 
-    async def test_many_at_once(self, user: User, model: ScriptedModel, stored: Stored) -> None:
-        thread, _ = await list_of(user, model, "milk", "bread", "eggs", "soap")
-        completed = call("complete_task", task_id=1, also=[2, 3, 4])
-        [shown] = list_widgets(await make_calls(user, model, completed, thread=thread))
-        after = get_replaced_widget(await click_undo(user.chatkit, shown))
-        assert find_undo_buttons(after) == []
-        assert {task.status for task in stored.tasks(user.name)} == {"pending"}
-
     async def test_after_later_changes(self, user: User, model: ScriptedModel, stored: Stored) -> None:
         """Nothing is undone, and the error names the task that was changed."""
         [card] = list_widgets(await make_calls(user, model, MILK))
@@ -487,23 +465,47 @@ async def test_opened_conversation_shows_changes_made_elsewhere(kind: str, user:
     assert now["copy_text"].splitlines()[0] == "- [x] milk"
 
 
-async def test_thumb(user: User, model: ScriptedModel) -> None:
-    """It is there after a reload, and can be taken back."""
-    await model.script(says("Hello."))
-    answer = await user.chatkit.say("hello")
-    thread, [said] = answer.thread_id, [item for item in answer.items if item["type"] == "assistant_message"]
-    await user.chatkit.ask("items.feedback", thread_id=thread, item_ids=[said["id"]], kind="positive")
-    assert (await user.chatkit.items(thread))[-1] == {**said, "feedback": "positive"}
-    action = {"type": "take_feedback_back", "payload": {}}
-    assert await send_sync_action(user.chatkit, said, action) == (200, {"updated_item": said})
-    assert (await user.chatkit.items(thread))[-1] == said
-    assert (await send_sync_action(user.chatkit, {**said, "id": "msg_other"}, action))[0] == 404
+NO_SIGN_IN = {
+    **{"AUTH_MODE": "none", "AUTH_JWT_SECRET": "", "AUTH_ISSUER": "", "AUTH_AUDIENCE": ""},
+    **{"AGENTS": "off", "WORKSPACE_URL": "", "WORKSPACE_TOKEN_SECRET": ""},
+}
 
 
-async def test_tick_holds_through_a_retry(user: User, model: ScriptedModel) -> None:
-    thread, item = await list_of(user, model, "milk", "bread")
-    await tick(user.chatkit, item, "milk")
-    [asked] = [one["id"] for one in await user.chatkit.items(thread) if one["type"] == "user_message"]
-    await model.script(calls(call("list_tasks")), says("Listed."))
-    answer = await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=asked)
-    assert render_lines(list_widgets(answer)[-1])[1] == "☑ milk"
+@asynccontextmanager
+async def chat_of(services: Services, secret: str) -> AsyncIterator[ChatKit]:
+    settings = {"database_url": services.database_url, "mcp_token_secret": secret or None}
+    async with (
+        serve(create_app(McpSettings.model_validate(settings))) as url,
+        local_backend(
+            services, **NO_SIGN_IN, MCP_INTERNAL_URL=f"{url}/mcp", MCP_URL="", MCP_TOKEN_SECRET=secret
+        ) as own,
+        ChatKit(own.url) as chat,
+    ):
+        yield chat
+
+
+@pytest.mark.parametrize("secret", [MCP_TOKEN_SECRET, ""], ids=["secret", "no secret"])
+async def test_undo(services: Services, model: ScriptedModel, secret: str) -> None:
+    """Without a secret no call of the page can be trusted to name the answer it undoes: a sentence says what to set."""
+    async with chat_of(services, secret) as chat:
+
+        async def titles() -> set[str]:
+            return {task["title"] for task in (await chat.http.get("/tasks?view=all")).json()["tasks"]}
+
+        before = await titles()
+        title = f"milk, {'with' if secret else 'without'} a secret"
+        added = (await chat.http.post("/tasks", json={"title": title})).json()
+        undone = await chat.http.post("/tasks/undo", json={"batch": added["batch"]})
+        assert undone.status_code == (200 if secret else 400)
+        assert ("MCP_TOKEN_SECRET" in undone.text) is not bool(secret)
+        assert await titles() == (before if secret else before | {title})
+        if not secret:
+            await model.script(calls(call("update_task", task_id=added["tasks"][0]["id"], undo=True)), says("Undone."))
+            await chat.say("undo that")
+        assert await titles() == before, "the assistant can undo in either case"
+
+        await model.script(add_task(title), says("Added."))
+        [card] = list_widgets(await chat.say("add milk"))
+        clicked = await click_undo(chat, card)
+        assert ("MCP_TOKEN_SECRET" in str(clicked.error)) is not bool(secret)
+        assert await titles() == (before if secret else before | {title})

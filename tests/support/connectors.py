@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from backend.tools.connectors import configuration, offered
+from backend.tools.connectors.link import Link
+from common.database import Database
 from tests.logins import as_owner
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import local_backend
@@ -20,11 +24,21 @@ from tests.support.users import User
 Json = dict[str, Any]
 
 
-async def approve_server(services: Services, file: Path, server: str, **variables: str) -> None:
+async def approve_by_command(services: Services, file: Path, server: str, **variables: str) -> None:
     """Approves all current tools of a server, as the operator does."""
     settings = {"MIGRATION_DATABASE_URL": as_owner(services.database_url), "MCP_SERVERS_FILE": str(file), **SIGN_IN}
     result = await asyncio.to_thread(partial(todo, "mcp", "approve", server, **settings, **variables))
     assert result.returncode == 0, result.stderr
+
+
+async def approve_server(services: Services, file: Path, server: str) -> None:
+    """The same without a process of its own."""
+    [entry] = [one for one in configuration.read_servers(file, os.environ) if one.name == server]
+    link = Link(entry)
+    hashes = {tool.name: offered.fingerprint(tool) for tool in await link.tools()}
+    await link.close()
+    async with Database(as_owner(services.database_url)) as database:
+        await offered.approve(database, server, hashes, all_of_it=True)
 
 
 @asynccontextmanager
@@ -35,12 +49,11 @@ async def user_with_servers(
     *,
     approvals: str = "bulk",
     approved: Sequence[str] = (),
-    **variables: str,
 ) -> AsyncIterator[User]:
-    """Yields a user of a backend with these entries in mcp.json, which may refer to `variables`."""
+    """Yields a user of a backend with these entries in mcp.json."""
     file.write_text(json.dumps({"mcpServers": servers}))  # noqa: ASYNC240 - a small local file
     for server in approved:
-        await approve_server(services, file, server, **variables)
+        await approve_server(services, file, server)
     async with (
         local_backend(services, MCP_SERVERS_FILE=str(file), APPROVALS=approvals) as backend,
         User(backend) as user,

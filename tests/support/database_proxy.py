@@ -4,15 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 
 
 class DatabaseProxy:
     """Listens on a Unix socket in `directory`; `url` differs from the database's only in the host and port."""
 
     def __init__(self, database_url: str, directory: Path) -> None:
-        self.url = make_conninfo(database_url, host=str(directory), port="5432")
+        parts = urlsplit(database_url)
+        query = f"host={quote(str(directory))}"
+        self.url = urlunsplit(parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@", query=query))
         self._address = conninfo_to_dict(database_url)
         self._socket = directory / ".s.PGSQL.5432"
         self._connections: set[asyncio.Task[None]] = set()
@@ -21,6 +24,8 @@ class DatabaseProxy:
         self.drop_responses_after: bytes | None = None
         """After a client has sent these bytes, all responses are dropped until `restore`."""
         self._drops_responses = False
+        self.cuts_before: bytes | None = None
+        """The next message with these bytes is not passed on; all connections end instead."""
 
     async def restore(self) -> None:
         """Accepts connections, at the start or after `cut`."""
@@ -31,9 +36,12 @@ class DatabaseProxy:
         """Closes all connections and rejects new ones."""
         self._server.close()
         self._socket.unlink(missing_ok=True)
+        self._end_connections()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    def _end_connections(self) -> None:
         for connection in self._connections:
             connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _accept(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -69,6 +77,10 @@ class DatabaseProxy:
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(65_536):
+                if not is_response and self.cuts_before is not None and self.cuts_before in data:
+                    self.cuts_before = None
+                    self._end_connections()
+                    return
                 if not is_response and self.drop_responses_after is not None:
                     self._drops_responses = self._drops_responses or self.drop_responses_after in data
                 if is_response and self._drops_responses:

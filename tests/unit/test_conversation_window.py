@@ -64,14 +64,6 @@ def test_window_begins_with_a_message_and_calls_keep_their_outputs(tokens: int) 
     assert calls == [item["call_id"] for item in items if item.get("type") == "function_call_output"]
 
 
-def test_message_is_summarised_with_its_time() -> None:
-    records: list[Record] = [entry(1, "user_message", "milk", **NOW), entry(2, "assistant_message", "hi")]
-    request = request_summary(Timeline(records), tokens=8_000)
-    assert request is not None
-    assert request.text.endswith("\nNow: Sun 2026-11-22 10:54, Europe/Berlin\nPerson: milk\nAssistant: hi")
-    assert (request.covers, request.messages) == (2, 2)
-
-
 def test_more_records_than_are_read_are_halved() -> None:
     records = short_runs(400)[-600:]
     window = choose_window(Timeline(records, is_complete=False), tokens=1_000_000)

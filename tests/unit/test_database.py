@@ -12,7 +12,6 @@ import pytest
 from common.database import Database, DatabaseUnavailable, Transaction
 from tests.logins import as_service
 from tests.scale.pooler import run_pgbouncer
-from tests.support.database_relay import DatabaseRelay, run_relay
 from tests.waiting import until
 
 ADD = "INSERT INTO ended_sessions VALUES (%(user_id)s, %(id)s, now() + interval '1 hour') RETURNING id, user_id"
@@ -39,12 +38,6 @@ class Session:
 async def database(database_url: str) -> AsyncIterator[Database]:
     async with Database(database_url) as database:
         yield database
-
-
-@pytest.fixture
-async def relay(database_url: str) -> AsyncIterator[DatabaseRelay]:
-    async with run_relay(database_url) as relay:
-        yield relay
 
 
 async def add(database: Database, user_id: str, *ids: str) -> None:
@@ -82,16 +75,6 @@ async def test_what_is_rolled_back_leaves_nothing_and_keeps_the_connection(datab
     assert len(pids) == 1
 
 
-async def test_a_user_sees_and_writes_own_rows_only(database: Database) -> None:
-    await add(database, "ada", "s1")
-    await add(database, "bob", "s2")
-    assert await list_ids(database, "ada") == ["s1"]
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        async with database.transaction("ada") as tx:
-            await tx.execute(ADD, user_id="bob", id="s3")
-    assert await list_ids(database, "bob") == ["s2"]
-
-
 async def test_without_a_user_no_row_is_seen_but_functions_of_the_owner_work(database: Database) -> None:
     async with database.transaction("ada") as tx:
         await tx.execute(ADD, user_id="ada", id="s1")
@@ -104,36 +87,6 @@ async def test_without_a_user_no_row_is_seen_but_functions_of_the_owner_work(dat
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         async with database.system_transaction() as tx:
             await tx.execute(ADD, user_id="", id="s2")
-
-
-async def test_user_and_role_end_with_the_transaction(database_url: str) -> None:
-    """As the next one of the same connection, behind a pooler too, may be another user's."""
-    async with Database(database_url, pool_size=1) as database:
-        await add(database, "ada", "s1")
-        async with database._pool.connection() as connection:
-            cursor = await connection.execute("SELECT current_setting('todo.user_id', true), current_setting('role')")
-            assert await cursor.fetchone() == ("", "none")
-
-
-async def test_a_transaction_is_one_round_trip(relay: DatabaseRelay) -> None:
-    async with Database(relay.url, pool_size=1) as database:
-        await list_ids(database, "ada")  # connects
-        before = relay.counts
-        await list_ids(database, "ada")
-        await add(database, "ada", "s1", "s2", "s3")
-        counted = relay.counts - before
-    assert (counted.round_trips, counted.transactions) == (2, 2)
-
-
-async def test_each_result_read_within_a_transaction_is_a_round_trip(relay: DatabaseRelay) -> None:
-    async with Database(relay.url, pool_size=1) as database:
-        await list_ids(database, "ada")
-        before = relay.counts
-        async with database.transaction("ada") as tx:
-            assert await (await tx.execute(LIST)).fetchall() == []
-            await tx.execute(ADD, user_id="ada", id="s1")
-        counted = relay.counts - before
-    assert (counted.round_trips, counted.transactions) == (2, 1)
 
 
 async def test_statements_are_prepared_unless_a_pooler_forbids_it(database_url: str) -> None:
@@ -171,16 +124,6 @@ async def test_an_exception_rolls_back(database: Database) -> None:
 async def test_an_error_of_a_statement_is_raised_though_no_result_is_read(database: Database) -> None:
     with pytest.raises(psycopg.errors.UniqueViolation):
         await add(database, "ada", "s1", "s2", "s2")
-    assert await list_ids(database, "ada") == []
-
-
-async def test_an_ignored_error_of_a_statement_is_raised_at_the_end(database: Database) -> None:
-    with pytest.raises(psycopg.errors.InFailedSqlTransaction):
-        async with database.transaction("ada") as tx:
-            await tx.execute(ADD, user_id="ada", id="s1")
-            failed = await tx.execute(ADD, user_id="ada", id="s1")
-            with pytest.raises(psycopg.errors.UniqueViolation):
-                await failed.fetchone()
     assert await list_ids(database, "ada") == []
 
 
@@ -223,25 +166,6 @@ async def test_cancelled_transactions_leave_no_broken_connection_and_no_half(dat
         await until(lambda: database.connections_in_use == 0)
         barrier = asyncio.Barrier(3)
         await asyncio.gather(*(hold(database, barrier) for _ in range(3)))  # no connection of the pool is missing
-
-
-async def test_a_cancelled_return_to_the_pool_loses_no_connection(database_url: str) -> None:
-    entered, leave = asyncio.Event(), asyncio.Event()
-
-    async def use_connection() -> None:
-        async with database.transaction("ada"):
-            entered.set()
-            await leave.wait()
-
-    async with Database(database_url, pool_size=1) as database:
-        task = asyncio.create_task(use_connection())
-        await entered.wait()
-        async with database._pool._lock:  # as while another connection is returned
-            leave.set()
-            with pytest.raises(TimeoutError):  # the transaction has ended, its connection waits for the lock
-                await asyncio.wait_for(task, 0.2)
-        await until(lambda: database.connections_in_use == 0)
-        assert await list_ids(database, "ada") == []
 
 
 async def hold(database: Database, barrier: asyncio.Barrier) -> None:

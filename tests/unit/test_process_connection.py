@@ -15,10 +15,9 @@ import psycopg
 import pytest
 
 from cli.processes.children import die_with_parent
-from common.database import Confirmation, Database, PoolerFound, ProcessConnection, run_sweeps
+from common.database import Database, ProcessConnection, run_sweeps
 from tests.conftest import ROOT
 from tests.logins import as_service
-from tests.scale.pooler import run_pgbouncer
 from tests.support.database_proxy import DatabaseProxy, database_proxy
 from tests.waiting import until
 
@@ -132,17 +131,6 @@ async def notify(database: Database, channel: str, payload: str) -> None:
         await tx.execute("SELECT pg_notify(%(channel)s, %(payload)s)", channel=channel, payload=payload)
 
 
-async def test_a_living_process_is_never_judged_dead(judge: ProcessConnection, start_process: StartProcess) -> None:
-    _, living = start_process()
-    killed, dead = start_process()
-    killed.kill()
-    await until(lambda: killed.poll() is not None)
-    await wait_until_judged(judge, dead)
-    assert await judge.find_dead_processes([living, dead, judge.process_id]) == {dead}
-    assert not await judge.find_dead_processes([living])
-    assert await judge.find_dead_processes([dead])
-
-
 async def test_a_killed_process_is_judged_dead_at_the_second_look(
     judge: ProcessConnection, start_process: StartProcess
 ) -> None:
@@ -150,69 +138,6 @@ async def test_a_killed_process_is_judged_dead_at_the_second_look(
     assert not await judge.find_dead_processes([process_id])
     process.kill()
     assert await wait_until_judged(judge, process_id) >= SECONDS
-
-
-async def test_a_frozen_process_is_not_judged_dead(judge: ProcessConnection, start_process: StartProcess) -> None:
-    process, frozen = start_process()
-    process.send_signal(signal.SIGSTOP)
-    killed, dead = start_process()
-    killed.kill()
-    while dead not in (judged := await judge.find_dead_processes([frozen, dead])):
-        assert frozen not in judged
-    assert not await judge.find_dead_processes([frozen])
-
-
-async def test_a_process_that_is_back_in_time_is_not_judged_dead(
-    database: Database, proxy: DatabaseProxy, url: str
-) -> None:
-    async with (
-        connect(url, database, dead_after_seconds=3) as judge,
-        connect(proxy.url, database) as process,
-    ):
-        await asyncio.gather(judge.wait_until_connected(), process.wait_until_connected())
-        for _ in range(4):  # together longer than the limit
-            await proxy.cut()
-            absent_since = time.monotonic()
-            while time.monotonic() - absent_since < 1:
-                assert not await judge.find_dead_processes([process.process_id])
-                await asyncio.sleep(0.05)
-            await proxy.restore()
-            await process.wait_until_connected()
-            assert not await judge.find_dead_processes([process.process_id])
-
-
-async def test_a_process_that_was_cut_off_itself_judges_nobody_for_as_long(
-    database: Database, proxy: DatabaseProxy, start_process: StartProcess
-) -> None:
-    process, process_id = start_process()
-    async with connect(proxy.url, database) as judge:
-        await judge.wait_until_connected()
-        process.kill()
-        await wait_until_judged(judge, process_id)
-        await proxy.cut()
-        await until(lambda: not judge.is_connected)
-        assert await judge.find_dead_processes([process_id]) == set()
-        await proxy.restore()
-        await judge.wait_until_connected()
-        assert await wait_until_judged(judge, process_id) >= SECONDS
-
-
-async def test_two_processes_whose_connections_are_cut_never_judge_each_other_dead(
-    url: str, database: Database, administrator: Administrator
-) -> None:
-    limit = 2.0
-    began = time.monotonic()
-    async with (
-        connect(url, database, dead_after_seconds=limit) as first,
-        connect(url, database, dead_after_seconds=limit) as second,
-    ):
-        while time.monotonic() - began < 1.5 * limit:
-            await asyncio.gather(first.wait_until_connected(), second.wait_until_connected())
-            administrator(url).execute(TERMINATE_LOCK_HOLDERS)
-            for _ in range(5):
-                assert not await first.find_dead_processes([second.process_id])
-                assert not await second.find_dead_processes([first.process_id])
-                await asyncio.sleep(0.01)
 
 
 async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
@@ -264,51 +189,12 @@ async def test_a_process_starts_while_its_database_is_away(database: Database, p
         await process.wait_until_connected()
 
 
-@pytest.mark.parametrize("error", [psycopg.OperationalError, LookupError])
-async def test_what_on_connect_cannot_do_is_tried_again(url: str, database: Database, error: type[Exception]) -> None:
-    attempts: list[int] = []
-
-    async def fail_once() -> None:
-        attempts.append(1)
-        if len(attempts) == 1:
-            raise error
-
-    async with connect(url, database, on_connect=fail_once) as process:
-        await until(lambda: process.is_connected)
-    assert len(attempts) == 2
-
-
-async def test_the_lock_ends_with_the_block(judge: ProcessConnection, url: str, database: Database) -> None:
-    async with connect(url, database) as process:
-        pass
-    await wait_until_judged(judge, process.process_id)
-
-
-@pytest.mark.long
-async def test_a_pooler_is_refused(url: str, database: Database) -> None:
-    with run_pgbouncer(url) as pooled_url, pytest.raises(PoolerFound, match="LISTEN_DATABASE_URL"):
-        async with connect(pooled_url, database):
-            pytest.fail("there is a pooler")
-
-
 def test_a_process_whose_loop_hangs_ends_itself() -> None:
     process = run_python(HANGING_PROCESS)
     output, errors = process.communicate(timeout=60)
     assert output == "the loop runs\n"
     assert process.returncode == 1
     assert "Timeout" in errors
-
-
-async def test_a_confirmation_needs_every_observation_between() -> None:
-    runs = Confirmation[str](0.05)
-    assert runs.observe({"a", "b"}) == set()
-    assert runs.observe({"b"}) == set()
-    await asyncio.sleep(0.06)
-    assert runs.observe({"a", "b"}) == {"b"}
-    assert runs.observe({"a"}, among={"a"}) <= {"a"}
-    assert runs.observe({"a", "b"}) >= {"b"}
-    runs.clear()
-    assert runs.observe({"a", "b"}) == set()
 
 
 async def test_sweeps_go_on_after_an_error() -> None:

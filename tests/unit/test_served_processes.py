@@ -54,9 +54,8 @@ def start(directory: Path, failure: str, *, workers: int, port: int = 0, drain: 
     return subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("failure", ["creation", "startup"])
-def test_service_that_cannot_start(tmp_path: Path, failure: str, workers: int) -> None:
+@pytest.mark.parametrize(("workers", "failure"), [(1, "creation"), (2, "startup")])
+def test_service_that_cannot_start(tmp_path: Path, workers: int, failure: str) -> None:
     """It does not try again for ever."""
     process = start(tmp_path, failure, workers=workers)
     _, log = process.communicate(timeout=90)
@@ -64,8 +63,7 @@ def test_service_that_cannot_start(tmp_path: Path, failure: str, workers: int) -
     assert failure == "startup" or b"no application" in log
 
 
-@pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGTERM)])
 async def test_service_that_is_asked_to_end(tmp_path: Path, workers: int, request_to_end: signal.Signals) -> None:
     port = find_free_port()
     process = start(tmp_path, "none", workers=workers, port=port)
