@@ -71,7 +71,7 @@ def keep_schemas(server: FastMCP, tools: Sequence[Tool]) -> None:
 
 
 def configure_logs(level: str, format: logs.Format) -> None:
-    """Formats logs of libraries like ours, and drops those that quote users. tests/mcp/test_telemetry.py."""
+    """Formats logs of libraries like ours, and drops those that quote users. tests/mcp/test_http.py."""
     logs.configure(level, format, quiet=QUIET)
     # FastMCP adds a handler of its own.
     logging.getLogger("fastmcp").handlers.clear()

@@ -12,7 +12,7 @@ import pytest
 from tests.logins import as_admin, as_owner
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import NewTools
-from tests.mcp.test_settings import run
+from tests.processes import run
 from tests.support.stored import Stored
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -20,7 +20,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def command(session_database_url: str) -> Run:
-    return lambda name, user: run(name, "--user", user, MIGRATION_DATABASE_URL=as_owner(session_database_url))
+    owner = {"MIGRATION_DATABASE_URL": as_owner(session_database_url)}
+    return lambda name, user: run("mcp_server", name, "--user", user, **owner)
 
 
 async def test_export(tools: Tools, new_tools: NewTools, command: Run) -> None:
@@ -44,22 +45,6 @@ async def test_export(tools: Tools, new_tools: NewTools, command: Run) -> None:
     assert [change["batch"] for change in changes] == ["run", *[None] * 4]
     assert changes[4]["before"]["title"] == "größer"
     assert "bread" not in json.dumps(exported)
-
-
-async def test_forget(tools: Tools, new_tools: NewTools, stored: Stored, command: Run) -> None:
-    other = new_tools()
-    await other.add("bread")
-    before = stored.row_counts(other.user)
-    await tools.add("milk", also=["eggs"])
-    await tools.delete(2)
-    assert command("forget", tools.user).returncode == 0
-    assert stored.row_counts(tools.user) == {}
-    assert stored.row_counts(other.user) == before
-    for name in ("forget", "export"):
-        nothing = command(name, tools.user)
-        assert nothing.returncode not in (0, 1)
-        assert tools.user in nothing.stderr
-    assert (await tools.add("new"))["id"] == 1
 
 
 async def test_forget_waits_for_a_call_in_flight(

@@ -1,14 +1,17 @@
 """Which tools there are, and with which arguments: what every client was built on."""
 
+import copy
 import tomllib
 from typing import Any
 
 import httpx2
 import pytest
+from agents.strict_schema import ensure_strict_json_schema
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
 from tests.conftest import ROOT
+from tests.mcp.calls import Tools
 from tests.mcp.servers import own
 from tests.mcp.wire import LEGACY, MODERN, request, send
 from tests.processes import ServiceProcess
@@ -74,3 +77,104 @@ async def test_a_client_connects(server: ServiceProcess) -> None:
         assert hello.server_info.version == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
         assert hello.instructions
         assert [tool.name for tool in await client.list_tools()] == list(PARAMETERS)
+
+
+KEYWORDS = {"type", "description", "default", "enum", "items", "maxItems", "maxLength", "minimum", "maximum"}
+TYPES = {str: "string", bool: "boolean", int: "integer", list: "array"}
+FULL: dict[str, Any] = {"title": "milk", "description": "2 litres", "due": "Fri 2026-11-27 15:00", "priority": "high"}
+FULL |= {"labels": ["shop"], "repeat": "FREQ=WEEKLY;BYDAY=FR"}
+# What each tool must be given, and what it changes of the task.
+REQUIRED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "add_task": ({"title": "bread"}, {}),
+    "list_tasks": ({}, {}),
+    "complete_task": ({"task_id": 1}, {"status": "completed"}),
+    "update_task": ({"task_id": 1, "title": "oat milk"}, {"title": "oat milk"}),
+    "delete_task": ({"task_id": 1}, {}),
+}
+
+
+@pytest.fixture
+async def schemas(tools: Tools) -> dict[str, dict[str, Any]]:
+    listed = await send(tools.http, request("tools/list"))
+    return {tool["name"]: tool["inputSchema"] for tool in listed.json()["result"]["tools"]}
+
+
+async def test_optional_arguments_have_defaults_and_plain_types(schemas: dict[str, dict[str, Any]]) -> None:
+    for schema in schemas.values():
+        # google-genai's converter rejects additionalProperties; others reject anyOf, null and type arrays.
+        assert schema.keys() == {"type", "properties", "required"}
+        for name, spec in schema["properties"].items():
+            assert spec.keys() <= KEYWORDS, name
+            assert spec["type"] in TYPES.values()
+            assert ("default" in spec) == (name not in schema["required"])
+            assert None not in spec.get("enum", [])
+            assert "" not in spec.get("enum", []), "Gemini rejects an empty text in an enum"
+            if spec["type"] == "array":
+                assert spec["items"]["type"] in ("string", "integer")
+            if "default" in spec:
+                assert TYPES[type(spec["default"])] == spec["type"]
+                assert spec["default"] in spec.get("enum", [spec["default"]])
+
+
+async def test_the_agents_sdk_makes_strict_schemas(schemas: dict[str, dict[str, Any]]) -> None:
+    for schema in schemas.values():
+        strict = ensure_strict_json_schema(copy.deepcopy(schema))
+        assert strict["required"] == [*schema["properties"]]
+        assert strict["additionalProperties"] is False
+        assert strict["properties"] == schema["properties"]
+
+
+def sent(schema: dict[str, Any], spelled: str) -> dict[str, Any]:
+    defaults = {name: spec["default"] for name, spec in schema["properties"].items() if "default" in spec}
+    return dict.fromkeys(defaults) if spelled == "null" else defaults
+
+
+@pytest.mark.parametrize("tool", REQUIRED)
+@pytest.mark.parametrize("spelled", ["default", "null"])
+async def test_what_is_sent_for_not_given_changes_nothing(
+    tools: Tools, schemas: dict[str, dict[str, Any]], tool: str, spelled: str
+) -> None:
+    await tools.add(**FULL)
+    arguments, change = REQUIRED[tool]
+    result = await tools.call(tool, **sent(schemas[tool], spelled) | arguments)
+    tasks = await tools.tasks(limit=1)
+    if tool == "list_tasks":
+        assert len(result["tasks"]) == 1
+    if tool == "add_task":
+        bread = tasks.pop(1)
+        assert (bread["description"], bread["due"], bread["priority"], bread["labels"]) == ("", None, None, [])
+    if tool == "delete_task":
+        assert tasks == []
+    else:
+        expected = FULL | {"status": "pending"} | change
+        assert {name: tasks[0][name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("spelled", ["default", "null"])
+async def test_each_change_can_be_made_alone_though_all_are_sent(
+    tools: Tools, schemas: dict[str, dict[str, Any]], spelled: str
+) -> None:
+    nothing: dict[str, Any] = sent(schemas["update_task"], spelled) | {"task_id": 1}
+    await tools.add(**FULL)
+    assert "Nothing" in await tools.error("update_task", **nothing)
+    changes: dict[str, tuple[Any, str, Any]] = {
+        "title": ("oat milk", "title", "oat milk"),
+        "description": ("none", "description", ""),
+        "due": ("+1w", "due", "Fri 2026-12-04 15:00"),
+        "priority": ("none", "priority", None),
+        "labels": (["a"], "labels", ["a"]),
+        "add_labels": (["b"], "labels", ["a", "b"]),
+        "remove_labels": (["*"], "labels", []),
+        "repeat": ("none", "repeat", None),
+        "status": ("completed", "status", "completed"),
+    }
+    assert {*changes, "task_id", "also", "undo"} == {*schemas["update_task"]["properties"]}
+    [task] = await tools.tasks()
+    for argument, (value, field, expected) in changes.items():
+        changed = await tools.call("update_task", **{**nothing, argument: value})
+        assert changed[field] == expected
+        others = task.keys() - {field, "updated_at", "completed_at"}
+        assert {name: task[name] for name in others} == {name: changed[name] for name in others}
+        task = {name: changed[name] for name in task}
+    reopened = await tools.call("update_task", **{**nothing, "undo": True})
+    assert (reopened["status"], reopened["title"]) == ("pending", "oat milk")

@@ -1,21 +1,184 @@
-"""Every way in which a token can be wrong: one answer, and nothing changes."""
+"""Tokens: every way in which one can be wrong, and the keys of an identity provider: rotated, away, odd."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import httpx2
+import pytest
 
-from tests.mcp.conftest import NewTools
+from mcp_server.server import create_app
+from mcp_server.settings import McpSettings
+from tests.mcp.conftest import NewTools, http_client
 from tests.mcp.servers import ARGUMENTS, AUDIENCE, EC, METADATA, RSA, own, theirs
 from tests.mcp.wire import LEGACY, MODERN, call, request, send
 from tests.processes import ServiceProcess
-from tests.tokens import ISSUER, MCP_TOKEN_SECRET, NO_TIMES, OTHER_SECRET, OWN_ISSUER, SigningKey
+from tests.serving import serve
+from tests.tokens import (
+    IDP_SECRET,
+    ISSUER,
+    MCP_TOKEN_SECRET,
+    OWN_ISSUER,
+    KeyEndpoint,
+    SigningKey,
+    key_endpoint,
+    mint_mcp_token,
+    mint_token,
+)
+
+OLD, NEW, ELLIPTIC = SigningKey("RS256", "old"), SigningKey("RS256", "new"), SigningKey("ES256", "ec")
+COMMON = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE, "auth_issuer": ISSUER}
+
+Accepts = Callable[[str], Any]
+Serving = Callable[..., AbstractAsyncContextManager[Accepts]]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[KeyEndpoint]:
+    with key_endpoint(OLD) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def serving(session_database_url: str, endpoint: KeyEndpoint) -> Serving:
+    """Starts a server with the keys of the endpoint; answers whether it accepts a token."""
+
+    @asynccontextmanager
+    async def start(**settings: Any) -> AsyncIterator[Accepts]:
+        settings = {"database_url": session_database_url, "auth_jwks_url": endpoint.url, **COMMON, **settings}
+        async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
+
+            async def accepts(token: str) -> bool:
+                response = await send(http, call("list_tasks", {}, token=token))
+                assert response.status_code in (200, 401), response.text
+                return response.status_code == 200
+
+            yield accepts
+
+    return start
+
+
+def token(key: SigningKey, **claims: Any) -> str:
+    return key.mint(**{"aud": AUDIENCE} | claims)
+
+
+async def test_keys_are_fetched_once(serving: Serving, endpoint: KeyEndpoint) -> None:
+    async with serving() as accepts:
+        assert await accepts(token(OLD))
+        for number in range(20):
+            assert await accepts(token(OLD))
+            assert not await accepts(token(NEW, kid=f"made up {number}"))
+    assert endpoint.requests == 1
+
+
+async def test_a_new_key_is_found_where_keys_are_not_fresh(serving: Serving, endpoint: KeyEndpoint) -> None:
+    endpoint.rotate(NEW)
+    async with serving() as accepts:
+        assert await accepts(token(NEW))
+        assert not await accepts(token(OLD))
+
+
+@pytest.mark.parametrize("away", [{"status": 500}, {"status": 302}, {"body": b"{"}, {"body": b" " * 300_000}])
+async def test_without_keys_only_our_own_tokens_are_accepted(
+    serving: Serving, endpoint: KeyEndpoint, caplog: pytest.LogCaptureFixture, away: dict[str, Any]
+) -> None:
+    for name, value in away.items():
+        setattr(endpoint, name, value)
+    async with serving() as accepts:
+        assert not await accepts(token(OLD))
+        assert await accepts(mint_mcp_token("alice", AUDIENCE))
+    assert "AUTH_JWKS_URL" in caplog.text
+
+
+async def test_keys_are_used_up_to_their_age_while_the_provider_is_away(
+    serving: Serving, endpoint: KeyEndpoint
+) -> None:
+    async with serving(auth_jwks_max_age_seconds=2) as accepts:
+        assert await accepts(token(OLD))
+        endpoint.status = 500
+        assert await accepts(token(OLD))
+        await asyncio.sleep(2.1)
+        assert not await accepts(token(OLD))
+
+
+async def test_a_redirect_is_not_followed(serving: Serving, endpoint: KeyEndpoint) -> None:
+    with key_endpoint(NEW) as elsewhere:
+        endpoint.status, endpoint.headers = 302, {"location": elsewhere.url}
+        async with serving() as accepts:
+            assert not await accepts(token(NEW))
+        assert elsewhere.requests == 0
+
+
+BROKEN: list[Any] = [
+    {"kty": "RSA", "alg": "none", "kid": "x"},
+    {"kty": "oct", "k": "AA", "alg": "none"},
+    {"kty": "oct", "kid": "shared", "k": "A" * 43},
+    {"kty": "EC", "kid": "x"},
+    {"kty": ["RSA"], "kid": "x"},
+    OLD.jwk | {"n": [], "kid": "x"},
+    OLD.jwk | {"e": "AQAA", "kid": "x"},
+    ELLIPTIC.jwk | {"y": "A" * 43, "kid": "x"},
+    ELLIPTIC.jwk | {"crv": "P-384", "kid": "x"},
+    OLD.jwk | {"d": "AQAB", "kid": "x"},
+    OLD.jwk | {"n": "_" * 100_000, "kid": "x"},
+    OLD.jwk | {"n": "_" * 170, "kid": "x"},
+    {"kty": "RSA", "kid": 7},
+    *("x", [], None, 5, {}),
+]
+
+
+async def test_entries_that_cannot_be_used_do_no_harm(serving: Serving, endpoint: KeyEndpoint) -> None:
+    endpoint.body = json.dumps({"keys": [*BROKEN, NEW.jwk | {"use": "enc"}, OLD.jwk, OLD.jwk, ELLIPTIC.jwk]}).encode()
+    async with serving() as accepts:
+        assert await accepts(token(OLD))
+        assert await accepts(token(ELLIPTIC))
+        assert not await accepts(token(NEW))
+        assert not await accepts(mint_token("\0" * 32, kid="shared", iss=ISSUER, aud=AUDIENCE))
+
+
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
+async def test_keys_that_check_nothing(serving: Serving, endpoint: KeyEndpoint) -> None:
+    weak = SigningKey("RS256", "weak", bits=1024)
+    purposes: list[dict[str, Any]] = [{"use": "enc"}, {"use": None}, {"key_ops": ["encrypt"]}, {"key_ops": "verify"}]
+    plain = {name: value for name, value in OLD.jwk.items() if name != "use"}
+    keys = [plain | purpose | {"kid": f"old {number}"} for number, purpose in enumerate(purposes)]
+    keys += [plain | {"kid": "good", "key_ops": ["verify"]}, NEW.jwk | {"kid": "two"}, ELLIPTIC.jwk, weak.jwk]
+    keys += [SigningKey("RS256", "third").jwk | {"kid": "two"}]
+    endpoint.body = json.dumps({"keys": keys}).encode()
+    async with serving() as accepts:
+        assert await accepts(token(OLD, kid="good"))
+        for number in range(len(purposes)):
+            assert not await accepts(token(OLD, kid=f"old {number}"))
+        assert not await accepts(token(weak))
+        assert not await accepts(token(NEW, kid="two")), "of two different keys with one name none is used"
+        assert await accepts(token(ELLIPTIC, kid=None)), "the only one of its algorithm"
+
+
+async def test_a_token_without_kid_needs_one_key_to_fit(serving: Serving, endpoint: KeyEndpoint) -> None:
+    endpoint.rotate(OLD, NEW, ELLIPTIC)
+    async with serving() as accepts:
+        assert await accepts(token(ELLIPTIC, kid=None))
+        assert not await accepts(token(OLD, kid=None))
+
+
+@pytest.mark.parametrize("issuer", [ISSUER, "my-login"])
+async def test_a_shared_secret_instead_of_keys(serving: Serving, issuer: str) -> None:
+    async with serving(auth_jwks_url=None, auth_jwt_secret=IDP_SECRET, auth_issuer=issuer) as accepts:
+        for key, iss, audience, accepted in (
+            (IDP_SECRET, issuer, AUDIENCE, True),
+            (IDP_SECRET, issuer, "backend", False),
+            (IDP_SECRET, "todo-assistant", AUDIENCE, False),
+            (MCP_TOKEN_SECRET, issuer, AUDIENCE, False),
+            (MCP_TOKEN_SECRET, "todo-assistant", AUDIENCE, True),
+        ):
+            assert await accepts(mint_token(key, iss=iss, aud=audience)) == accepted
+
 
 CHALLENGE = f'Bearer error="invalid_token", resource_metadata="https://todo.example{METADATA}"'
 UNPUBLISHED = SigningKey("RS256", "unpublished")
@@ -26,55 +189,20 @@ def by_hand(header: Any, payload: Any, signature: str = "") -> str:
     return ".".join((*parts, signature))
 
 
-def nested(depth: int) -> str:
-    return base64.urlsafe_b64encode(b"[" * depth).decode().rstrip("=")
-
-
 NOW = int(time.time())
 CLAIMS = {"sub": "alice", "aud": AUDIENCE, "iss": OWN_ISSUER, "exp": NOW + 86_400}
 
 REJECTED: dict[str, Callable[[], str]] = {
-    "expired": lambda: own(exp=NOW - 1),
+    "expired, ours": lambda: own(exp=NOW - 1),
     "expired, theirs": lambda: theirs(exp=NOW - 60),
-    "no exp": lambda: own(without="exp"),
-    "no exp, theirs": lambda: theirs(without="exp"),
-    "exp is null": lambda: own(exp=None),
-    "exp is no time": lambda: own(exp="tomorrow"),
-    **{
-        f"{name} is {value!r:.20}": partial(own, **{name: value})
-        for name in ("exp", "iat", "nbf")
-        for value in NO_TIMES
-    },
-    "no sub": lambda: own(without="sub"),
+    "no sub, ours": lambda: own(without="sub"),
     "no sub, theirs": lambda: theirs(without="sub"),
-    "empty sub": lambda: own(sub=""),
-    "empty sub, theirs": lambda: theirs(sub=""),
-    "blank sub": lambda: own(sub=" "),
-    "sub is a number": lambda: own(sub=7),
-    "sub is a list": lambda: own(sub=["alice"]),
-    "sub too long": lambda: own(sub="a" * 201),
-    "sub with a line break": lambda: own(sub="alice\nbob"),
-    "sub with NUL": lambda: own(sub="alice\0"),
-    "sub is no text": lambda: own(sub="\ud800"),
-    "no aud": lambda: own(without="aud"),
     "audience of the backend": lambda: theirs(aud="https://todo.example"),
-    "audience of a session": lambda: own(aud="todo-assistant/session"),
     "audiences without this one": lambda: own(aud=["https://todo.example", f"{AUDIENCE}/"]),
-    "audience is an object": lambda: own(aud={AUDIENCE: True}),
-    "no iss": lambda: own(without="iss"),
-    "wrong issuer": lambda: own(iss="https://evil.example"),
     "their issuer, our secret": lambda: own(iss=ISSUER),
     "our issuer, their key": lambda: theirs(iss=OWN_ISSUER),
-    "not yet valid": lambda: own(nbf=NOW + 86_400),
-    "not yet valid, theirs": lambda: theirs(nbf=NOW + 86_400),
-    "made in the future": lambda: own(iat=NOW + 86_400),
-    "alg none": lambda: by_hand({"alg": "none"}, CLAIMS),
-    "alg None": lambda: by_hand({"alg": "None", "typ": "JWT"}, CLAIMS, "c2ln"),
     "alg none, theirs": lambda: by_hand({"alg": "none", "kid": "rsa"}, CLAIMS | {"iss": ISSUER}),
-    "another secret": lambda: own(key=OTHER_SECRET),
-    "no signature": lambda: own().rpartition(".")[0] + ".",
     "a longer hash": lambda: own(algorithm="HS512", key=MCP_TOKEN_SECRET + "0" * 16),
-    "our secret, a longer hash": lambda: own(algorithm="HS384"),
     "public key as secret": lambda: hmac_with(RSA.public_pem),
     "public key's JWK as secret": lambda: hmac_with(json.dumps(RSA.jwk).encode()),
     "RSA's kid on an EC signature": lambda: EC.mint(aud=AUDIENCE, kid="rsa"),
@@ -82,9 +210,6 @@ REJECTED: dict[str, Callable[[], str]] = {
     "a key nobody published": lambda: UNPUBLISHED.mint(aud=AUDIENCE),
     "a key nobody published, with a known kid": lambda: UNPUBLISHED.mint(aud=AUDIENCE, kid="rsa"),
     "kid is an object": lambda: by_hand({"alg": "RS256", "kid": {}}, CLAIMS | {"iss": ISSUER}, "c2ln"),
-    "payload is a list": lambda: by_hand({"alg": "HS256"}, [CLAIMS], "c2ln"),
-    "header is a number": lambda: by_hand(1, CLAIMS, "c2ln"),
-    "payload without end": lambda: f"{by_hand({'alg': 'HS256'}, 0).split('.')[0]}.{nested(9000)}.c2ln",
 }
 
 
@@ -107,7 +232,7 @@ def everything(token: str | None) -> Iterator[httpx2.Request]:
 
 
 async def test_a_wrong_token(guarded_http: httpx2.AsyncClient) -> None:
-    """What is no token at all is in tests/api/test_authentication.py, for both services."""
+    """Claims and what is no token at all are in tests/api/test_authentication.py, for both services."""
     for name, token in REJECTED.items():
         response = await send(guarded_http, call("list_tasks", {}, token=token()))
         assert (response.status_code, response.json()["error"]) == (401, "invalid_token"), name
@@ -127,13 +252,6 @@ async def test_nothing_is_open_without_a_valid_token(guarded_http: httpx2.AsyncC
         for method in ("GET", "DELETE", "PUT", "HEAD", "OPTIONS"):
             assert (await guarded_http.request(method, "/mcp", headers=headers)).status_code == 401
     assert await tools.state() == before
-
-
-async def test_a_token_elsewhere_is_none(guarded_http: httpx2.AsyncClient) -> None:
-    for value in ("Basic YTpi", "bearer", "Bearer", "Token {}", "{}", "Bearer Bearer {}", "Bearer {} x"):
-        for path in ("/mcp", "/mcp/", f"/mcp?access_token={own()}"):
-            response = await guarded_http.post(path, headers={"authorization": value.format(own())}, content=b"{}")
-            assert (response.status_code, response.json()["error"]) == (401, "invalid_token"), (value, path)
 
 
 async def test_the_log_says_why(guarded: ServiceProcess, guarded_http: httpx2.AsyncClient) -> None:

@@ -58,43 +58,6 @@ async def test_a_change_is_undone(tools: Tools, new_tools: NewTools, tool: str, 
     assert await tools.comparable() == before
 
 
-async def test_again_and_again(tools: Tools) -> None:
-    await tools.add("milk")
-    states = [await tools.comparable()]
-    changes: list[tuple[str, dict[str, Any]]] = [
-        ("update_task", {"title": "oat milk"}),
-        ("complete_task", {}),
-        ("update_task", {"status": "pending"}),
-        ("delete_task", {}),
-    ]
-    for tool, arguments in changes:
-        await tools.call(tool, task_id=1, **arguments)
-        states.append(await tools.comparable())
-    while len(states) > 1:
-        states.pop()
-        await tools.undo(1)
-        assert await tools.comparable() == states[-1]
-    assert (await tools.undo(1))["deleted"] is True
-    assert await tools.tasks() == []
-    await cannot_undo(tools, 1)
-
-
-async def test_a_change_after_an_undo_is_undone_first(tools: Tools) -> None:
-    await tools.add("a")
-    await tools.update(1, title="b")
-    await tools.undo(1)
-    await tools.update(1, title="c")
-    assert (await tools.undo(1))["title"] == "a"
-    assert (await tools.undo(1))["deleted"] is True
-
-
-async def test_a_call_that_changed_nothing_is_passed_over(tools: Tools) -> None:
-    await tools.add("a")
-    await tools.complete(1)
-    await tools.complete(1)
-    assert (await tools.undo(1))["status"] == "pending"
-
-
 async def test_a_completion_of_a_repeat_is_undone_with_the_next(tools: Tools) -> None:
     await tools.add(**FULL)
     states = []

@@ -48,27 +48,12 @@ async def test_a_key_sent_to_all_processes_at_once_acts_once(
         async with http_client(workers.url) as http:
             return result(await send(http, adding(title, user)))
 
-    titles = [f"title {number}" for number in range(5)]
+    titles = [f"title {number}" for number in range(2)]
     for title in titles:
         answers = await asyncio.gather(*(add(title) for _ in range(AT_ONCE)))
         assert all(answer == answers[0] for answer in answers)
     assert stored.titles(user) == titles
-    assert len(stored.task_calls(user)) == 5
-
-
-async def test_a_cursor_is_read_by_any_process(workers: ServiceProcess, user: str) -> None:
-    titles = [f"title {number}" for number in range(30)]
-    async with http_client(workers.url) as http:
-        for title in titles:
-            result(await send(http, adding(title, user)))
-    seen, cursor = [], None
-    while cursor is not None or not seen:
-        async with http_client(workers.url) as http:
-            arguments = {"limit": 2} | ({"cursor": cursor} if cursor else {})
-            page = result(await send(http, call("list_tasks", arguments, token=mint_mcp_token(user, AUDIENCE))))
-        seen += [task["title"] for task in page["tasks"]]
-        cursor = page["next_cursor"]
-    assert seen == titles
+    assert len(stored.task_calls(user)) == 2
 
 
 async def test_a_cancellation_reaches_the_process_that_has_the_call(
