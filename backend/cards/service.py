@@ -1,25 +1,91 @@
 """The cards of conversations with their tasks as they are now: for pages, for readers of a run, and for clicks."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
-from backend.cards.actions import Click, ClickChange, change_of
 from backend.cards.approvals import render_approval
 from backend.cards.current_tasks import CurrentTasks, changed_by, load_current_tasks, tasks_of
 from backend.cards.render import render_cards
 from backend.cards.task import ChangedTask, Task
+from backend.cards.task_cards import COMPLETE, OPEN, REOPEN, UNDO
 from backend.cards.widget import Card, record_of_item
 from backend.conversations import entries, timeline
 from backend.conversations.records import Entry, Event, Record, ToolCall
-from backend.errors import InvalidRequest, NotFound
+from backend.errors import BackendError, InvalidRequest, NotFound
 from backend.tools.table import find_tool
 from backend.tools.task_tools import CallRefused, TaskTools, derive_id
 from common.clock import Clock, wall_time
 from common.database import Database
 
 _LIVE_CARDS = 20  # the newest of a conversation show the tasks as they are, older ones as their calls have left them
+
+
+class NotCompleted(BackendError):
+    """The task could not be completed. It may have been deleted. Ask for the list again."""
+
+    code, status = "not_completed", 409
+
+
+class NotReopened(BackendError):
+    """The task could not be reopened: it was deleted, or its next repeat is already open. Ask to undo it."""
+
+    code, status = "not_reopened", 409
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A click in the card `card_id`. The same click under the same `key` is carried out once."""
+
+    card_id: str
+    type: str
+    payload: Any
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A call of a task tool. Where the tool rejects it the user reads `rejected`, or else what the tool says.
+
+    `kind` names for the model what the user did: completed, reopened or undone.
+    """
+
+    kind: str
+    tool: str
+    arguments: Mapping[str, Any]
+    rejected: type[BackendError] | None = None
+    undo_batch: str | None = None
+
+
+_CHANGES: Mapping[str, _Change] = {
+    COMPLETE: _Change("completed", "complete_task", {}, NotCompleted),
+    REOPEN: _Change("reopened", "update_task", {"status": "pending"}, NotReopened),
+}
+
+
+def _change_of(click: Click, card: Card) -> _Change | None:
+    """Returns None for a click that changes nothing. Raises `InvalidRequest` for what the card does not offer."""
+    payload = click.payload if isinstance(click.payload, dict) else {}
+    if click.type == UNDO:
+        if card.batch is None or payload.get("batch") != card.batch:
+            raise InvalidRequest(
+                "This cannot be undone any more. It was undone already, or the task has changed since."
+            )
+        # Which task is named is not looked at: all of the batch's are restored.
+        return _Change("undone", "update_task", {"task_id": min(card.task_ids)}, undo_batch=card.batch)
+    if click.type not in (*_CHANGES, OPEN):
+        raise InvalidRequest(f"There is no action {click.type!r}.")
+    task_id = payload.get("task_id")
+    if type(task_id) is not int:
+        raise InvalidRequest(f"The action {click.type} does not belong to this list. Ask for the list again.")
+    if task_id not in card.task_ids:
+        raise InvalidRequest("This task is not in this list. Ask for the list again.")
+    if click.type == OPEN:  # the client opens the task itself; one that does not sends it here
+        return None
+    change = _CHANGES[click.type]
+    return replace(change, arguments={"task_id": task_id, **change.arguments})
 
 
 @dataclass(slots=True)
@@ -72,7 +138,7 @@ class CardService:
         if card is None:
             raise NotFound
         shown: list[Card] = []
-        if (change := change_of(click, card)) is not None:
+        if (change := _change_of(click, card)) is not None:
             act_id = derive_id("act", user_id, click.key)
             tasks = {task.id: task.title for task in await self._change(user_id, change, act_id, time_zone)}
             await entries.add_change(
@@ -86,7 +152,7 @@ class CardService:
             clicked = _find_card(await self.render(user_id, records, time_zone=time_zone), card.id) or card
         return [clicked, *(other for other in shown if other.id != card.id)]
 
-    async def _change(self, user_id: str, change: ClickChange, act_id: str, time_zone: str | None) -> Sequence[Task]:
+    async def _change(self, user_id: str, change: _Change, act_id: str, time_zone: str | None) -> Sequence[Task]:
         try:
             result = await self.tools.change(
                 change.tool,

@@ -15,7 +15,6 @@ from common.database import Database
 COUNTS = ("turns", "requests", "input_tokens", "output_tokens")
 COLUMNS = ("day", "user", "model", *COUNTS)
 
-
 _Row = dict[str, Any]
 """What a user's runs used of a model on a day, and what each sub-agent used of it."""
 
@@ -44,15 +43,15 @@ async def _print(database: Database, *, number_of_days: int, user: str | None, a
     sys.stdout.write(text + "\n")
 
 
-def _add_up(found: Sequence[usage.UserUsage]) -> list[_Row]:
+def _add_up(found: Sequence[_Row]) -> list[_Row]:
     """Adds up the usage of the assistant and its sub-agents by day, user and model: each run is stored with its own."""
     rows: dict[tuple[str, str, str | None], _Row] = {}
     for one in found:
-        new = {"day": one.day, "user": one.user_id, "model": one.model, **dict.fromkeys(COUNTS, 0), "by_agent": {}}
-        row = rows.setdefault((one.day, one.user_id, one.model), new)
-        counts = {name: getattr(one, name) for name in COUNTS}
-        if one.sub_agent is not None:
-            row["by_agent"][one.sub_agent] = dict(counts)
+        new = {name: one[name] for name in COLUMNS} | dict.fromkeys(COUNTS, 0) | {"by_agent": {}}
+        row = rows.setdefault((one["day"], one["user"], one["model"]), new)
+        counts = {name: one[name] for name in COUNTS}
+        if one["sub_agent"] is not None:
+            row["by_agent"][one["sub_agent"]] = dict(counts)
             counts["turns"] = 0  # counted with those of the assistant
         row.update({name: row[name] + count for name, count in counts.items()})
     return list(rows.values())

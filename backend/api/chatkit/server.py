@@ -17,10 +17,9 @@ from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
 from backend.api.idempotency import start_once
 from backend.api.messages import MessageTooLong, create_message, with_titles
-from backend.cards.actions import Click
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
-from backend.cards.service import CardService, CardStream
+from backend.cards.service import CardService, CardStream, Click
 from backend.cards.widget import record_of_item
 from backend.conversations import branches, conversations, runs
 from backend.conversations.entries import store_feedback
