@@ -1,6 +1,6 @@
-"""What somebody may do to a port to stop others: `python -m tests.abuse SERVICE NAME PORT SECONDS [tls]`, by sockets.
+"""Denial-of-service attacks on a port: `python -m tests.abuse SERVICE NAME PORT SECONDS [tls]`.
 
-A process of its own, so that what it costs the attacker is not measured as what it costs the others.
+The attacker is a separate process, so that its own processor time is not part of the measurement.
 """
 
 import json
@@ -26,17 +26,17 @@ GET = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
 PATHS = {"backend": b"/chatkit", "mcp_server": b"/mcp", "offline_model": b"/v1/chat/completions"}
 
 EACH_BODY = "a body of each kind"
-BODY_SIZE = 128_000  # bytes: with what is around it, nearly as much as a request may have
+BODY_SIZE = 128_000  # bytes; the whole request is then nearly as large as is allowed
 Pieces = Iterator[bytes]
-"""What is sent over one connection, and sent again over the next as soon as that one is closed."""
+"""The bytes to send over one connection; they are sent again when it is closed."""
 
 
 def nested(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 
 
-def body_of(path: bytes, value: bytes) -> bytes:
-    """A request that the service reads to its end, with a value of our choice in a place that takes any."""
+def render_body(path: bytes, value: bytes) -> bytes:
+    """Returns a body that the service parses completely, with this JSON value in a field that accepts any."""
     if path == b"/mcp":
         call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add_task", "arguments": %b}}'
         value = b'{"x": %b}' % value
@@ -50,13 +50,13 @@ def body_of(path: bytes, value: bytes) -> bytes:
     return call % value
 
 
-def whole(path: bytes, value: bytes) -> bytes:
-    body = body_of(path, value)
+def render_request(path: bytes, value: bytes) -> bytes:
+    body = render_body(path, value)
     return POST % path + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-def values(size: int) -> dict[str, bytes]:
-    """JSON of nearly so many bytes: what is slow to read differs."""
+def create_values(size: int) -> dict[str, bytes]:
+    """Returns JSON values of nearly this size that are slow to parse for different reasons."""
     return {
         "one text": b'"' + b"x" * size + b'"',
         "escapes": b'"' + b"\\u00e9" * (size // 6) + b'"',
@@ -72,13 +72,13 @@ def values(size: int) -> dict[str, bytes]:
     }
 
 
-_turns = count()
+_connection_numbers = count()
 
 
 def bodies_of_each_kind(path: bytes) -> Pieces:
-    """All kinds one after the other; each connection begins with another one."""
-    requests = deque(whole(path, value) for value in values(BODY_SIZE).values())
-    requests.rotate(next(_turns))
+    """Sends all kinds of values one after the other; each connection starts with a different one."""
+    requests = deque(render_request(path, value) for value in create_values(BODY_SIZE).values())
+    requests.rotate(next(_connection_numbers))
     return cycle(requests)
 
 
@@ -120,42 +120,43 @@ def connect(port: int, *, tls: bool) -> socket.socket:
 
 
 def attack(service: str, name: str, port: int, seconds: float, *, tls: bool = False) -> dict[str, int]:
-    """Over many connections at once, each opened again when it was closed; returns how much was done."""
+    """Attacks over many connections, which are reopened when they are closed; returns counts."""
     end = time.monotonic() + seconds
     opened = sent = served = 0
-    waiting: dict[socket.socket, tuple[Pieces, memoryview]] = {}
-    asked: set[socket.socket] = set()  # who sends whole bodies waits for each answer, or would soon be read no further
+    connections: dict[socket.socket, tuple[Pieces, memoryview]] = {}
+    # With complete bodies, each response is awaited; otherwise the service would soon stop reading.
+    awaiting_response: set[socket.socket] = set()
     reads = "nobody reads" not in name
     while time.monotonic() < end:
-        while len(waiting) < CONNECTIONS:
+        while len(connections) < CONNECTIONS:
             connection = connect(port, tls=tls)
-            waiting[connection] = (ABUSES[name](PATHS[service]), memoryview(b""))
+            connections[connection] = (ABUSES[name](PATHS[service]), memoryview(b""))
             opened += 1
         idle = True
-        for connection, (pieces, rest) in tuple(waiting.items()):
+        for connection, (pieces, rest) in tuple(connections.items()):
             try:
                 with suppress(BlockingIOError, ssl.SSLWantReadError):
                     while reads:
-                        if not (answer := connection.recv(65536)):
+                        if not (response := connection.recv(65536)):
                             raise ConnectionResetError
-                        served += answer.count(b"HTTP/1.1 200")
-                        asked.discard(connection)
+                        served += response.count(b"HTTP/1.1 200")
+                        awaiting_response.discard(connection)
                         idle = False
-                if not rest and connection not in asked:
+                if not rest and connection not in awaiting_response:
                     rest = memoryview(next(pieces, b""))
                     if name == EACH_BODY:
-                        asked.add(connection)
+                        awaiting_response.add(connection)
                 if rest:
-                    done = connection.send(rest)
-                    waiting[connection] = (pieces, rest[done:])
-                    sent += done
+                    size = connection.send(rest)
+                    connections[connection] = (pieces, rest[size:])
+                    sent += size
                     idle = False
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                waiting[connection] = (pieces, rest)
+                connections[connection] = (pieces, rest)
             except OSError:
                 connection.close()
-                asked.discard(connection)
-                del waiting[connection]
+                awaiting_response.discard(connection)
+                del connections[connection]
                 idle = False
         if idle:
             time.sleep(0.005)
@@ -163,7 +164,7 @@ def attack(service: str, name: str, port: int, seconds: float, *, tls: bool = Fa
 
 
 if __name__ == "__main__":
-    os.nice(19)  # on another machine it would take nothing of ours
+    os.nice(19)  # a real attacker would not use the processor of this machine
     print("started", flush=True)  # noqa: T201
     service, name, port, seconds, *tls = sys.argv[1:]
     print(json.dumps(attack(service, name, int(port), float(seconds), tls=bool(tls))))  # noqa: T201

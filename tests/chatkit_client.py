@@ -1,4 +1,4 @@
-"""A ChatKit client that checks the protocol on everything it receives."""
+"""A ChatKit client that checks each event by the protocol."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ HIDDEN = ("hidden_context_item", "sdk_hidden_context")
 
 @dataclass(frozen=True)
 class Page:
-    """Threads or items; `after` is where the next page begins."""
+    """A page of threads or items; `after` is the cursor of the next one."""
 
     data: list[Json]
     has_more: bool
@@ -51,12 +51,12 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The assistant's messages, one after the other."""
+        """The assistant's messages, one per line."""
         return "\n".join(text_of(item) for item in self.items if item["type"] == "assistant_message")
 
     @property
     def listed(self) -> list[str]:
-        """The tasks in the list that is shown, if one is; each with `[x]` or `[ ]` before its title."""
+        """The tasks of the lists in the answer, each with `[x]` or `[ ]` before its title."""
         lists = [item for item in self.items if item["type"] == "widget" and item["widget"]["type"] == "ListView"]
         return [line.removeprefix("- ") for item in lists for line in item["copy_text"].splitlines()]
 
@@ -74,8 +74,6 @@ def text_of(item: dict[str, Any]) -> str:
 
 
 class ChatKit(chatkit.ChatKit):
-    """One client of one backend."""
-
     def __init__(self, base_url: str, *, headers: dict[str, str] | None = None, detached: bool = False) -> None:
         super().__init__(base_url, headers=headers, timeout=30)
         self._metadata = {"detached": True} if detached else {}
@@ -89,7 +87,7 @@ class ChatKit(chatkit.ChatKit):
         return await self.stream("threads.add_user_message", thread_id=thread_id, input=user_input(text, **more))
 
     async def stream(self, kind: str, /, **params: Any) -> Answer:
-        """The whole answer of a streaming operation, held to the protocol."""
+        """Reads the whole answer of a streaming operation, and checks the order of its events."""
         answer = Answer()
         async with self.open(kind, **params) as events:
             async for event in events:
@@ -142,31 +140,32 @@ def _page(answer: Json) -> Page:
 
 
 def check_event(event: dict[str, Any]) -> dict[str, Any]:
-    """It parses as ChatKit's union and loses no key on the way."""
+    """Parses an event as ChatKit's union, and checks that the protocol knows all of its keys."""
     parsed = EVENT.validate_python(event)
-    assert not _lost(event, parsed.model_dump(mode="json", by_alias=True)), "a key that the protocol does not know"
+    assert not _find_unknown_keys(event, parsed.model_dump(mode="json", by_alias=True)), (
+        "a key that the protocol does not know"
+    )
     return event
 
 
-def _lost(given: Any, kept: Any, path: str = "") -> list[str]:
-    if isinstance(given, dict) and isinstance(kept, dict):
-        missing = [f"{path}.{key}" for key in given if key not in kept]
-        return missing + [
-            lost for key in given if key in kept for lost in _lost(given[key], kept[key], f"{path}.{key}")
-        ]
-    if isinstance(given, list) and isinstance(kept, list):
-        return [
-            lost
-            for index, (a, b) in enumerate(zip(given, kept, strict=True))
-            for lost in _lost(a, b, f"{path}[{index}]")
-        ]
-    return []
+def _find_unknown_keys(received: Any, parsed: Any, path: str = "") -> list[str]:
+    unknown: list[str] = []
+    if isinstance(received, dict) and isinstance(parsed, dict):
+        for key, value in received.items():
+            if key not in parsed:
+                unknown.append(f"{path}.{key}")
+            else:
+                unknown += _find_unknown_keys(value, parsed[key], f"{path}.{key}")
+    elif isinstance(received, list) and isinstance(parsed, list):
+        for index, (value, parsed_value) in enumerate(zip(received, parsed, strict=True)):
+            unknown += _find_unknown_keys(value, parsed_value, f"{path}[{index}]")
+    return unknown
 
 
 def check_sequence(events: Sequence[dict[str, Any]], *, created: bool) -> None:
-    """The rules every client may rely on; an answer that ended in an error may leave no item open either.
+    """Checks what every client may rely on; even an answer that ended with an error leaves no item open.
 
-    That an answer takes longer than usual may be told before it has begun.
+    A `progress_update` may come before all other events.
     """
     kinds = [event["type"] for event in events if event["type"] != "progress_update"]
     if kinds == ["error"]:

@@ -35,9 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pooled", action="store_true", help="put PgBouncer before the tests' database")
 
 
-@pytest.hookimpl(trylast=True)  # after what is not asked for has been left out
+@pytest.hookimpl(trylast=True)  # after tests have been deselected
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest come first: processes that share the files end at about the same time."""
+    """Sorts the slowest files first, so that parallel processes end at about the same time."""
     seconds = defaultdict[Path, float](float)
     for item in items:
         long = item.get_closest_marker("long")
@@ -46,35 +46,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # What is there now lives as long as the run: looking for garbage, tests need not walk it.
+    # Objects that exist now live until the end: the garbage collector need not traverse them.
     gc.freeze()
     gc.set_threshold(10_000)
     gc.enable()
 
 
-# The machine may be busy with something else: how long an example takes says nothing.
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("unhurried", UNHURRIED)
-settings.load_profile("unhurried")
+# The duration of an example says nothing on a busy machine.
+NO_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("no_deadline", NO_DEADLINE)
+settings.load_profile("no_deadline")
 
 
 def pytest_configure() -> None:
-    gc.disable()  # while tests are collected, as what is imported is no garbage
-    # An end by SIGTERM clears away as one by Ctrl-C does.
+    gc.disable()  # during collection: imports create no garbage
+    # SIGTERM runs the same cleanup as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # Shells let what runs in the background ignore Ctrl-C, and all that it starts, too, which tests stop so.
+    # Shells start background jobs with SIGINT ignored; the services would inherit that, and tests stop them by SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def schemas_checked_once() -> Iterator[None]:
-    """Every connection checks the schemas of the five tools, which takes 60 ms: here they are always the same."""
-    check, good = Draft202012Validator.check_schema, set[str]()
+def cache_schema_checks() -> Iterator[None]:
+    """Checks each tool schema once: every MCP connection checks the same five, which takes 60 ms."""
+    check, checked = Draft202012Validator.check_schema, set[str]()
 
     def check_once(schema: Any, **options: Any) -> None:
-        if (text := json.dumps(schema, default=repr)) not in good:
+        if (text := json.dumps(schema, default=repr)) not in checked:
             check(schema, **options)
-            good.add(text)
+            checked.add(text)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Draft202012Validator, "check_schema", check_once)
@@ -83,22 +83,22 @@ def schemas_checked_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    """The server that DATABASE_URL names, else a throwaway one, as a superuser; tests make their databases on it."""
-    if given := os.environ.get("DATABASE_URL"):
-        prepare_roles(given)
-        yield given
+    """The superuser's URL of the server in DATABASE_URL, or of a temporary one; tests create databases on it."""
+    if url := os.environ.get("DATABASE_URL"):
+        prepare_roles(url)
+        yield url
         return
     shared_memory = Path("/dev/shm")
-    roomy = shared_memory.is_dir() and shutil.disk_usage(shared_memory).free > MEMORY_NEEDED
-    with tempfile.TemporaryDirectory(prefix="todo-test-", dir=shared_memory if roomy else None) as directory:
-        os.chmod(directory, 0o711)  # PostgreSQL may run as another user than we do
+    has_space = shared_memory.is_dir() and shutil.disk_usage(shared_memory).free > MEMORY_NEEDED
+    with tempfile.TemporaryDirectory(prefix="todo-test-", dir=shared_memory if has_space else None) as directory:
+        os.chmod(directory, 0o711)  # PostgreSQL may run as another account
         with Cluster.start(directory, durable=False) as cluster:
             yield cluster.admin_url
 
 
 @pytest.fixture(scope="session")
 def template(server_url: str) -> Iterator[str]:
-    """The name of a migrated database that nobody connects to, as the script and the migrations leave it."""
+    """The name of a migrated database without connections, from which tests create their databases."""
     with new_database(server_url) as (name, url):
         prepare_roles(url)
         migrate(url)
@@ -120,7 +120,7 @@ def session_database_url(server_url: str, template: str, request: pytest.Fixture
 
 @pytest.fixture(scope="session")
 def administrator() -> Iterator[Callable[[str], psycopg.Connection[Any]]]:
-    """A superuser's connection to a database, kept as nearly every test asks for it; every statement commits."""
+    """Returns a superuser's connection to a database, which is reused; every statement commits."""
     connections = dict[str, psycopg.Connection[Any]]()
 
     def connection(url: str) -> psycopg.Connection[Any]:
@@ -135,9 +135,9 @@ def administrator() -> Iterator[Callable[[str], psycopg.Connection[Any]]]:
 
 @pytest.fixture
 def database_url(session_database_url: str, administrator: Callable[[str], psycopg.Connection[Any]]) -> Iterator[str]:
-    """A migrated database with no rows, as the services log in; shared by the tests, one after the other.
+    """The services' URL of an empty migrated database, which the tests share one after the other.
 
-    It is left empty, too: rows that a test wrote itself would be in the way of others that act as the local user.
+    It is emptied afterwards, too: rows of the local user would disturb tests that do not use this fixture.
     """
     _empty(administrator(session_database_url))
     yield session_database_url
@@ -149,15 +149,15 @@ def _empty(connection: psycopg.Connection[Any]) -> None:
         "SELECT schemaname, tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
     ).fetchall()
     has_rows = SQL("SELECT {}, {} WHERE EXISTS (SELECT FROM {})")
-    looks = [has_rows.format(*map(Literal, table), Identifier(*table)) for table in tables]
-    if filled := connection.execute(SQL(" UNION ALL ").join(looks)).fetchall():
+    queries = [has_rows.format(*map(Literal, table), Identifier(*table)) for table in tables]
+    if filled := connection.execute(SQL(" UNION ALL ").join(queries)).fetchall():
         names = SQL(", ").join(Identifier(*table) for table in filled)
         _truncate(connection, SQL("TRUNCATE {} CASCADE").format(names))
     connection.execute("SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, 1, false) FROM pg_sequences")
 
 
 def _truncate(connection: psycopg.Connection[Any], statement: Composed, tries: int = 5) -> None:
-    """What a browser that has just been closed had asked for may hold one table and want another."""
+    """Retries after a deadlock with the last requests of a browser that has just been closed."""
     try:
         connection.execute(statement)
     except psycopg.errors.DeadlockDetected:
@@ -168,26 +168,25 @@ def _truncate(connection: psycopg.Connection[Any], statement: Composed, tries: i
 
 @pytest.fixture
 def fresh_database_url(server_url: str, template: str) -> Iterator[str]:
-    """A migrated database of the test's own, as the services log in."""
+    """The services' URL of a migrated database of one test."""
     with new_database(server_url, template) as (_, url):
         yield as_service(url)
 
 
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
-    """A database of the test's own without any table, as its owner."""
+    """The owner's URL of a database of one test without tables."""
     with new_database(server_url) as (_, url):
         yield as_owner(url)
 
 
 @pytest.fixture
 def free_port() -> Callable[[], int]:
-    """Each call answers a port of 127.0.0.1 that nobody listens on."""
     return find_free_port
 
 
 def find_free_port() -> int:
-    """Below the ports the kernel gives to clients: a service that is down for a while finds its own again."""
+    """Returns a port below the ephemeral ports, so that a service can listen on it again after a restart."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe, suppress(OSError):
@@ -196,15 +195,15 @@ def find_free_port() -> int:
 
 
 def migrate(url: str) -> None:
-    """As the owner, whoever the URL names."""
+    """Runs the migrations as the owner of the database."""
     environment = os.environ | {"MIGRATION_DATABASE_URL": as_owner(url)}
     command = [sys.executable, "-m", "migrations"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, f"migrations failed:\n{done.stdout}{done.stderr}"
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, f"migrations failed:\n{result.stdout}{result.stderr}"
 
 
 def prepare_roles(url: str) -> None:
-    """As whoever starts PostgreSQL does it."""
+    """Creates the roles as the start of PostgreSQL does."""
     with psycopg.connect(as_admin(url)) as connection:
         for login in ("owner", "service"):
             connection.execute("SELECT set_config(%s, %s, false)", [f"todo.{login}_password", password() or ""])
@@ -213,7 +212,7 @@ def prepare_roles(url: str) -> None:
 
 @contextmanager
 def new_database(server_url: str, template: str = "template0") -> Iterator[tuple[str, str]]:
-    """The name and URL of a new database that lasts as long as the block."""
+    """Creates a database for the block; yields its name and URL."""
     name = f"todo_test_{secrets.token_hex(6)}"
     _execute(server_url, SQL("CREATE DATABASE {} TEMPLATE {} OWNER todo_owner"), name, template)
     try:

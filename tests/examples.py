@@ -1,4 +1,4 @@
-"""Examples that are the same in each run, for tests whose fixtures hold for all of them."""
+"""Settings of Hypothesis for deterministic examples that share the fixtures of a test."""
 
 from hypothesis import HealthCheck, settings
 

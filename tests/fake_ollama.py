@@ -1,4 +1,4 @@
-"""Ollama's own API as far as a model is looked for there, on a real socket; and what else may listen at its address."""
+"""A server with the part of Ollama's API that finds models, or with any other responses at its address."""
 
 import json
 import threading
@@ -9,18 +9,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Model = dict[str, Any]
-Answer = Callable[[BaseHTTPRequestHandler], None]
+RespondTo = Callable[[BaseHTTPRequestHandler], None]
 
 
 def model(name: str, *capabilities: str, size: int = 1_000, **more: Any) -> Model:
-    """As /api/tags lists it; without capabilities as older versions do, which say them in /api/show only."""
-    listed = {"name": name, "model": name, "size": size, "modified_at": "2026-11-01T10:00:00Z", **more}
-    return {**listed, "capabilities": [*capabilities]} if capabilities else listed
+    """Returns a model of /api/tags; older versions list no capabilities there, only in /api/show."""
+    fields = {"name": name, "model": name, "size": size, "modified_at": "2026-11-01T10:00:00Z", **more}
+    return {**fields, "capabilities": [*capabilities]} if capabilities else fields
 
 
 @contextmanager
-def serve_ollama(*models: Model, shown: dict[str, Model] | None = None, instead: Answer | None = None) -> Iterator[str]:
-    """The address, as OLLAMA_HOST has it. `instead` answers every request."""
+def serve_ollama(
+    *models: Model, shown: dict[str, Model] | None = None, instead: RespondTo | None = None
+) -> Iterator[str]:
+    """Yields the address in the form of OLLAMA_HOST. `instead` responds to every request."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -30,18 +32,18 @@ def serve_ollama(*models: Model, shown: dict[str, Model] | None = None, instead:
             self.do_GET()
 
         def answer(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
             if self.path == "/api/tags":
                 send(self, {"models": models})
             elif self.path == "/v1/models":
                 send(self, {"object": "list", "data": [{"id": one["name"], "object": "model"} for one in models]})
-            elif self.path == "/api/show" and shown and asked["model"] in shown:
-                send(self, shown[asked["model"]])
+            elif self.path == "/api/show" and shown and body["model"] in shown:
+                send(self, shown[body["model"]])
             else:
                 self.send_error(404)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Silence."""
+            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -64,8 +66,8 @@ def send(handler: BaseHTTPRequestHandler, body: Any, status: int = 200, **header
     handler.wfile.write(text)
 
 
-def send_endlessly(piece: bytes, pause: float) -> Answer:
-    """An answer that goes on until nobody reads it any more."""
+def send_endlessly(piece: bytes, pause: float) -> RespondTo:
+    """Returns a handler that sends the piece until the client disconnects."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)

@@ -1,4 +1,4 @@
-"""The three logins of a test's database, each made of any of the others' address."""
+"""Converts the URL of a test's database to that of another of its three logins."""
 
 import hashlib
 import os
@@ -6,16 +6,14 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from cli.database import postgres
 
-DIRECT_URLS: dict[
-    str, str
-] = {}  # by a pooler's place: the address of its database itself, to which all go but the services
-_GIVEN = os.environ.get("DATABASE_URL")  # before a test sets another
+DIRECT_URLS: dict[str, str] = {}  # by the host of a pooler; only the services connect through it
+_SERVER_URL = os.environ.get("DATABASE_URL")  # before a test changes it
 
 
 def as_admin(url: str) -> str:
-    """As a superuser, for what a test must see or do past everything that is tested."""
-    given = urlsplit(_GIVEN or f"postgresql://{postgres.ADMIN}@")
-    return _as(url, given.netloc.rpartition("@")[0])
+    """Returns the URL of a superuser, for checks that bypass the product."""
+    server = urlsplit(_SERVER_URL or f"postgresql://{postgres.ADMIN}@")
+    return _as(url, server.netloc.rpartition("@")[0])
 
 
 def as_owner(url: str) -> str:
@@ -27,12 +25,12 @@ def as_service(url: str) -> str:
 
 
 def password() -> str | None:
-    """What the roles get on a server of somebody else's; who enters our own cluster's socket needs none."""
-    return hashlib.sha256(_GIVEN.encode()).hexdigest() if _GIVEN else None
+    """Returns the password of the roles on the server in DATABASE_URL; the embedded server needs none."""
+    return hashlib.sha256(_SERVER_URL.encode()).hexdigest() if _SERVER_URL else None
 
 
 def _password() -> str:
-    return f":{quote(found)}" if (found := password()) else ""
+    return f":{quote(secret)}" if (secret := password()) else ""
 
 
 def host_of(url: str) -> str:
@@ -41,5 +39,4 @@ def host_of(url: str) -> str:
 
 def _as(url: str, login: str) -> str:
     parts = urlsplit(DIRECT_URLS.get(host_of(url), url))
-    place = host_of(parts.geturl())
-    return urlunsplit(parts._replace(netloc=f"{login}@{place}"))
+    return urlunsplit(parts._replace(netloc=f"{login}@{host_of(parts.geturl())}"))

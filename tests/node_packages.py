@@ -1,4 +1,4 @@
-"""Locked npm packages that only tests use, installed into the person's cache."""
+"""Installs locked npm packages that only tests use into the user's cache."""
 
 import hashlib
 import os
@@ -12,22 +12,22 @@ MCP_CLIENTS = Path(__file__).resolve().parent / "mcp_clients"
 
 
 def install_packages(packages: Path) -> Path:
-    """The `node_modules` of a folder's package-lock.json; installed once for each state of the lock."""
+    """Returns the `node_modules` of a folder's package-lock.json, installed once for each content of that file."""
     lock = hashlib.sha256((packages / "package-lock.json").read_bytes()).hexdigest()[:12]
-    place = _CACHE / f"{packages.name}-{lock}"
-    if not place.is_dir():
+    target = _CACHE / f"{packages.name}-{lock}"
+    if not target.is_dir():
         npm = shutil.which("npm")
         assert npm, "npm is needed: install Node.js 20 or newer."
         _CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_CACHE) as directory:
-            half = Path(directory) / "packages"
-            half.mkdir()
+            folder = Path(directory) / "packages"
+            folder.mkdir()
             for name in ("package.json", "package-lock.json"):
-                shutil.copy(packages / name, half)
-            subprocess.run([npm, "ci", "--no-audit", "--no-fund"], cwd=half, check=True, timeout=300)
+                shutil.copy(packages / name, folder)
+            subprocess.run([npm, "ci", "--no-audit", "--no-fund"], cwd=folder, check=True, timeout=300)
             try:
-                half.rename(place)
-            except OSError:  # another process of the tests was quicker
-                if not place.is_dir():
+                folder.rename(target)
+            except OSError:  # another process has installed them
+                if not target.is_dir():
                     raise
-    return place / "node_modules"
+    return target / "node_modules"

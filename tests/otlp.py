@@ -1,4 +1,4 @@
-"""Where OpenTelemetry's exporters send to: an endpoint that keeps the spans it is given."""
+"""An OTLP endpoint that keeps the spans it receives."""
 
 import gzip
 import threading
@@ -29,20 +29,20 @@ class Collector:
 
     @property
     def spans(self) -> list[Span]:
-        return [span for body in self.bodies.copy() for span in _spans(body)]
+        return [span for body in self.bodies.copy() for span in _parse_spans(body)]
 
 
-def _spans(body: bytes) -> Iterator[Span]:
+def _parse_spans(body: bytes) -> Iterator[Span]:
     for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-        service = _plain(resource.resource.attributes)["service.name"]
+        service = _read_attributes(resource.resource.attributes)["service.name"]
         for scope in resource.scope_spans:
             for span in scope.spans:
-                statements = [_plain(event.attributes)["db.query.text"] for event in span.events]
+                statements = [_read_attributes(event.attributes)["db.query.text"] for event in span.events]
                 ids = (span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex())
-                yield Span(service, span.name, *ids, _plain(span.attributes), statements)
+                yield Span(service, span.name, *ids, _read_attributes(span.attributes), statements)
 
 
-def _plain(attributes: Any) -> dict[str, Any]:
+def _read_attributes(attributes: Any) -> dict[str, Any]:
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
 
 

@@ -1,4 +1,4 @@
-"""The services as processes of their own, to be killed and started again."""
+"""Runs services as processes that tests can stop, kill and restart."""
 
 import os
 import re
@@ -15,15 +15,15 @@ import httpx2
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
 
-START_SECONDS = 120  # of a service, on a machine that others use, too
+START_SECONDS = 120  # of a service on a busy machine
 POOLED = ("LISTEN_DATABASE_URL", "DATABASE_PREPARED")  # with --pooled
 INHERITED = (*POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
-# On a machine that runs tests everything lags.
+# A busy machine delays the event loop of every service.
 PATIENT_SETTINGS = {"LIMIT_LAG_SECONDS": "60"}
 
 
 class ServiceProcess:
-    """`python -m MODULE [ARGUMENT…]` on a port that it keeps over restarts; its output goes to a file."""
+    """Runs `python -m MODULE [ARGUMENT…]` on a port that stays the same over restarts; logs to a file."""
 
     def __init__(self, module: str, port_variable: str, log: Path, *arguments: str, **environment: str) -> None:
         self.module = module
@@ -69,16 +69,16 @@ class ServiceProcess:
             return False
 
     def wait_until_all_serve(self, count: int, *, timeout: float = START_SECONDS) -> None:
-        """Of several processes the first makes the service ready; each of the others comes once it is warm."""
+        """Waits until all workers listen: the service is ready with the first of them."""
         deadline = time.monotonic() + timeout
-        while len(self.workers) != count or not self._said_to_serve.issuperset(self.workers):
+        while len(self.workers) != count or not self._listening_workers.issuperset(self.workers):
             assert self.process is not None
             assert self.process.poll() is None, f"{self.module} ended:\n{self.log_text[-2000:]}"
             assert time.monotonic() < deadline, f"{self.module} lacks processes:\n{self.log_text[-2000:]}"
             time.sleep(0.02)
 
     def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 20) -> int:
-        """Send the signal, if it runs, and wait for the end; returns the exit status."""
+        """Sends the signal, waits for the end, and returns the exit status."""
         assert self.process is not None
         self.process.send_signal(request)
         return self.process.wait(timeout)
@@ -89,7 +89,7 @@ class ServiceProcess:
 
     @property
     def workers(self) -> list[int]:
-        """The processes of a service that has several (Linux only)."""
+        """The process ids of the workers of a service with several (Linux only)."""
         assert self.process is not None
         pid = self.process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -97,11 +97,11 @@ class ServiceProcess:
         return [child for child, command in commands.items() if b"spawn_main" in _read_if_there(command)]
 
     @property
-    def _said_to_serve(self) -> set[int]:
+    def _listening_workers(self) -> set[int]:
         return {int(pid) for pid in re.findall(r"listens on \S+ \(process (\d+)\)", self.log_text)}
 
     def mark_log(self, line: str) -> None:
-        """Write between what one process says and what the next does."""
+        """Writes a line to the log to separate the output of two processes."""
         with self._log.open("a") as log:
             log.write(line)
 
@@ -118,7 +118,7 @@ def _read_if_there(path: Path) -> bytes:
 
 
 def run_service(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:
-    """For a fixture: the service, which ends with it."""
+    """Runs the service during a fixture."""
     service.start()
     try:
         service.wait_until_ready(path=path)

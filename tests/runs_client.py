@@ -1,4 +1,4 @@
-"""A client of the run API that holds what it receives to the names and shapes of the documentation."""
+"""A client of the run API that checks the fields of each event by the documentation."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class Runs(runs.Runs):
         super().__init__(base_url, token=token, timeout=30)
 
     async def say(self, chat_id: str, text: str, **more: Any) -> list[RunEvent]:
-        """All events of an interaction, to its end."""
+        """Sends a message, and returns all events of the interaction."""
         async with self.interact(chat_id, text, **more) as events:
             return [check(event) async for event in events]
 
@@ -62,21 +62,21 @@ def names(events: list[RunEvent]) -> list[str]:
 
 
 def id_of(events: list[RunEvent]) -> str:
-    """Of the interaction."""
+    """Returns the id of the interaction."""
     return events[0].data["interaction_id"]
 
 
 def text_of(events: list[RunEvent]) -> str:
-    """What was said, as it grew."""
+    """Joins the deltas of the answer."""
     return "".join(event.data["content"] for event in events if event.name == "answer_delta")
 
 
 def agent_events(events: list[RunEvent]) -> list[dict[str, Any]]:
-    """As an interaction has them later: its calls, results, thoughts and answers, without those of its agents."""
+    """Returns the events that `agent_events` of the interaction has: those of the assistant, without sub-agents."""
     return [event.data for event in events if "type" in event.data and "agent" not in event.data]
 
 
 def without_deltas(events: list[RunEvent]) -> list[dict[str, Any]]:
-    """Those that can be told again: without what grew, and without the model's turns."""
-    passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end")
-    return [{"event": event.name, "data": event.data} for event in events if event.name not in passed_over]
+    """Returns the events that every replay repeats, without deltas and model turns."""
+    left_out = ("answer_delta", "thinking_delta", "turn_start", "turn_end")
+    return [{"event": event.name, "data": event.data} for event in events if event.name not in left_out]

@@ -1,4 +1,4 @@
-"""The scripted endpoint: run it, tell it what to answer, read what it was asked."""
+"""A client of the scripted endpoint, which sets its responses and reads its requests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +12,7 @@ from tests.scripted_endpoint.app import create_app
 
 
 class ScriptedModel:
-    """A client of a scripted endpoint. What a step can say: tests.scripted_endpoint.script.Step."""
+    """Steps have the fields of `tests.scripted_endpoint.script.Step`."""
 
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url.rstrip("/")
@@ -26,20 +26,20 @@ class ScriptedModel:
         (await self._client.post("/script", json={"steps": steps})).raise_for_status()
 
     async def release(self) -> None:
-        """Let the answers that a step with `hold_after` holds go on."""
+        """Continues the responses that pause because of `hold_after`."""
         (await self._client.post("/release")).raise_for_status()
 
     async def requests(self) -> list[dict[str, Any]]:
-        """The received chat completions in order: n, body, headers, received_at, finished_at, outcome."""
+        """Returns the requests in order, with n, body, headers, received_at, finished_at and outcome."""
         response = await self._client.get("/requests")
         return response.raise_for_status().json()
 
     async def received_requests(self, count: int) -> list[dict[str, Any]]:
-        """The received requests, as soon as there are so many."""
+        """Waits for this number of requests, and returns them."""
         return await self._requests_when(lambda requests: len(requests) >= count)
 
     async def finished_requests(self) -> list[dict[str, Any]]:
-        """The received requests, as soon as none is open any more."""
+        """Waits until no request is open, and returns all."""
         return await self._requests_when(lambda requests: all(one["outcome"] != "open" for one in requests))
 
     async def _requests_when(self, condition: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
@@ -51,20 +51,20 @@ class ScriptedModel:
             return requests
 
     async def reset(self) -> None:
-        """Forget the steps that are left and the requests received."""
+        """Removes all steps and requests."""
         (await self._client.delete("/script")).raise_for_status()
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
 
-class ServedModel(ScriptedModel):
+class LocalScriptedModel(ScriptedModel):
     def __init__(self, base_url: str, server: uvicorn.Server) -> None:
         super().__init__(base_url)
         self._server = server
 
     async def stop(self) -> None:
-        """At once, whatever is open."""
+        """Stops the server, and aborts its connections."""
         await self.aclose()
         for listener in self._server.servers:
             listener.close()
@@ -74,8 +74,8 @@ class ServedModel(ScriptedModel):
 
 
 @asynccontextmanager
-async def serve_scripted_model(*, token_delay: float = 0) -> AsyncIterator[ServedModel]:
-    """Serve the real app in the running event loop on a free port."""
+async def serve_scripted_model(*, token_delay: float = 0) -> AsyncIterator[LocalScriptedModel]:
+    """Serves the endpoint in the running event loop on a free port."""
     app = create_app(token_delay=token_delay)
     config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
     config.load()
@@ -83,7 +83,7 @@ async def serve_scripted_model(*, token_delay: float = 0) -> AsyncIterator[Serve
     server.lifespan = config.lifespan_class(config)
     await server.startup()  # not serve(), which takes over the signals and polls
     port = server.servers[0].sockets[0].getsockname()[1]
-    model = ServedModel(f"http://127.0.0.1:{port}", server)
+    model = LocalScriptedModel(f"http://127.0.0.1:{port}", server)
     try:
         yield model
     finally:

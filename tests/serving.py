@@ -1,4 +1,4 @@
-"""Run an ASGI app on a real socket in the running event loop."""
+"""Serves an ASGI app over HTTP in the running event loop."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ async def serve(
     trusted_proxies: Sequence[str] = THIS_MACHINE,
     port: int = 0,
 ) -> AsyncIterator[str]:
-    """The base URL of the app, on this port of 127.0.0.1, or on a free one."""
+    """Yields the base URL of the app, which listens on 127.0.0.1 at this port, or at a free one."""
     server = uvicorn.Server(
         create_config(
             lambda: app,
@@ -32,11 +32,11 @@ async def serve(
     )
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
-    # asyncio turns Nagle's delay off only for a socket that names its protocol.
+    # asyncio sets TCP_NODELAY only on sockets whose protocol is IPPROTO_TCP.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        await server.startup(sockets=[listener])  # not serve(), which takes over the signals and looks every 0.1 s
+        await server.startup(sockets=[listener])  # not serve(), which handles signals and polls every 0.1 s
         assert not server.should_exit, "the application did not start"
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -45,11 +45,11 @@ async def serve(
 
 
 async def _stop(server: uvicorn.Server, listener: socket.socket) -> None:
-    """As `shutdown`, which waits 0.1 s in any case for connections that are open: clients have mostly closed theirs."""
+    """Avoids the 0.1 s that `shutdown` always waits, as most clients have closed their connections."""
     for _ in range(20):
         if not server.server_state.connections and not server.server_state.tasks:
-            for listening in server.servers:
-                listening.close()
+            for asyncio_server in server.servers:
+                asyncio_server.close()
             await server.lifespan.shutdown()
             return
         await asyncio.sleep(0.001)

@@ -1,7 +1,7 @@
-"""Writes the files that repeat what the settings classes say: `python -m tests.settings`.
+"""Updates the files that repeat the settings classes: `python -m tests.settings`.
 
-Each file keeps its order and the values that it sets itself. Names, defaults and descriptions come from the classes: a
-setting that is new is added after the one before it in its class, one that is gone is removed.
+Each file keeps its order and the values that it sets. Names, defaults and descriptions come from the classes: a new
+setting is added after the previous one of its class, and a removed one is removed.
 """
 
 import json
@@ -43,47 +43,47 @@ COMPOSE_BLOCKS: Mapping[str, Classes] = {
     "workspace": PARTS["workspace"],
     "backend": PARTS["backend"],
 }
-NOT_IN_COMPOSE = {"DATABASE_URL", "TEST_NOW"}  # the first is a file, the second is for loopback addresses only
+NOT_IN_COMPOSE = {"DATABASE_URL", "TEST_NOW"}  # a file has the first; the second needs loopback addresses
 EXAMPLE = ROOT / ".env.example"
 MANIFESTS = ROOT / "deploy" / "kubernetes"
 _NAME = re.compile(r"^([A-Z_]+)=", re.MULTILINE)
 
 
 def fields(*classes: type[BaseSettings]) -> dict[str, FieldInfo]:
-    """The settings of these classes; of one that several have, the first."""
-    found: dict[str, FieldInfo] = {}
+    """Returns the fields of these classes; a name that several have is taken from the first."""
+    known: dict[str, FieldInfo] = {}
     for each in classes:
         prefix = each.model_config.get("env_prefix", "")
         for name, field in each.model_fields.items():
-            first = found.setdefault(f"{prefix}{name}".upper(), copy(field))
+            first = known.setdefault(f"{prefix}{name}".upper(), copy(field))
             first.description = first.description or field.description
-    return found
+    return known
 
 
 def variables(*classes: type[BaseSettings]) -> Iterator[str]:
-    """The environment variables that these classes read, also by former names."""
+    """Returns the environment variables that these classes read, including former names."""
     for name, field in fields(*classes).items():
         aliases = field.validation_alias
         yield from [str(choice) for choice in aliases.choices] if isinstance(aliases, AliasChoices) else [name]
 
 
-def example() -> dict[str, str]:
+def read_example() -> dict[str, str]:
     return dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE.read_text(), re.MULTILINE))
 
 
 def render_example(text: str) -> str:
     known = fields(*(each for classes in PARTS.values() for each in classes))
     head, *sections = text.rstrip("\n").split("\n\n")
-    listed = [
+    names_by_section = [
         [name for name in re.findall(r"^([A-Z_]+)=", section, re.MULTILINE) if name in known] for section in sections
     ]
     before = ""
     for name in known:
-        if not any(name in section for section in listed):
-            section = next((one for one in listed if before in one), listed[-1])
+        if not any(name in section for section in names_by_section):
+            section = next((one for one in names_by_section if before in one), names_by_section[-1])
             section.insert(section.index(before) + 1 if before in section else 0, name)
         before = name
-    rendered = ("\n".join(_describe(name, known[name]) for name in section) for section in listed if section)
+    rendered = ("\n".join(_describe(name, known[name]) for name in section) for section in names_by_section if section)
     return "\n\n".join([head, *rendered]) + "\n"
 
 
@@ -123,16 +123,19 @@ def render_compose(text: str) -> str:
 
 def _complete_block(lines: Sequence[str], indent: str, classes: Classes) -> list[str]:
     merged = re.findall(r"<<: \*([\w-]+)", "\n".join(lines))
-    elsewhere = {name for anchor in merged for name in variables(*COMPOSE_BLOCKS[anchor])} | NOT_IN_COMPOSE
-    wanted = [name for name in variables(*classes) if name not in elsewhere]
-    named = [re.match(r" *([A-Z_]+):", line) for line in lines]
-    kept = [line for line, match in zip(lines, named, strict=True) if match is None or match[1] in wanted]
-    present = {match[1] for match in named if match}
-    return kept + [f"{indent}{name}:" for name in wanted if name not in present]
+    excluded = {name for anchor in merged for name in variables(*COMPOSE_BLOCKS[anchor])} | NOT_IN_COMPOSE
+    expected = [name for name in variables(*classes) if name not in excluded]
+    matches = [re.match(r" *([A-Z_]+):", line) for line in lines]
+    kept = [line for line, match in zip(lines, matches, strict=True) if match is None or match[1] in expected]
+    present = {match[1] for match in matches if match}
+    return kept + [f"{indent}{name}:" for name in expected if name not in present]
 
 
 def render_config_map(text: str) -> str:
-    """The values of the file; as comments, all other settings that are no secrets and that no manifest sets."""
+    """Keeps the values of the file, and adds the other settings with their defaults as comments.
+
+    Secrets and settings that another manifest sets are left out.
+    """
     set_elsewhere = set(
         re.findall(r"name: ([A-Z_]+), value", "".join(path.read_text() for path in MANIFESTS.iterdir()))
     )
@@ -152,7 +155,7 @@ def render_config_map(text: str) -> str:
 
 
 def render_names(_: str) -> str:
-    """What `./todo up` needs, which does not load the services."""
+    """Renders the names for `./todo up`, which does not import the services."""
     return json.dumps({part: sorted(variables(*classes)) for part, classes in PARTS.items()}, indent=2) + "\n"
 
 

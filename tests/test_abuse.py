@@ -1,4 +1,4 @@
-"""During an attack other users hardly wait longer; tests/api/test_connections.py holds that they are served at all."""
+"""Measures that requests are hardly slower in an attack; tests/api/test_connections.py checks that users are served."""
 
 import asyncio
 import json
@@ -17,27 +17,36 @@ from tests.processes import ServiceProcess
 from tests.support.port_attacks import MEMORY_MB, memory_mb, start_attack
 
 SECONDS = 1.5
-TURN_SECONDS = 0.25  # it waits for the abused service once for each of its requests to that
-LOG_CHARACTERS = 20_000  # whatever is refused, and however often
-LINE_CHARACTERS = 250  # of each call that is served
+RUN_SECONDS = 0.25  # a run waits for the attacked service at each of its requests to it
+LOG_CHARACTERS = 20_000  # of all rejected requests together
+LINE_CHARACTERS = 250  # of each served request
 TIMEOUTS = {"READ_TIMEOUT_SECONDS": "1", "WRITE_TIMEOUT_SECONDS": "1", "IDLE_TIMEOUT_SECONDS": "2"}
-IN_FRONT = ("a header line without end", "chunks of one byte", "requests that wait for no answer", "half a body")
-# Of the others the connection is the same as the backend's, in front of other rooms, which read bodies their own way.
-# While one closes what was opened, another is abused.
-IN_TURNS = [
+CONNECTION_ATTACKS = (
+    "a header line without end",
+    "chunks of one byte",
+    "requests that wait for no answer",
+    "half a body",
+)
+# The other services handle connections like the backend, but parse bodies differently. The attacks alternate between
+# the services, so that one is attacked while another closes its connections.
+ALTERNATING = [
     case
     for cases in zip_longest(
         [("backend", name) for name in abuse.ABUSES],
-        [(abused, name) for name in (*IN_FRONT, abuse.EACH_BODY) for abused in ("mcp_server", "offline_model")],
+        [
+            (target, name)
+            for name in (*CONNECTION_ATTACKS, abuse.EACH_BODY)
+            for target in ("mcp_server", "offline_model")
+        ],
     )
     for case in cases
     if case is not None
 ]
 PORTS = ("backend", "mcp_server", "offline_model")
-ATTEMPTS = 5  # what gives way does so each time; a machine that is shared is slow now and then
+ATTEMPTS = 5  # a defect is slow in each of them, a busy machine only in some
 
-
-Quiet = tuple[list[float], list[float]]
+Durations = tuple[list[float], list[float]]
+"""Seconds of `/health` requests and of runs."""
 
 
 @dataclass
@@ -45,20 +54,19 @@ class Services:
     backend: ServiceProcess
     mcp_server: ServiceProcess
     offline_model: ServiceProcess
-    quiet: dict[str, Quiet] = field(default_factory=dict[str, Quiet])
-    """How long a service's `/health` and a turn take while nobody abuses it."""
+    baselines: dict[str, Durations] = field(default_factory=dict[str, Durations])
+    """The durations without an attack, by service."""
     closing: dict[str, "Closing"] = field(default_factory=dict[str, "Closing"])
-    """Of services that were abused."""
+    """The services that were attacked."""
 
 
 @dataclass
 class Closing:
-    """What was opened is to be closed, which takes a service seconds."""
+    """A service has to close the attacker's connections, which takes seconds."""
 
     name: str
-    most: int
-    """The connections that may stay."""
-    until: float
+    max_connections: int
+    deadline: float
 
 
 @pytest.fixture(scope="module")
@@ -76,114 +84,116 @@ def services(session_database_url: str, tmp_path_factory: pytest.TempPathFactory
             service.wait_until_ready(path="/health" if service is offline else "/ready")
         services = Services(backend, mcp, offline)
         yield services
-        for abused in [*services.closing]:
-            asyncio.run(all_closed(services, abused))
+        for target in [*services.closing]:
+            asyncio.run(wait_until_closed(services, target))
     finally:
         for service in started:
-            if service.process is not None and service.process.poll() is None:
+            if service.is_running:
                 service.end()
 
 
-async def health(service: ServiceProcess, seconds: float) -> list[float]:
-    """How long each of many requests took, over a connection of its own, as a stranger's would."""
-    took = []
+async def measure_health(service: ServiceProcess, seconds: float) -> list[float]:
+    """Returns the seconds of each request, each over a new connection."""
+    durations = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        began = time.monotonic()
+        start = time.monotonic()
         async with asyncio.timeout(20):
             reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
             writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            answer = await reader.read()
+            response = await reader.read()
         writer.close()
-        assert answer.startswith(b"HTTP/1.1 200"), answer[:300]
-        took.append(time.monotonic() - began)
+        assert response.startswith(b"HTTP/1.1 200"), response[:300]
+        durations.append(time.monotonic() - start)
         await asyncio.sleep(0.005)
-    return took
+    return durations
 
 
-async def turns(backend: ServiceProcess, seconds: float) -> list[float]:
-    took = []
+async def measure_runs(backend: ServiceProcess, seconds: float) -> list[float]:
+    durations = []
     end = time.monotonic() + seconds
     async with ChatKit(backend.url) as chat:
         while time.monotonic() < end:
-            began = time.monotonic()
+            start = time.monotonic()
             answer = await chat.say("hello")
             assert answer.error is None, answer.error
-            took.append(time.monotonic() - began)
+            durations.append(time.monotonic() - start)
             await asyncio.sleep(0.05)
-    return took
+    return durations
 
 
-def p99(took: list[float]) -> float:
-    return sorted(took)[min(len(took) - 1, int(len(took) * 0.99))]
+def p99(durations: list[float]) -> float:
+    return sorted(durations)[min(len(durations) - 1, int(len(durations) * 0.99))]
 
 
-def connections(service: ServiceProcess) -> int:
+def count_descriptors(service: ServiceProcess) -> int:
     assert service.process is not None
     return len(list(Path(f"/proc/{service.process.pid}/fd").iterdir()))
 
 
-async def all_closed(services: Services, abused: str) -> None:
-    """What its last abuse has opened; that is looked at when another service was abused meanwhile."""
-    if (closing := services.closing.pop(abused, None)) is None:
+async def wait_until_closed(services: Services, target: str) -> None:
+    """Waits until a service has closed the connections of its last attack."""
+    if (closing := services.closing.pop(target, None)) is None:
         return
-    while (there := connections(getattr(services, abused))) > closing.most:
-        assert time.monotonic() < closing.until, f"{abused}: {closing.name}: {there} descriptors stay open"
+    while (descriptors := count_descriptors(getattr(services, target))) > closing.max_connections:
+        assert time.monotonic() < closing.deadline, f"{target}: {closing.name}: {descriptors} descriptors stay open"
         await asyncio.sleep(0.1)
 
 
-async def suffer(services: Services, name: str, abused: str) -> str:
-    """The figures of the first attempt in which the second person was served in time."""
+async def measure_attempts(services: Services, name: str, target: str) -> str:
+    """Returns the figures of the first attempt in which requests were served in time."""
     late: list[str] = []
     while len(late) < ATTEMPTS:
-        in_time, figures = await measure(services, name, abused)
+        in_time, figures = await measure(services, name, target)
         if in_time:
             return figures
         late.append(figures)
-        del services.quiet[abused]  # the machine may be slower now
+        del services.baselines[target]  # the machine may be slower now
     pytest.fail("\n".join(late))
 
 
-async def measure(services: Services, name: str, abused: str) -> tuple[bool, str]:
-    service: ServiceProcess = getattr(services, abused)
-    await all_closed(services, abused)
-    if abused not in services.quiet:
+async def measure(services: Services, name: str, target: str) -> tuple[bool, str]:
+    service: ServiceProcess = getattr(services, target)
+    await wait_until_closed(services, target)
+    if target not in services.baselines:
         for other in [*services.closing]:
-            await all_closed(services, other)
-        # Of all before the first abuse: later each would wait until what was opened elsewhere is closed.
-        for calm in [abused] if services.quiet else PORTS:
-            services.quiet[calm] = await asyncio.gather(health(getattr(services, calm), 1), turns(services.backend, 1))
-    quiet_health, quiet_turns = services.quiet[abused]
-    before, open_before, said_before = memory_mb(service), connections(service), len(service.log_text)
-    attacker = await start_attack(service.port, abused, name, SECONDS)
+            await wait_until_closed(services, other)
+        # The first time for all services: later, each would have to wait until the others have closed connections.
+        for service_name in [target] if services.baselines else PORTS:
+            services.baselines[service_name] = await asyncio.gather(
+                measure_health(getattr(services, service_name), 1), measure_runs(services.backend, 1)
+            )
+    baseline_health, baseline_runs = services.baselines[target]
+    before, open_before, logged_before = memory_mb(service), count_descriptors(service), len(service.log_text)
+    attacker = await start_attack(service.port, target, name, SECONDS)
     try:
-        abused_health, abused_turns = await asyncio.gather(
-            health(service, SECONDS - 0.5), turns(services.backend, SECONDS - 0.5)
+        attacked_health, attacked_runs = await asyncio.gather(
+            measure_health(service, SECONDS - 0.5), measure_runs(services.backend, SECONDS - 0.5)
         )
-        done, _ = await attacker.communicate()
+        output, _ = await attacker.communicate()
     finally:
         if attacker.returncode is None:
             attacker.kill()
     after = memory_mb(service)
     figures = (
-        f"{abused}: {name}: health p99 {p99(quiet_health) * 1000:.0f} -> {p99(abused_health) * 1000:.0f} ms, "
-        f"turn p99 {p99(quiet_turns) * 1000:.0f} -> {p99(abused_turns) * 1000:.0f} ms, {before} -> {after} MB, "
-        f"{json.loads(done)}"
+        f"{target}: {name}: health p99 {p99(baseline_health) * 1000:.0f} -> {p99(attacked_health) * 1000:.0f} ms, "
+        f"run p99 {p99(baseline_runs) * 1000:.0f} -> {p99(attacked_runs) * 1000:.0f} ms, {before} -> {after} MB, "
+        f"{json.loads(output)}"
     )
     assert after < before + MEMORY_MB, figures
-    served = json.loads(done)["served"] if name == abuse.EACH_BODY else 0
-    said = len(service.log_text) - said_before
-    assert said < LOG_CHARACTERS + served * LINE_CHARACTERS, f"{figures}\n{service.log_text[-2000:]}"
-    services.closing[abused] = Closing(name, open_before + 2, time.monotonic() + 6)
-    pairs = ((quiet_health, abused_health, 0.15), (quiet_turns, abused_turns, TURN_SECONDS))
-    return all(p99(under) <= max(most, 3 * p99(quiet)) for quiet, under, most in pairs), figures
+    served = json.loads(output)["served"] if name == abuse.EACH_BODY else 0
+    logged = len(service.log_text) - logged_before
+    assert logged < LOG_CHARACTERS + served * LINE_CHARACTERS, f"{figures}\n{service.log_text[-2000:]}"
+    services.closing[target] = Closing(name, open_before + 2, time.monotonic() + 6)
+    pairs = ((baseline_health, attacked_health, 0.15), (baseline_runs, attacked_runs, RUN_SECONDS))
+    return all(p99(attacked) <= max(limit, 3 * p99(baseline)) for baseline, attacked, limit in pairs), figures
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize(("abused", "name"), IN_TURNS)
+@pytest.mark.parametrize(("target", "name"), ALTERNATING)
 async def test_users_are_served_in_time_during_an_attack(
-    services: Services, abused: str, name: str, capsys: pytest.CaptureFixture[str]
+    services: Services, target: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figures = await suffer(services, name, abused)
+    figures = await measure_attempts(services, name, target)
     with capsys.disabled():
         sys.stdout.write(f"\n{figures}\n")

@@ -21,8 +21,8 @@ from tests.processes import ServiceProcess
 from tests.waiting import until
 
 CONVERSATIONS = 8
-RUNNING = 3  # answers, at least, whenever a service is restarted
-RESTARTED = "-- the backend is started again --\n"
+MIN_RUNNING = 3  # runs when a service is restarted
+RESTART_LINE = "-- restart of the backend --\n"
 
 
 @pytest.mark.long(seconds=30)
@@ -36,7 +36,7 @@ async def test_restart_of_each_service_under_load(tmp_path: Path) -> None:
                 await asyncio.sleep(1)
                 moments: list[datetime] = []
                 for restart in (restart_tools, restart_database, restart_backend):
-                    await until(lambda: running(system) >= RUNNING, seconds=60)
+                    await until(lambda: count_running(system) >= MIN_RUNNING, seconds=60)
                     moments.append(datetime.now(UTC))
                     await restart(system)
                 await asyncio.sleep(1)
@@ -44,7 +44,9 @@ async def test_restart_of_each_service_under_load(tmp_path: Path) -> None:
                 await asyncio.gather(*talking)
                 assert StoredRows(system.cluster.admin_url).find_problems(record) == []
                 assert model.unpaired == []
-                assert all(ran_on(system, moment) for moment in moments), "each part was restarted amid answers"
+                assert all(spans_restart(system, moment) for moment in moments), (
+                    "each part was restarted during answers"
+                )
                 await check_logs_and_metrics(system)
             finally:
                 done.set()
@@ -60,14 +62,13 @@ async def talk(system: System, record: ClientRecord, number: int, done: asyncio.
             await scenarios.add_and_complete()
 
 
-def running(system: System) -> int:
-    """How many answers run."""
+def count_running(system: System) -> int:
     with psycopg.connect(system.cluster.admin_url) as database:
         return len(database.execute("SELECT 1 FROM runs WHERE status = 'running'").fetchall())
 
 
-def ran_on(system: System, moment: datetime) -> bool:
-    """Whether an answer had begun before that moment and ended after it."""
+def spans_restart(system: System, moment: datetime) -> bool:
+    """Returns whether any run started before this moment and ended after it."""
     spanning = "SELECT 1 FROM runs WHERE created_at < %(moment)s AND ended_at > %(moment)s LIMIT 1"
     with psycopg.connect(system.cluster.admin_url) as database:
         return bool(database.execute(spanning, {"moment": moment}).fetchall())
@@ -90,14 +91,13 @@ async def restart_database(system: System) -> None:
 
 async def restart_backend(system: System) -> None:
     assert await asyncio.to_thread(system.backend.end) == 0
-    system.backend.mark_log(RESTARTED)
+    system.backend.mark_log(RESTART_LINE)
     system.backend.start()
     await asyncio.to_thread(system.backend.wait_until_ready)
     await wait_for_readiness(system.backend, 200)
 
 
 async def wait_for_readiness(service: ServiceProcess, status: int) -> None:
-    """Until `/ready` answers with this status."""
     async with httpx2.AsyncClient(base_url=service.url, trust_env=False, verify=False, timeout=30) as http:
         async with asyncio.timeout(60):
             while (await http.get("/ready")).status_code != status:
@@ -105,28 +105,28 @@ async def wait_for_readiness(service: ServiceProcess, status: int) -> None:
 
 
 async def check_logs_and_metrics(system: System) -> None:
-    """One line for each run with its outcome, and as many in the metrics of the last process as it has ended."""
+    """The log has a line with the outcome of each run, and the metrics of the last process count its runs."""
     with psycopg.connect(system.cluster.admin_url) as database:
         runs = dict(database.execute("SELECT id, status FROM runs").fetchall())
-    before, _, since = system.backend.log_text.partition(RESTARTED)
-    ended = turns_ended(before) + turns_ended(since)
-    assert Counter(line["run"] for line in ended) == Counter(runs.keys()), "one line for each turn"
+    before, _, since = system.backend.log_text.partition(RESTART_LINE)
+    ended = find_end_lines(before) + find_end_lines(since)
+    assert Counter(line["run"] for line in ended) == Counter(runs.keys()), "one line for each run"
     assert {line["run"]: line["outcome"] for line in ended} == runs
     async with httpx2.AsyncClient(base_url=system.backend.url, trust_env=False, verify=False) as http:
         metrics = (await http.get("/metrics")).text
-    assert counted(metrics) == Counter(line["outcome"] for line in turns_ended(since))
+    assert read_outcomes(metrics) == Counter(line["outcome"] for line in find_end_lines(since))
 
 
-def turns_ended(log: str) -> list[dict[str, Any]]:
+def find_end_lines(log: str) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     return [line for line in lines if line["message"] == "turn ended"]
 
 
-def counted(metrics: str) -> Counter[str]:
-    """Turns by outcome."""
-    found = Counter[str]()
+def read_outcomes(metrics: str) -> Counter[str]:
+    """Returns the number of ended runs by outcome."""
+    counts = Counter[str]()
     for line in metrics.splitlines():
         if line.startswith("todo_turns_total{"):
             outcome, _, value = line.removeprefix('todo_turns_total{outcome="').partition('"} ')
-            found[outcome] += int(float(value))
-    return +found
+            counts[outcome] += int(float(value))
+    return +counts

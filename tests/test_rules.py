@@ -1,4 +1,4 @@
-"""What has to agree between files of this project, and what no linter checks."""
+"""Checks that files of this project agree, where no linter does."""
 
 import ast
 import re
@@ -26,11 +26,11 @@ PACKAGES: list[str] = PROJECT["tool"]["importlinter"]["root_packages"]
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_files_repeat_the_settings_classes(path: Path) -> None:
     text = path.read_text()
-    assert FILES[path](text) == text, "python -m tests.settings writes it"
+    assert FILES[path](text) == text, "run: python -m tests.settings"
 
 
 def test_one_version() -> None:
-    """The image has no pyproject.toml, and the newest entry of the changelog is the version that it describes."""
+    """The version is repeated in `common`, as the image has no pyproject.toml, and in the changelog."""
     newest = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
     assert PROJECT["project"]["version"] == CLIENT["version"] == VERSION == newest
 
@@ -51,10 +51,10 @@ def test_python_lock_pins_every_package_by_hash(name: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_imported_packages_are_declared(package: str) -> None:
-    """Otherwise a package is there only as long as another one needs it."""
+    """An undeclared package would be installed only as long as another one needs it."""
     declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["project"]["dependencies"]}
     distributions = packages_distributions()
-    imported = {name for path in (ROOT / package).rglob("*.py") for name in imports(path)}
+    imported = {name for path in (ROOT / package).rglob("*.py") for name in list_imports(path)}
     others = imported - sys.stdlib_module_names - {*PACKAGES}
     assert not {
         name for name in others if declared.isdisjoint(map(canonicalize_name, [name, *distributions.get(name, ())]))
@@ -62,13 +62,13 @@ def test_imported_packages_are_declared(package: str) -> None:
 
 
 def test_client_is_installed_by_itself() -> None:
-    imported = {name for path in (ROOT / "todo_client").glob("*.py") for name in imports(path)}
+    imported = {name for path in (ROOT / "todo_client").glob("*.py") for name in list_imports(path)}
     assert imported - sys.stdlib_module_names == {"httpx2", "todo_client"}
     assert [line for line in PROJECT["project"]["dependencies"] if line.startswith("httpx2")] == CLIENT["dependencies"]
 
 
-def imports(path: Path) -> Iterator[str]:
-    """The first part of the name of each module that a file imports."""
+def list_imports(path: Path) -> Iterator[str]:
+    """Returns the top-level names of the modules that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
             case ast.Import(names=names):

@@ -1,4 +1,4 @@
-"""Tokens for the tests of both services, and an identity provider that publishes its keys."""
+"""Creates access tokens, and serves the public keys of an identity provider."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ OTHER_SECRET = "d83b5a0f9e7c61248b0f3d95e2a7c4861f5d9b3e0a7c2648"
 ISSUER = "https://idp.example"
 OWN_ISSUER = "todo-assistant"
 
-# Signed well, but no seconds since 1970.
+# Claims that are not valid seconds since 1970.
 NO_TIMES: tuple[Any, ...] = (
     10**400,
     -(10**400),
@@ -38,29 +38,29 @@ Algorithm = Literal["RS256", "ES256", "EdDSA"]
 
 
 def mint_token(key: Any, *, algorithm: str = "HS256", kid: str | None = None, without: str = "", **claims: Any) -> str:
-    """A token of ten minutes with these claims on top of alice's; `without` leaves one out."""
+    """Returns a token of alice for ten minutes, with these claims changed and the claim `without` left out."""
     now = int(time.time())
     payload: dict[str, Any] = {"sub": "alice", "iat": now, "exp": now + 600} | claims
     payload.pop(without, None)
-    # PyJWT's own encode refuses some claims that a stranger can send.
+    # jwt.encode rejects some invalid claims that a client can send.
     return jwt.api_jws.encode(
         json.dumps(payload).encode(), key, algorithm, {"typ": "JWT"} | ({"kid": kid} if kid else {})
     )
 
 
 def mint_mcp_token(user_id: str, mcp_url: str, **claims: Any) -> str:
-    """What the backend sends with a tool call."""
-    given = {"sub": user_id, "iss": OWN_ISSUER, "aud": mcp_url, "act": {"sub": "todo-assistant/backend"}} | claims
-    return mint_token(given.pop("key", MCP_TOKEN_SECRET), **given)
+    """Returns the token that the backend sends with a tool call."""
+    payload = {"sub": user_id, "iss": OWN_ISSUER, "aud": mcp_url, "act": {"sub": "todo-assistant/backend"}} | claims
+    return mint_token(payload.pop("key", MCP_TOKEN_SECRET), **payload)
 
 
 class SigningKey:
-    """A private key of an identity provider, and what it publishes of it."""
+    """A private key of an identity provider, and its public JWK."""
 
     def __init__(self, algorithm: Algorithm, kid: str, *, bits: int = 2048) -> None:
         self.algorithm = algorithm
         self.kid = kid
-        self.private = _private(algorithm, kid, bits)
+        self.private = _create_private_key(algorithm, kid, bits)
         publish = {"RS256": RSAAlgorithm, "ES256": ECAlgorithm, "EdDSA": OKPAlgorithm}[algorithm]
         self.jwk = json.loads(publish.to_jwk(self.private.public_key())) | {"kid": kid, "use": "sig"}
 
@@ -73,15 +73,15 @@ class SigningKey:
 
 
 @cache
-def _private(algorithm: Algorithm, kid: str, bits: int) -> Any:
-    """One key for each name in a test run: making an RSA key takes a while."""
+def _create_private_key(algorithm: Algorithm, kid: str, bits: int) -> Any:
+    """Is cached, because the creation of an RSA key is slow."""
     if algorithm == "RS256":
         return rsa.generate_private_key(public_exponent=65537, key_size=bits)
     return ec.generate_private_key(ec.SECP256R1()) if algorithm == "ES256" else ed25519.Ed25519PrivateKey.generate()
 
 
 class KeyEndpoint:
-    """A JWKS URL. What it publishes, and whether it answers at all, can be changed at any time."""
+    """A JWKS URL; tests can change its keys, status and headers at any time."""
 
     def __init__(self, url: str, *keys: SigningKey) -> None:
         self.url = url
@@ -109,7 +109,7 @@ def key_endpoint(*keys: SigningKey) -> Iterator[KeyEndpoint]:
             for name, value in ({"content-type": "application/json"} | endpoint.headers).items():
                 self.send_header(name, value)
             self.end_headers()
-            with suppress(ConnectionError):  # who asked does not read all of it
+            with suppress(ConnectionError):  # the client closes the connection early
                 self.wfile.write(endpoint.body)
 
         def log_message(self, format: str, *args: Any) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 
 async def until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
-    """What the condition gives, as soon as it gives something."""
+    """Waits until the condition returns a true value, and returns it."""
     async with asyncio.timeout(seconds):
-        while not (found := condition()):
+        while not (result := condition()):
             await asyncio.sleep(0.01)
-        return found
+        return result

@@ -1,4 +1,4 @@
-"""The workspace as a process of its own, for tests of who uses it."""
+"""Runs the workspace as a process."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ _ACCOUNT = 61_004
 
 @contextmanager
 def run_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]]:
-    """The service, and the directory that its folders are in."""
+    """Yields the service and the directory of its folders."""
     root = Path(tempfile.mkdtemp(prefix="todo-workspace-test-"))
     service, directory = create_workspace_service(root, **environment)
     service.start()
@@ -28,15 +28,15 @@ def run_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]]:
 
 
 def create_workspace_service(root: Path, **environment: str) -> tuple[ServiceProcess, Path]:
-    """The service, which is not started, and the directory of its folders, below `root`."""
+    """Returns the service, which is not started, and the directory of its folders below `root`."""
     as_root = os.geteuid() == 0
     directory = root / "workspaces"
     directory.mkdir(mode=0o700, exist_ok=True)
-    if as_root:  # who may enter what root made
+    if as_root:  # the account of the service needs access
         root.chmod(0o711)
         os.chown(directory, _ACCOUNT, _ACCOUNT)
-    given = {"WORKSPACE_DIR": str(directory), "WORKSPACE_TOKEN_SECRET": WORKSPACE_TOKEN_SECRET, **environment}
+    settings = {"WORKSPACE_DIR": str(directory), "WORKSPACE_TOKEN_SECRET": WORKSPACE_TOKEN_SECRET, **environment}
     options = [f"--account={_ACCOUNT}"] if as_root else []
-    service = ServiceProcess("workspace", "WORKSPACE_PORT", root / "workspace.log", *options, **given)
+    service = ServiceProcess("workspace", "WORKSPACE_PORT", root / "workspace.log", *options, **settings)
     service.environment["WORKSPACE_URL"] = f"{service.url}/mcp"
     return service, directory

@@ -16,7 +16,7 @@ from mcp_server.settings import McpSettings
 from offline_model.settings import OfflineSettings
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
-from tests.settings import example
+from tests.settings import read_example
 from tests.support.stack import SIGN_IN
 from tests.tokens import OTHER_SECRET
 from workspace.settings import Settings as WorkspaceSettings
@@ -33,13 +33,13 @@ SETTINGS: dict[str, type[BaseSettings]] = {
 
 @pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name in example():
+    for name in read_example():
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("dotenv", [{}, example()], ids=["none", "the example"])
+@pytest.mark.parametrize("dotenv", [{}, read_example()], ids=["none", "the example"])
 def test_services_accept_their_settings(name: str, dotenv: dict[str, str], clean: pytest.MonkeyPatch) -> None:
     for variable, value in compose_file.environment(compose_file.services(dotenv)[name], dotenv).items():
         clean.setenv(variable, value)
@@ -52,10 +52,10 @@ def test_services_accept_their_settings(name: str, dotenv: dict[str, str], clean
     ("dotenv", "answers"),
     [
         ({}, "http://offline-model:8002/v1"),
-        (example(), "http://offline-model:8002/v1"),
+        (read_example(), "http://offline-model:8002/v1"),
         ({"LLM_PROVIDER": "offline"}, "http://offline-model:8002/v1"),
         ({"CEREBRAS_API_KEY": "k"}, "https://api.cerebras.ai/v1"),
-        ({**example(), "LLM_API_KEY": "k"}, "https://api.cerebras.ai/v1"),
+        ({**read_example(), "LLM_API_KEY": "k"}, "https://api.cerebras.ai/v1"),
         ({"LLM_PROVIDER": "openai", "OPENAI_API_KEY": "k"}, "https://api.openai.com/v1"),
         (
             {"LLM_PROVIDER": "ollama", "LLM_BASE_URL": "http://host.docker.internal:11434/v1"},

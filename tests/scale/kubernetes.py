@@ -75,7 +75,7 @@ def _download_schemas() -> Path:
             )
             try:
                 downloads.rename(folder)
-            except OSError:  # another process of the tests was quicker
+            except OSError:  # another process has downloaded it
                 if not folder.is_dir():
                     raise
     [wheel] = folder.glob("*.whl")
