@@ -21,9 +21,9 @@ from backend.conversations.conversations import OPENAPI
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
 from backend.tools.connectors.configuration import Connector
+from common.server.watchdog import watchdog
 from common.single_flight import SingleFlight
 from common.telemetry.middleware import TelemetryMiddleware
-from common.watchdog import watchdog
 
 _ROUTERS = (
     # Before the run API, which would take its path for a chat's.

@@ -40,7 +40,7 @@ from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.users.limits import UserLimits
 from common.database import Database, ProcessConnection, run_sweeps
-from common.rate_limit import RateLimit
+from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 
 

@@ -13,9 +13,7 @@ from backend.commands import check as check_command
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings, renamed_settings
 from backend.tools.connectors.configuration import Connector
-from common import process, workers
-from common.database import PoolerFound, require_direct_address
-from common.environment import stop_misconfigured
+from common import process, server
 from common.telemetry import logs
 
 if TYPE_CHECKING:
@@ -32,15 +30,13 @@ def main() -> None:
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
     for sentence in renamed_settings():
         logger.warning(sentence)
-    try:
-        asyncio.run(require_direct_address(settings.process_database_url))
-    except PoolerFound as error:
-        stop_misconfigured(str(error))
-    process.run_database_service(
+    process.check_database(settings)
+    process.run_service(
         settings,
         partial(_create, settings, endpoint, servers),
         grace_seconds=int(settings.tool_wait_seconds) + 5,  # a tool in flight finishes
         announce=partial(_announce, settings, endpoint),
+        workers=settings.backend_workers,
     )
 
 
@@ -56,7 +52,7 @@ def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequenc
     def executor() -> "Executor":
         return app.state.services.runs.executor
 
-    return workers.ServedApplication(
+    return server.ServedApplication(
         app,
         drain_seconds=settings.drain_seconds,
         is_busy=lambda: bool(executor().live),

@@ -4,39 +4,35 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from tempfile import TemporaryDirectory
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from common import workers
+from common import server
 from common.environment import stop_misconfigured
 from common.settings import ProcessSettings, ServiceSettings
-from common.tokens import find_key_url_warning
 
 
-def run_database_service(
-    settings: ServiceSettings,
-    create_app: Callable[[str], ASGIApp],
-    *,
-    grace_seconds: int,
-    announce: Callable[[], None],
-) -> NoReturn:
-    from common.database import schema  # not at the top: the workspace has no database
+def check_database(settings: ServiceSettings) -> None:
+    """Exits if users could see each other's rows, or if a pooler would not keep the session that LISTEN needs."""
+    from common.database import PoolerFound, require_direct_address, schema  # the workspace has no database
+
+    async def check() -> schema.DatabaseCheck:
+        await require_direct_address(settings.process_database_url)
+        return await schema.check_url(settings.database_url.get_secret_value())
 
     # A database that is away or not migrated yet is no reason to exit: /ready reports it.
-    check = asyncio.run(schema.check_url(settings.database_url.get_secret_value()))
-    if check.problem and check.exposed:
-        stop_misconfigured(check.problem)
-    if check.warning:
-        logging.getLogger(settings.prefix.lower()).warning(check.warning)
-    run_service(
-        settings,
-        create_app,
-        grace_seconds=grace_seconds,
-        announce=announce,
-        count=settings.get_service_setting("workers"),
-    )
+    try:
+        found = asyncio.run(check())
+    except PoolerFound as error:
+        stop_misconfigured(str(error))
+    if found.problem and found.exposed:
+        stop_misconfigured(found.problem)
+    if found.warning:
+        logging.getLogger(settings.prefix.lower()).warning(found.warning)
 
 
 def run_service(
@@ -45,17 +41,17 @@ def run_service(
     *,
     grace_seconds: int,
     announce: Callable[[], None] = lambda: None,
-    count: int = 1,
+    workers: int = 1,
     loop: str = "auto",
 ) -> NoReturn:
-    with _share_metrics(count):
-        workers.serve(
+    with _share_metrics(workers):
+        server.serve(
             create_app,
             settings,
             prefix=settings.prefix,
             host=settings.get_service_setting("host"),
             port=settings.get_service_setting("port"),
-            workers=count,
+            workers=workers,
             announce=announce,
             loop=loop,
             grace_seconds=grace_seconds,
@@ -79,5 +75,19 @@ def warn_about_auth(settings: ServiceSettings, logger: logging.Logger, unchecked
     """Logs `unchecked`, what it means that there is no sign-in, or that the provider's keys can be forged."""
     if settings.auth_mode == "none":
         logger.warning("AUTH_MODE=none: %s", unchecked)
-    elif settings.auth_jwks_url and (warning := find_key_url_warning(settings.auth_jwks_url)):
-        logger.warning(warning)
+    elif settings.auth_jwks_url and not _is_authentic(settings.auth_jwks_url):
+        logger.warning(
+            "AUTH_JWKS_URL is http://, so an attacker on the network could replace the keys and sign in as any user: "
+            "use the https:// address"
+        )
+
+
+def _is_authentic(url: str) -> bool:
+    """Whether nobody on the network can change what is read from an address."""
+    parsed = urlsplit(url)
+    if parsed.scheme == "https" or parsed.hostname == "localhost":
+        return True
+    try:
+        return ip_address(parsed.hostname or "").is_loopback
+    except ValueError:  # a host name
+        return False

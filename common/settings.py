@@ -10,9 +10,9 @@ from pydantic_settings import BaseSettings
 
 from common.clock import ClockSettings
 from common.environment import CONFIG, CommaSeparated, SettingsInvalid, read_settings
+from common.server import THIS_MACHINE, ClientLimits, Proxies
 from common.telemetry import logs
 from common.tokens import ISSUER, Keys, KeySet, SharedSecret
-from common.workers import THIS_MACHINE, ClientLimits, Proxies
 
 if TYPE_CHECKING:
     from common.database import Database

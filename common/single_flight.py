@@ -13,10 +13,6 @@ class SingleFlight(Generic[P, T]):
         self._work = work
         self._running: asyncio.Task[T] | None = None
 
-    @property
-    def is_running(self) -> bool:
-        return self._running is not None
-
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         if self._running is None:
             self._running = asyncio.create_task(self._work(*args, **kwargs))

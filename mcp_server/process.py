@@ -1,13 +1,10 @@
-import asyncio
 import logging
 import os
 from functools import partial
 
 from starlette.types import ASGIApp
 
-from common import process, workers
-from common.database import PoolerFound, require_direct_address
-from common.environment import stop_misconfigured
+from common import process, server
 from common.tool_server.overrides import configure_logs
 from mcp_server.commands import check as check_command
 from mcp_server.settings import McpSettings
@@ -20,16 +17,14 @@ _GRACE_SECONDS = 10
 def main() -> None:
     settings = check_command.run()
     configure_logs(settings.log_level, settings.log_format)
-    try:
-        asyncio.run(require_direct_address(settings.process_database_url))
-    except PoolerFound as error:
-        stop_misconfigured(str(error))
+    process.check_database(settings)
     unchecked = "there is one user, and every caller acts as that user"
-    process.run_database_service(
+    process.run_service(
         settings,
         partial(_create_app, settings),
         grace_seconds=_GRACE_SECONDS,
         announce=lambda: process.warn_about_auth(settings, log, unchecked),
+        workers=settings.mcp_workers,
     )
 
 
@@ -37,7 +32,7 @@ def _create_app(settings: McpSettings, address: str) -> ASGIApp:
     from mcp_server.server import create_app
 
     configure_logs(settings.log_level, settings.log_format)
-    return workers.ServedApplication(
+    return server.ServedApplication(
         create_app(settings),
         drain_seconds=settings.drain_seconds,
         on_ready=lambda: log.info("MCP server listens on %s/mcp (process %d)", address, os.getpid()),

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 
 from common.clock import Clock, find_zone
 from common.database import Database, DatabaseUnavailable
-from common.rate_limit import RateLimit
+from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.calls import get_user_id
 from mcp_server.arguments import MAX_ID

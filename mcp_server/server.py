@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from common import VERSION
 from common.clock import Clock
 from common.database import Database, DatabaseUnavailable, ProcessConnection, run_sweeps, schema
-from common.rate_limit import RateLimit
+from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.app import create_http_app
 from common.tool_server.calls import ToolCalls

@@ -3,7 +3,7 @@ import os
 import sys
 from functools import partial
 
-from common import workers
+from common import server
 from common.environment import read_or_stop, read_settings
 from english import DateOrder
 from offline_model.app import create_app
@@ -19,12 +19,12 @@ def main() -> None:
     logging.getLogger("uvicorn").setLevel("WARNING")
     settings = read_or_stop(partial(read_settings, OfflineSettings))
     order = read_or_stop(partial(read_settings, DateSettings)).date_order
-    limits = read_or_stop(partial(read_settings, workers.ClientLimits))
+    limits = read_or_stop(partial(read_settings, server.ClientLimits))
     if sys.argv[1:] == ["check"]:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
 
-    workers.serve(
+    server.serve(
         partial(_create, settings, order),
         limits,
         prefix="OFFLINE",
@@ -34,8 +34,8 @@ def main() -> None:
     )
 
 
-def _create(settings: OfflineSettings, order: DateOrder | None, address: str) -> workers.ServedApplication:
-    return workers.ServedApplication(
+def _create(settings: OfflineSettings, order: DateOrder | None, address: str) -> server.ServedApplication:
+    return server.ServedApplication(
         create_app(settings, order),
         on_end=lambda: os._exit(0),  # an open stream has nothing to save
         on_ready=partial(logger.info, "offline model running on %s", address),

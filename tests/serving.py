@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import uvicorn
 
-from common.workers import THIS_MACHINE, ClientLimits, create_config
+from common.server import THIS_MACHINE, ClientLimits, create_config
 
 
 @asynccontextmanager

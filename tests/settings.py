@@ -17,8 +17,8 @@ from pydantic_core import PydanticUndefinedType
 from pydantic_settings import BaseSettings
 
 from backend.settings import BackendSettings
+from common.server import ClientLimits
 from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
-from common.workers import ClientLimits
 from mcp_server.settings import McpSettings
 from offline_model.settings import DateSettings, OfflineSettings
 from tests.conftest import ROOT

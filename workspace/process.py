@@ -5,7 +5,7 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
-from common import process, workers
+from common import process, server
 from common.tool_server.overrides import configure_logs
 from workspace import account as accounts
 from workspace.maintenance import check as check_command
@@ -32,7 +32,7 @@ def _create_app(settings: Settings, account: int | None, address: str) -> ASGIAp
     """There is one process, because locks of folders and running commands are in its memory."""
     from workspace.server import create_app
 
-    return workers.ServedApplication(
+    return server.ServedApplication(
         create_app(settings, account=account),
         drain_seconds=settings.drain_seconds,
         on_ready=lambda: log.info("workspace listens on %s/mcp", address),

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
 
 from backend.errors import InvalidRequest
-from common import json_body
+from common.server import json_body
 
 NO_JSON = "The body is not JSON. Send an object with the fields of this request."
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # an odd number of backslashes: the last is no character of the text

@@ -26,7 +26,7 @@ from backend.tools.workspace.files import FolderFiles
 from backend.users import idempotency
 from backend.users.limits import check_rate
 from common.database import Database
-from common.rate_limit import RateLimit
+from common.server.rate_limit import RateLimit
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _EVENT_ID = re.compile("[0-9]{1,19}")

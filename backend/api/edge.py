@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.api.errors import BodyNotJson, ForeignHost, ForeignWebsite, render_error
 from backend.errors import BackendError
-from common.response_headers import HEADERS, add_headers
+from common.server.response_headers import HEADERS, add_headers
 
 TIME_ZONE_HEADER = "X-Time-Zone"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})

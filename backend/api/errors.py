@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.api.body import NO_JSON
 from backend.errors import BackendError, InvalidRequest
 from common.database import DatabaseUnavailable
-from common.telemetry import logs, request_id, traces
+from common.telemetry import logs, traces
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class UnexpectedErrors:
         except Exception as error:
             if scope["type"] != "http" or has_started:
                 raise
-            content = {"error": explain_unexpected(error), "request_id": request_id.current.get()}
+            content = {"error": explain_unexpected(error), "request_id": logs.request_id.get()}
             await JSONResponse(content, status_code=500)(scope, receive, send)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
@@ -23,7 +24,6 @@ from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Finish, Piece, ResponseReader
 from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read_actions, read_pieces
 from backend.model.tool_calls import parse_json
-from common.tls import tls_context
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class ProviderClient:
             timeout=Timeout(None, connect=5),  # `_send` and `read_pieces` limit the rest
             http_client=DefaultAioHttpClient(
                 event_hooks={"response": [endpoint.limits.limit_body]},
-                verify=tls_context(),
+                verify=ssl.create_default_context(),
                 follow_redirects=False,  # what users write goes to the address that was set
                 trust_env=not _is_loopback(endpoint.base_url),  # and to no proxy on its way to this machine
             ),

@@ -1,6 +1,7 @@
 """A connection to an MCP server: one for the process, for every person, and it heals itself."""
 
 import logging
+import ssl
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, TypeVar
@@ -23,7 +24,6 @@ from backend.tools.caller_token import calling_for
 from backend.tools.resending import UNAVAILABLE, ResendingClient
 from common import VERSION
 from common.telemetry import traces
-from common.tls import tls_context
 from common.tokens import BACKEND
 
 logger = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class McpConnection(MCPServer):
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30),
             timeout=httpx2.Timeout(answer_seconds, connect=5),
             trust_env=False,
-            verify=tls_context(),
+            verify=ssl.create_default_context(),
         )
         self._client = Client(
             streamable_http_client(url, http_client=self._mcp_http),
@@ -102,7 +102,7 @@ class McpConnection(MCPServer):
             limits=httpx2.Limits(max_connections=http_connections, keepalive_expiry=30),
             timeout=http_timeout,
             trust_env=False,
-            verify=tls_context(),
+            verify=ssl.create_default_context(),
         )
         self.stack = AsyncExitStack()
         self._tools: list[Tool] = []

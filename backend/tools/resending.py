@@ -7,18 +7,13 @@ from typing import Any
 
 import httpx2
 
-from common.telemetry import metrics, request_id, traces
+from common.telemetry import metrics, traces
 
 logger = logging.getLogger(__name__)
 
 UNAVAILABLE = -32050
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.2  # seconds
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-
-
-def tracing_headers() -> dict[str, str]:
-    asked = request_id.current.get()
-    return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})
 
 
 def _find_fault(response: httpx2.Response) -> str | None:
@@ -50,7 +45,7 @@ class ResendingClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Returns the server's response, or a 503 with the MCP error `UNAVAILABLE`; it never raises."""
-        request.headers.update(tracing_headers())
+        request.headers.update(traces.headers())
         is_idempotent = self._resends_calls or request.headers.get("mcp-method") != "tools/call"
         now = asyncio.get_running_loop().time
         deadline, pause = now() + self._resend_seconds, _FIRST_PAUSE

@@ -11,8 +11,8 @@ from mcp.types import CallToolResult, Tool
 
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import KEY, USER, McpConnection, ToolsUnavailable, text_of
-from backend.tools.resending import tracing_headers
 from common.ids import new_id
+from common.telemetry import traces
 
 ACTOR = "todo/actor"
 BATCH = "todo/batch"
@@ -135,7 +135,7 @@ class TaskTools(McpConnection):
         """Reads from the server's HTTP routes, once, over connections of their own: polling must not delay calls."""
         with calling_for(user_id):
             try:
-                response = await self.http.get(path, params=asked, headers=tracing_headers())
+                response = await self.http.get(path, params=asked, headers=traces.headers())
                 return response.raise_for_status().json()
             except (httpx2.HTTPError, ValueError) as error:
                 raise TasksUnavailable from error

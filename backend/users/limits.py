@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from backend.errors import LimitReached
 from common.database import NO_USER, Database, Transaction, advisory_locks
 from common.ids import new_id
-from common.rate_limit import RateLimit
+from common.server.rate_limit import RateLimit
 
 _COUNT = """
 SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""

@@ -5,12 +5,14 @@ import logging
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from common.telemetry import request_id
-
 Format = Literal["auto", "text", "json"]
+
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+"""The id of the current request, the same in the logs of all services; None outside of any request."""
 
 
 def configure(level: str, format: Format, *, quiet: Iterable[str] = ()) -> None:
@@ -82,5 +84,5 @@ def _quote(value: Any) -> str:
 
 def _get_fields(record: logging.LogRecord) -> dict[str, Any]:
     values = getattr(record, "fields", {})
-    id_ = request_id.current.get()
+    id_ = request_id.get()
     return values if id_ is None else {**values, "request_id": id_}

@@ -1,9 +1,13 @@
+import re
+import secrets
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from common.telemetry import request_id, traces
+from common.telemetry import logs, traces
+
+_ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class TelemetryMiddleware:
@@ -21,9 +25,11 @@ class TelemetryMiddleware:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        id_ = request_id.accept_or_create(headers.get(request_id.HEADER, "").strip())
-        token = request_id.current.set(id_)
-        id_header = (request_id.HEADER.encode(), id_.encode())
+        id_ = headers.get(traces.REQUEST_ID_HEADER, "").strip()
+        if not _ACCEPTED_ID.fullmatch(id_):
+            id_ = secrets.token_hex(8)
+        token = logs.request_id.set(id_)
+        id_header = (traces.REQUEST_ID_HEADER.encode(), id_.encode())
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -40,4 +46,4 @@ class TelemetryMiddleware:
             with traces.span(f"POST {traced_path}", attributes, kind="SERVER", parent=headers):
                 await self._app(scope, receive, send_with_id)
         finally:
-            request_id.current.reset(token)
+            logs.request_id.reset(token)

@@ -1,61 +1,97 @@
-"""OpenTelemetry spans. Without an endpoint OpenTelemetry is not imported and these functions do nothing."""
+"""OpenTelemetry spans; without an endpoint none is made."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Literal
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from threading import Timer
+from typing import Literal
 
-if TYPE_CHECKING:
-    from opentelemetry.trace import Span
+from opentelemetry.context import attach, detach
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, get_current_span, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    from common.telemetry.tracing import Tracing
+from common.telemetry import logs
 
+REQUEST_ID_HEADER = "x-request-id"
 Kind = Literal["INTERNAL", "SERVER", "CLIENT"]
 Attributes = Mapping[str, str | int | float]
 
-_tracing: "Tracing | None" = None
-_OFF = nullcontext()
+_PROPAGATOR = TraceContextTextMapPropagator()
+_SHUT_DOWN_SECONDS = 2.0
+_tracer: Tracer | None = None
 
 
 @asynccontextmanager
 async def export_traces(service: str, endpoint: str | None) -> AsyncIterator[None]:
-    global _tracing
+    """Sends spans to `endpoint`, which the SDK reads from its variable like its other settings (OTEL_*)."""
+    global _tracer
     if endpoint is None:
         yield
         return
-    from common.telemetry.tracing import Tracing
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    _tracing = tracing = Tracing(service)
+    provider = TracerProvider(resource=Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", service)}))
+    exporter = OTLPSpanExporter()
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    # Not the global provider, to which libraries would add spans with errors that quote what users wrote.
+    _tracer = provider.get_tracer("todo-assistant")
     try:
         yield
     finally:
-        _tracing = None
-        await asyncio.to_thread(tracing.shut_down)
+        _tracer = None
+        timer = Timer(_SHUT_DOWN_SECONDS, exporter.shutdown)  # what is not sent by then is lost
+        timer.start()
+        await asyncio.to_thread(provider.shutdown)
+        timer.cancel()
 
 
+def start_span(
+    name: str, attributes: Attributes | None = None, *, kind: Kind = "INTERNAL", parent: Mapping[str, str] | None = None
+) -> Span | None:
+    """Returns a span that the caller ends and that is never the current one; `parent` are the headers of a request."""
+    if _tracer is None:
+        return None
+    context = None if parent is None else _PROPAGATOR.extract(parent)
+    return _tracer.start_span(name, context, kind=SpanKind[kind], attributes=attributes)
+
+
+@contextmanager
 def span(
     name: str, attributes: Attributes | None = None, *, kind: Kind = "INTERNAL", parent: Mapping[str, str] | None = None
-) -> AbstractContextManager[None]:
-    """Makes a new span the current one while a block runs; `parent` are the headers of a request."""
-    return _OFF if _tracing is None else _tracing.span(name, attributes, kind, parent)
-
-
-def start_span(name: str, attributes: Attributes | None = None, *, kind: Kind = "INTERNAL") -> "Span | None":
-    """Returns a span that the caller ends and that is never the current one; None without tracing."""
-    return None if _tracing is None else _tracing.start_span(name, attributes, kind)
+) -> Iterator[None]:
+    """Makes a new span the current one while a block runs."""
+    if (started := start_span(name, attributes, kind=kind, parent=parent)) is None:
+        yield
+        return
+    token = attach(set_span_in_context(started))
+    try:
+        yield
+    except BaseException as error:
+        started.set_attribute("error.type", type(error).__qualname__)  # its message may quote what users wrote
+        started.set_status(StatusCode.ERROR)
+        raise
+    finally:
+        detach(token)
+        started.end()
 
 
 def annotate(attributes: Attributes) -> None:
-    if _tracing is not None:
-        _tracing.annotate(attributes)
+    if (current := get_current_span()).is_recording():  # it may have ended
+        current.set_attributes(attributes)
 
 
 def record_statement(text: str) -> None:
     """Adds an SQL statement, without its values, to the current span."""
-    if _tracing is not None:
-        _tracing.record_statement(text)
+    get_current_span().add_event("statement", {"db.query.text": text})
 
 
 def headers() -> dict[str, str]:
-    """Returns the headers by which another service continues the current trace."""
-    return {} if _tracing is None else _tracing.headers()
+    """Returns the headers by which another service continues the current trace and logs the request's id."""
+    request_id = logs.request_id.get()
+    carrier = {} if request_id is None else {REQUEST_ID_HEADER: request_id}
+    _PROPAGATOR.inject(carrier)
+    return carrier

@@ -20,7 +20,7 @@ from mcp_types import CallToolRequestParams
 from prometheus_client import Histogram
 from pydantic import ValidationError as PydanticError
 
-from common.rate_limit import RateLimit
+from common.server.rate_limit import RateLimit
 from common.telemetry import metrics, traces
 from common.telemetry.logs import fields
 from common.text import is_storable

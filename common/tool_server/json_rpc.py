@@ -10,8 +10,8 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from common import json_body
-from common.rate_limit import RateLimit
+from common.server import json_body
+from common.server.rate_limit import RateLimit
 from common.tool_server.calls import RunningCall, ToolCalls, calls_of_request, get_user_id, name_call
 
 _LARGEST_BODY = 4 * 1024 * 1024  # bytes; the SDK rejects what is larger

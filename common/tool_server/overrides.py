@@ -28,7 +28,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from common.response_headers import add_headers
+from common.server.response_headers import add_headers
 from common.telemetry import logs
 from common.tool_server.errors import to_printable
 

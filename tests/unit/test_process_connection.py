@@ -39,7 +39,7 @@ asyncio.run(main())
 """
 HANGING_PROCESS = """
 import asyncio, time
-from common.watchdog import watchdog
+from common.server.watchdog import watchdog
 
 async def main():
     async with watchdog(seconds=0.5):

@@ -15,7 +15,7 @@ PROGRAM = """
 import logging
 import sys
 
-from common import workers
+from common import server
 
 
 async def respond(scope, receive, send):
@@ -37,13 +37,13 @@ def create(address):
     async def app(scope, receive, send):
         await (start if scope["type"] == "lifespan" else respond)(scope, receive, send)
 
-    return workers.ServedApplication(app, drain_seconds=float(sys.argv[4]))
+    return server.ServedApplication(app, drain_seconds=float(sys.argv[4]))
 
 
 if __name__ == "__main__":
     logging.basicConfig(level="ERROR")
-    limits, where = workers.ClientLimits(), {"prefix": "X", "host": "127.0.0.1", "port": int(sys.argv[2])}
-    workers.serve(create, limits, workers=int(sys.argv[3]), grace_seconds=5, **where)
+    limits, where = server.ClientLimits(), {"prefix": "X", "host": "127.0.0.1", "port": int(sys.argv[2])}
+    server.serve(create, limits, workers=int(sys.argv[3]), grace_seconds=5, **where)
 """
 
 

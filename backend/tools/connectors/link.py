@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
@@ -16,7 +17,6 @@ from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
 from backend.tools.connection import CLIENT
 from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.server_log import logged
-from common.tls import tls_context
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +145,9 @@ async def _client(server: Connector) -> AsyncIterator[Client]:
         else:
             # No redirects: they would take the headers along.
             http = httpx2.AsyncClient(
-                headers={**server.headers}, timeout=httpx2.Timeout(server.timeout, read=None), verify=tls_context()
+                headers={**server.headers},
+                timeout=httpx2.Timeout(server.timeout, read=None),
+                verify=ssl.create_default_context(),
             )
             transport = streamable_http_client(server.url or "", http_client=await stack.enter_async_context(http))
         yield await stack.enter_async_context(Client(transport, cache=None, client_info=CLIENT))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from common.workers.limits import ClientLimits
+from common.server.limits import ClientLimits
 
 _PIECE_BYTES = 4_096  # parsed at once: takes less than a millisecond, even in chunks of one byte
 _Queue = deque["LimitedConnection"]

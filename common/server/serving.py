@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from common.workers.connection import LimitedConnection
-from common.workers.limits import THIS_MACHINE, ClientLimits
+from common.server.connection import LimitedConnection
+from common.server.limits import THIS_MACHINE, ClientLimits
 
 logger = logging.getLogger(__name__)
 

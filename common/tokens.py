@@ -1,0 +1,219 @@
+"""Checks access tokens and creates those of the backend; they are part of the contract between the services.
+
+The issuer that a token names determines the key, and the key determines the algorithm.
+"""
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import jwt
+from jwt.utils import base64url_encode
+
+from common.single_flight import SingleFlight
+from common.text import is_storable
+
+log = logging.getLogger(__name__)
+
+ISSUER = "todo-assistant"
+BACKEND = "todo-assistant/backend"
+DIRECTORY = "directory"  # a claim
+ALGORITHMS = ("RS256", "ES256", "EdDSA")  # of an identity provider
+
+_LEEWAY_SECONDS = 10
+_MAX_SUBJECT_LENGTH = 200
+_REQUIRED = ["exp", "sub", "iss", "aud"]
+_TIMES = ("exp", "iat", "nbf")
+_YEAR_10000 = 253_402_300_800
+_FRESH_SECONDS = 600  # keys are used for so long without fetching them again
+_PAUSE_SECONDS = 5  # between two requests for an unknown key
+_RETRY_SECONDS = 30  # between two requests while a known key can be used although the address does not answer
+_TIMEOUT_SECONDS = 5
+_MAX_ENTRIES = 100
+_MAX_LOGGED = 5  # unusable keys in a log line
+_MAX_VALUE_LENGTH = 2_000  # characters of base64; a modulus of 8,192 bits has 1,366
+_RSA_BITS = range(2048, 8192 + 1)
+
+
+class SharedSecret:
+    def __init__(self, secret: str) -> None:
+        self._key = jwt.PyJWK.from_dict({"kty": "oct", "k": base64url_encode(secret.encode()).decode()})
+
+    async def find(self, _: dict[str, Any]) -> jwt.PyJWK:
+        return self._key
+
+
+class KeySet:
+    """The keys at a JWKS URL. They are fetched again after ten minutes or when a token names an unknown key.
+
+    While the address does not answer, they are used until they reach their maximum age.
+    """
+
+    def __init__(self, url: str, *, max_age_seconds: float = 14_400) -> None:
+        self._max_age_seconds = max_age_seconds
+        # Without its own cache, which drops keys when they are to be fetched again, and where one invalid entry fails
+        # the whole set. PyJWT 2.15 follows no redirects, which could lead to keys of somebody else.
+        context = ssl.create_default_context()
+        self._client = jwt.PyJWKClient(url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS, ssl_context=context)
+        self._refresh = SingleFlight(self._fetch)
+        self._keys: list[jwt.PyJWK] = []
+        self._fetched_at = self._tried_at = float("-inf")
+
+    async def find(self, header: dict[str, Any]) -> jwt.PyJWK | None:
+        """Returns the key that a token with this header must be signed with."""
+        key = self._get(header)
+        if key is None or self._get_age(self._fetched_at) > _FRESH_SECONDS:
+            if self._get_age(self._tried_at) > (_RETRY_SECONDS if key else _PAUSE_SECONDS):
+                await self._refresh()
+            key = self._get(header)
+        return key
+
+    def _get(self, header: dict[str, Any]) -> jwt.PyJWK | None:
+        """Returns None also if several keys match."""
+        if self._get_age(self._fetched_at) > self._max_age_seconds:
+            return None
+        algorithm, kid = header.get("alg"), header.get("kid")
+        keys = [key for key in self._keys if key.algorithm_name == algorithm and kid in (None, key.key_id)]
+        return keys[0] if len(keys) == 1 else None
+
+    @staticmethod
+    def _get_age(moment: float) -> float:
+        return time.monotonic() - moment
+
+    async def _fetch(self) -> None:
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                document = await asyncio.to_thread(self._client.fetch_data)
+            self._keys, unusable = _read_keys(document["keys"])
+        except Exception as error:  # noqa: BLE001 - the provider may send anything; the next fetch tries again
+            log.warning("the keys at AUTH_JWKS_URL cannot be read: %s", type(error).__name__)
+            return
+        finally:
+            self._tried_at = time.monotonic()
+        self._fetched_at = self._tried_at
+        if not self._keys:
+            log.warning("AUTH_JWKS_URL has no key for %s", ", ".join(ALGORITHMS))
+        if unusable:
+            log.warning("AUTH_JWKS_URL has keys that cannot be used: %s", "; ".join(unusable[:_MAX_LOGGED]))
+
+
+def _read_keys(entries: list[Any]) -> tuple[list[jwt.PyJWK], list[str]]:
+    """Returns the keys that may check tokens, each for one algorithm, and why others cannot be used.
+
+    Entries for other purposes are ignored (RFC 7517, section 4).
+    """
+    keys: list[jwt.PyJWK] = []
+    unusable: list[str] = []
+    for nth, entry in enumerate(entries[:_MAX_ENTRIES]):
+        if entry in entries[:nth]:
+            continue
+        try:
+            if key := _read_key(entry):
+                keys.append(key)
+        except Exception as error:  # noqa: BLE001 - libraries raise anything for an arbitrary entry
+            kid = entry.get("kid") if isinstance(entry, dict) else None
+            unusable.append(f"kid {ascii(kid)[:40]}: {error if isinstance(error, _Unusable) else type(error).__name__}")
+    return keys, unusable
+
+
+class _Unusable(Exception):
+    """Why a key cannot be used."""
+
+
+def _read_key(entry: Any) -> jwt.PyJWK | None:
+    """Returns None for an entry that is not for checking signatures."""
+    if not isinstance(entry, dict):
+        raise _Unusable("not an object")
+    if entry.get("use", "sig") != "sig":
+        return None
+    if "key_ops" in entry and not (isinstance(entry["key_ops"], list) and "verify" in entry["key_ops"]):
+        return None
+    if "d" in entry:
+        raise _Unusable("its private part is published")
+    if any(isinstance(value, str) and len(value) > _MAX_VALUE_LENGTH for value in entry.values()):
+        raise _Unusable("too long")
+    key = jwt.PyJWK.from_dict(entry)
+    if key.algorithm_name not in ALGORITHMS:
+        raise _Unusable(f"not for {', '.join(ALGORITHMS)}")
+    if key.algorithm_name == "RS256" and key.key.key_size not in _RSA_BITS:
+        raise _Unusable(f"{key.key.key_size} bits")
+    return key
+
+
+Keys = SharedSecret | KeySet
+
+
+class AccessTokenVerifier:
+    """Accepts tokens for one audience, each signed with a key of the issuer it names."""
+
+    def __init__(self, issuers: Mapping[str, Keys], *, audience: str) -> None:
+        self._issuers = issuers
+        self._audience = audience
+
+    async def verify(self, token: str) -> dict[str, Any]:
+        """Returns the claims of a valid token, `sub` and `exp` among them; raises `jwt.PyJWTError`."""
+        try:
+            return await self._verify(token)
+        except jwt.PyJWTError:
+            raise
+        except Exception as error:  # noqa: BLE001 - libraries raise anything for arbitrary bytes
+            raise jwt.DecodeError(f"The token cannot be checked: {type(error).__name__}") from None
+
+    async def _verify(self, token: str) -> dict[str, Any]:
+        unverified = jwt.decode_complete(token, options={"verify_signature": False})
+        issuer = unverified["payload"].get("iss")
+        keys = self._issuers.get(issuer) if isinstance(issuer, str) else None
+        if keys is None:
+            raise jwt.InvalidIssuerError("Invalid issuer")
+        key = await keys.find(unverified["header"])
+        if key is None:
+            raise jwt.InvalidKeyError("No key of the issuer matches")
+        # The key determines the algorithm, never the header of the token.
+        claims = jwt.decode(
+            token,
+            key,
+            algorithms=[key.algorithm_name],
+            issuer=issuer,
+            audience=self._audience,
+            leeway=_LEEWAY_SECONDS,
+            options={"require": _REQUIRED, "enforce_minimum_key_length": True},
+        )
+        if not is_user_id(claims["sub"]):
+            raise jwt.InvalidTokenError("The sub claim is not a valid user id")
+        for name in _TIMES:
+            if name in claims and not _is_time(claims[name]):
+                raise jwt.InvalidTokenError(f"{name} is not a time")
+        return claims
+
+
+def _is_time(value: Any) -> bool:
+    """Whether a value is seconds since 1970, before the year 10000; fractions are allowed (RFC 7519, section 2)."""
+    return type(value) in (int, float) and 0 <= value < _YEAR_10000
+
+
+def is_user_id(subject: str) -> bool:
+    is_visible = any(c.isprintable() and not c.isspace() for c in subject)
+    return len(subject) <= _MAX_SUBJECT_LENGTH and is_storable(subject) and is_visible
+
+
+def make_token(secret: str, subject: str, *, audience: str, expires: int, **claims: Any) -> str:
+    """Creates a token (HS256) for one of our services; `expires` is Unix time."""
+    standard_claims = {"iss": ISSUER, "sub": subject, "aud": audience, "iat": int(time.time()), "exp": expires}
+    return jwt.encode(claims | standard_claims, secret, algorithm="HS256")
+
+
+def make_call_token(secret: str, subject: str, *, audience: str, expires: int, directory: str | None = None) -> str:
+    """Creates the token of a tool call, which says that the backend acts for the user (RFC 8693, section 4.1).
+
+    `directory` is the directory of the user in which the conversation works instead of its own folder.
+    """
+    claims = {} if directory is None else {DIRECTORY: directory}
+    return make_token(secret, subject, audience=audience, expires=expires, act={"sub": BACKEND}, **claims)
+
+
+def is_from_backend(claims: Mapping[str, Any]) -> bool:
+    """Whether a valid token was created by the backend for one call, and not for a user by `./todo token`."""
+    return claims.get("iss") == ISSUER and claims.get("act") == {"sub": BACKEND}
