@@ -4,12 +4,9 @@ from typing import LiteralString
 
 from common import data_commands
 from common.database import Database
+from mcp_server.tasks.changes import LOCK
 
 TABLES: tuple[LiteralString, ...] = ("tasks", "task_changes", "task_calls", "people")
-# Adding a task locks this row, so that a running call ends before anything is deleted.
-_LOCK = """
-INSERT INTO people (user_id) VALUES (%(user)s)
-ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id"""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -21,7 +18,7 @@ def run(arguments: Sequence[str]) -> None:
 async def _forget(database: Database, *, user: str) -> None:
     async with database.transaction(user) as tx:
         await tx.lift_timeouts()
-        await tx.execute(_LOCK, user=user)
+        await tx.execute(LOCK)  # a running call ends before anything is deleted
         deleted = [await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user) for table in TABLES]
     tasks, changes, calls, _ = (cursor.rowcount for cursor in deleted)
     if not tasks + changes + calls:

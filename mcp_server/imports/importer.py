@@ -12,12 +12,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from common.clock import to_utc
-from common.database import Database, Transaction, advisory_locks
+from common.database import Database, Transaction
 from common.tool_server.errors import ArgumentsInvalid, CallError
 from mcp_server import arguments
 from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine
 from mcp_server.tasks import statements, undo, zones
-from mcp_server.tasks.changes import Caller
+from mcp_server.tasks.changes import LOCK, Caller
 from mcp_server.tasks.fields import TaskPatch, apply_patch
 from mcp_server.tasks.task import Task
 from mcp_server.tasks.zones import Now
@@ -26,7 +26,6 @@ ACTOR = "import"
 _BATCH_SIZE = 500  # tasks of a transaction
 _MAX_LISTED = 1_000  # lines that cannot be read
 
-_LOCK = f"SELECT {advisory_locks.IMPORT}"
 _KEYS = """
 SELECT idempotency_key FROM task_calls
 WHERE user_id = %(user)s AND idempotency_key IS NOT NULL AND idempotency_key = ANY(%(keys)s::text[])"""
@@ -90,12 +89,12 @@ async def undo_last(database: Database, caller: Caller) -> int:
     Raises an error of `undo_batch`, such as `ChangedSince`.
     """
     async with database.transaction(caller.user_id) as tx:
-        await tx.execute(_LOCK, user=caller.user_id)
-        last = await (await tx.execute(_LAST_BATCH, user=caller.user_id, actor=ACTOR)).fetchone()
+        await tx.execute(LOCK)
+        last = await (await tx.execute(_LAST_BATCH, actor=ACTOR)).fetchone()
         if last is None:
             return 0
         await undo.undo_batch(tx, caller, last["batch"])
-        await tx.execute(_RELEASE_KEYS, user=caller.user_id, batch=last["batch"])
+        await tx.execute(_RELEASE_KEYS, batch=last["batch"])
         return last["tasks"]
 
 
@@ -123,21 +122,21 @@ def _create_key(file_task: FileTask, counts: Counter[bytes]) -> str:
 
 async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
     """Returns how many tasks existed, and how many were added."""
-    await tx.execute(_LOCK, user=caller.user_id)
-    new = await _list_new(tx, caller, {new.key: new for new in portion})
-    fitting = new[: await _count_allowed(tx, caller, len(new))]
+    await tx.execute(LOCK)
+    new = await _list_new(tx, {new.key: new for new in portion})
+    fitting = new[: await caller.quota.count_free(tx)]
     if fitting:
-        numbers = await statements.reserve_ids(tx, caller, len(fitting))
+        numbers = await statements.reserve_ids(tx, len(fitting))
         tasks = {new.key: _set_id(new.task, id) for new, id in zip(fitting, numbers, strict=True)}
         await statements.insert_imported(tx, caller, tasks)
     return len(portion) - len(new), len(fitting)
 
 
-async def _list_new(tx: Transaction, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
+async def _list_new(tx: Transaction, by_key: Mapping[str, _New]) -> list[_New]:
     """Returns the tasks that no import has added and that are not in the list from which they were exported."""
     ids = [new.file_task.original[0] for new in by_key.values() if new.file_task.original]
-    keys = await tx.execute(_KEYS, user=caller.user_id, keys=[*by_key])
-    rows = await tx.execute(_ORIGINALS, user=caller.user_id, ids=ids)
+    keys = await tx.execute(_KEYS, keys=[*by_key])
+    rows = await tx.execute(_ORIGINALS, ids=ids)
     existing = {row["idempotency_key"] for row in await keys.fetchall()}
     originals = {_identify(row["id"], to_utc(row["created_at"]), row["title"]) for row in await rows.fetchall()}
     return [
@@ -152,11 +151,6 @@ def _is_original(new: _New, originals: Container[object]) -> bool:
 def _identify(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
     """Identifies a task by its creation time, and also by its title if that time is only a day."""
     return id, created_at, None if created_at.microsecond else title
-
-
-async def _count_allowed(tx: Transaction, caller: Caller, count: int) -> int:
-    free = await caller.quota.count_free(tx, caller.user_id)
-    return count if free is None else min(count, free)
 
 
 def _set_id(task: Task, id: int) -> Task:

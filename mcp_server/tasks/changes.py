@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 from psycopg.types.json import Jsonb
 
 from common.clock import utc_now
-from common.database import Transaction
+from common.database import Transaction, advisory_locks
 from common.tool_server.errors import IdempotencyKeyReused
 from mcp_server.tasks import quota
-from mcp_server.tasks.quota import UNLIMITED, TaskQuota
+from mcp_server.tasks.quota import TaskQuota
 from mcp_server.tasks.task import Task
 
 UTC = ZoneInfo("UTC")
@@ -30,7 +30,7 @@ class Caller:
     """The calls that are undone together: those of a run or of a click."""
     undo_batch: str | None = None
     """The batch that this call undoes."""
-    quota: TaskQuota = UNLIMITED
+    quota: TaskQuota = TaskQuota()
     zone: ZoneInfo | None = None
     """The user's zone, if the call has one."""
     usual_zone: ZoneInfo = UTC
@@ -53,6 +53,7 @@ class LoggedChange:
         return task
 
 
+LOCK = f"SELECT {advisory_locks.TASKS}"
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
 
@@ -84,44 +85,41 @@ async def make_call(
     operation: Operation,
     arguments: dict[str, Any],
     work: Callable[[int], Awaitable[Sequence[LoggedChange]]],
-    changes: int = 1,
 ) -> Sequence[LoggedChange]:
     """Calls `work` with the id of a new call and returns the changes, which `work` logs.
 
-    The call's row is stored first: a second call with the same key waits for the first transaction, then returns the
-    logged changes. `work` must raise if it finds no task, so that the row is rolled back.
+    The call's row is stored first: a second call with the same key returns the logged changes. `work` must raise if it
+    finds no task, so that the row is rolled back.
     """
     now = caller.clock()
-    limits = caller.quota
-    await limits.lock(tx, caller.user_id)
+    await tx.execute(LOCK)
     claim = await tx.execute(
         _CLAIM,
-        user=caller.user_id,
         operation=operation,
         arguments=Jsonb(arguments),
         actor=caller.actor,
         key=caller.idempotency_key,
         batch=caller.batch,
         now=now,
-        **limits.get_values(now, changes),
+        **caller.quota.get_values(now),
     )
     call = await claim.fetchone()
     if call is None:
         return await _replay_call(tx, caller, operation=operation, arguments=arguments)
-    limits.check_changes(call)
     log = await work(call["id"])
-    limits.check_tasks(call, sum(bool(change.after) - bool(change.before) for change in log))
+    added = sum(bool(change.after) - bool(change.before) for change in log)
+    caller.quota.check(call, added=added, changes=len(log))
     return log
 
 
 async def _replay_call(
     tx: Transaction, caller: Caller, *, operation: Operation, arguments: dict[str, Any]
 ) -> Sequence[LoggedChange]:
-    rows = await (await tx.execute(_RECORDED, user=caller.user_id, key=caller.idempotency_key)).fetchall()
+    rows = await (await tx.execute(_RECORDED, key=caller.idempotency_key)).fetchall()
     if any((row["operation"], row["arguments"]) != (operation, arguments) for row in rows) or not rows:
         raise IdempotencyKeyReused
     if caller.batch is not None:
-        await tx.execute(_MOVE_TO_BATCH, user=caller.user_id, key=caller.idempotency_key, batch=caller.batch)
+        await tx.execute(_MOVE_TO_BATCH, key=caller.idempotency_key, batch=caller.batch)
     return [parse_change(row) for row in rows]
 
 

@@ -27,21 +27,20 @@ async def add_tasks(
         new = apply_patch(Task.new(title, now.instant), patch, now)
         return await statements.insert_tasks(tx, caller, call, titles, new)
 
-    log = await changes.make_call(tx, caller, operation="add", arguments=arguments, work=work, changes=len(titles))
-    return render_added(log)
+    return render_added(await changes.make_call(tx, caller, operation="add", arguments=arguments, work=work))
 
 
 async def complete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
     """A task that is completed already stays as it is, and its log row has no change."""
 
     async def work(call: int) -> list[LoggedChange]:
-        tasks = await _lock_tasks(tx, caller, ids)
+        tasks = await _lock_tasks(tx, ids)
         now = await _get_now(tx, caller, needed=any(task.repeat for task in tasks))
         log = [LoggedChange(task, _complete_task(task, now)) for task in tasks]
         return await _write_changes(tx, caller, call, log, now)
 
     arguments = _get_id_arguments(ids)
-    log = await changes.make_call(tx, caller, operation="complete", arguments=arguments, work=work, changes=len(ids))
+    log = await changes.make_call(tx, caller, operation="complete", arguments=arguments, work=work)
     return render_changed(log, ids)
 
 
@@ -52,25 +51,25 @@ async def update_tasks(tx: Transaction, caller: Caller, ids: Sequence[int], patc
         raise TitleOfMany
 
     async def work(call: int) -> list[LoggedChange]:
-        tasks = await _lock_tasks(tx, caller, ids)
+        tasks = await _lock_tasks(tx, ids)
         dated = patch.due is not None or patch.repeat is not None
         now = await _get_now(tx, caller, needed=dated or any(task.repeat for task in tasks))
-        log = [LoggedChange(task, await _update_task(tx, caller, task, patch, now)) for task in tasks]
+        log = [LoggedChange(task, await _update_task(tx, task, patch, now)) for task in tasks]
         return await _write_changes(tx, caller, call, log, now)
 
     arguments = _get_id_arguments(ids) | patch.values()
-    log = await changes.make_call(tx, caller, operation="update", arguments=arguments, work=work, changes=len(ids))
+    log = await changes.make_call(tx, caller, operation="update", arguments=arguments, work=work)
     return render_changed(log, ids)
 
 
 async def delete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
     async def work(call: int) -> list[LoggedChange]:
-        log = [LoggedChange(task, None) for task in await _lock_tasks(tx, caller, ids)]
+        log = [LoggedChange(task, None) for task in await _lock_tasks(tx, ids)]
         await statements.write_changes(tx, caller, call, log)
         return log
 
     arguments = _get_id_arguments(ids)
-    log = await changes.make_call(tx, caller, operation="delete", arguments=arguments, work=work, changes=len(ids))
+    log = await changes.make_call(tx, caller, operation="delete", arguments=arguments, work=work)
     return render_deleted(log, ids)
 
 
@@ -83,14 +82,14 @@ async def _get_now(tx: Transaction, caller: Caller, *, needed: bool) -> Now:
     return await zones.get_now(tx, caller) if needed else Now(caller.clock(), caller.usual_zone)
 
 
-async def _lock_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> list[Task]:
-    tasks = await statements.lock_tasks(tx, caller, ids)
+async def _lock_tasks(tx: Transaction, ids: Sequence[int]) -> list[Task]:
+    tasks = await statements.lock_tasks(tx, ids)
     if not tasks:
         raise TaskNotFound(task_id=ids[0])
     return [*tasks.values()]
 
 
-async def _update_task(tx: Transaction, caller: Caller, task: Task, patch: TaskPatch, now: Now) -> Task:
+async def _update_task(tx: Transaction, task: Task, patch: TaskPatch, now: Now) -> Task:
     changed = apply_patch(task, patch, now)
     if patch.values().keys() != {"status"}:
         changed = changed.model_copy(update={"updated_at": now.instant})
@@ -98,13 +97,13 @@ async def _update_task(tx: Transaction, caller: Caller, task: Task, patch: TaskP
         return _complete_task(changed, now)
     if patch.status == "pending" and task.status == "completed":
         if task.series is not None:
-            await _check_series(tx, caller, task)
+            await _check_series(tx, task)
         return changed.model_copy(update={"status": "pending", "completed_at": None, "updated_at": now.instant})
     return changed
 
 
-async def _check_series(tx: Transaction, caller: Caller, task: Task) -> None:
-    rows = await tx.execute(_OPEN_OF_SERIES, user=caller.user_id, series=task.series)
+async def _check_series(tx: Transaction, task: Task) -> None:
+    rows = await tx.execute(_OPEN_OF_SERIES, series=task.series)
     if (open_one := await rows.fetchone()) is not None:
         raise NextIsOpen(task_id=task.id, next_id=open_one["id"])
 
@@ -126,7 +125,7 @@ async def _write_changes(
     ]
     successors = [task for task in (create_next_task(task, now) for task in completed) if task is not None]
     if successors:
-        numbers = await statements.reserve_ids(tx, caller, len(successors))
+        numbers = await statements.reserve_ids(tx, len(successors))
         log += [
             LoggedChange(None, task.model_copy(update={"id": number}))
             for number, task in zip(numbers, successors, strict=True)

@@ -8,22 +8,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from common.clock import Clock, utc_now
-from common.database import Database, Transaction, advisory_locks
+from common.database import Database, Transaction
 from mcp_server.errors import TooManyChanges, TooManyTasks
 
 logger = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
 SWEEP_SECONDS = 3600.0
-# Columns of the statement that stores a call: how many tasks the user has, counted up to the limit, and whether the
-# change that is `back` changes before the newest is less than a day old.
+# Columns of the statement that stores a call: the user's tasks and changes within a day, each counted up to its limit.
 COLUMNS = """
 (SELECT count(*) FROM (SELECT FROM tasks WHERE user_id = %(user)s LIMIT %(most_tasks)s::bigint) counted) AS tasks,
-(%(back)s::bigint IS NOT NULL AND EXISTS (
-    SELECT FROM task_changes WHERE user_id = %(user)s AND created_at > %(day_ago)s AND id = (
-        SELECT id FROM task_changes WHERE user_id = %(user)s ORDER BY id DESC OFFSET %(back)s::bigint LIMIT 1)
-)) AS has_many_changes"""
-_LOCK = f"SELECT {advisory_locks.QUOTA}"
+(SELECT count(*) FROM (
+    SELECT created_at FROM task_changes WHERE user_id = %(user)s ORDER BY id DESC LIMIT %(most_changes)s::bigint
+) newest WHERE created_at > %(day_ago)s) AS changes"""
 _COUNT_TASKS = "SELECT count(*) AS tasks FROM tasks WHERE user_id = %(user)s"
 _SWEEP = "SELECT count(*) AS calls FROM sweep_task_calls(%(days)s, %(most)s)"
 
@@ -35,40 +32,23 @@ class TaskQuota:
     tasks: int | None = None
     changes_per_day: int | None = None
 
-    async def lock(self, tx: Transaction, user_id: str) -> None:
-        """Lets the user's other changes wait, as they could exceed a limit together; before all other locks."""
-        if self != UNLIMITED:
-            await tx.execute(_LOCK, user=user_id)
+    def get_values(self, now: datetime) -> dict[str, Any]:
+        """Returns the values of `COLUMNS`."""
+        return {"most_tasks": self.tasks or 0, "most_changes": self.changes_per_day or 0, "day_ago": now - _DAY}
 
-    def get_values(self, now: datetime, changes: int) -> dict[str, Any]:
-        """Returns the values of `COLUMNS` for a call that makes so many changes; raises `TooManyChanges`."""
-        back = None if self.changes_per_day is None else self.changes_per_day - changes
-        if back is not None and back < 0:
-            raise self._too_many_changes()
-        return {"most_tasks": self.tasks or 0, "back": back, "day_ago": now - _DAY}
-
-    def check_changes(self, row: Mapping[str, Any]) -> None:
-        if row["has_many_changes"]:
-            raise self._too_many_changes()
-
-    def check_tasks(self, row: Mapping[str, Any], added: int) -> None:
-        """Raises `TooManyTasks` if so many more tasks than the row counts are too many."""
-        if self.tasks is not None and added > 0 and row["tasks"] + added > self.tasks:
+    def check(self, counted: Mapping[str, Any], *, added: int, changes: int) -> None:
+        """Raises `TooManyTasks` or `TooManyChanges` for a call that has made so many more than were counted."""
+        if self.tasks is not None and added > 0 and counted["tasks"] + added > self.tasks:
             raise TooManyTasks(most=f"{self.tasks:,}")
+        if self.changes_per_day is not None and counted["changes"] + changes > self.changes_per_day:
+            raise TooManyChanges(most=f"{self.changes_per_day:,}")
 
-    async def count_free(self, tx: Transaction, user_id: str) -> int | None:
+    async def count_free(self, tx: Transaction) -> int | None:
         """Returns how many tasks may be added, or None without a limit."""
         if self.tasks is None:
             return None
-        await self.lock(tx, user_id)
-        row = await (await tx.execute(_COUNT_TASKS, user=user_id)).fetchone()
+        row = await (await tx.execute(_COUNT_TASKS)).fetchone()
         return max(0, self.tasks - (row["tasks"] if row else 0))
-
-    def _too_many_changes(self) -> TooManyChanges:
-        return TooManyChanges(most=f"{self.changes_per_day:,}")
-
-
-UNLIMITED = TaskQuota()
 
 
 async def delete_old_changes(database: Database, days: int, clock: Clock = utc_now, *, batch_size: int = 1_000) -> int:

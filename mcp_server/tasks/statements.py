@@ -6,7 +6,6 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from common.database import Transaction
-from common.database.advisory_locks import TASK_LOG
 from mcp_server.errors import OneIsOpen
 from mcp_server.tasks.changes import Caller, LoggedChange, parse_change
 from mcp_server.tasks.task import ONE_OPEN, TASK_COLUMNS, Task
@@ -39,9 +38,7 @@ WITH number AS ({_RESERVE_IDS}), made AS (
     RETURNING id AS task_id, {_SNAPSHOT} AS after
 )
 INSERT INTO task_changes (user_id, call_id, task_id, after, created_at)
-SELECT %(user)s, %(call)s, task_id, after, %(logged_at)s
-FROM (SELECT made.*, {TASK_LOG} FROM made) locked
-ORDER BY task_id
+SELECT %(user)s, %(call)s, task_id, after, %(logged_at)s FROM made ORDER BY task_id
 RETURNING before, after"""
 
 _EDIT = f"""
@@ -57,10 +54,7 @@ WITH written AS (
 )
 INSERT INTO task_changes (user_id, call_id, task_id, before, after, undoes, created_at)
 SELECT %(user)s, %(call)s, task_id, before, after, undoes, %(logged_at)s
-FROM (
-    SELECT c.*, {TASK_LOG}
-    FROM jsonb_to_recordset(%(changes)s) AS c (nth integer, task_id bigint, before jsonb, after jsonb, undoes bigint)
-) locked
+FROM jsonb_to_recordset(%(changes)s) AS c (nth integer, task_id bigint, before jsonb, after jsonb, undoes bigint)
 ORDER BY nth"""
 
 # The arguments of these calls contain no text, because their rows outlive the log of changes.
@@ -76,12 +70,9 @@ WITH rows AS (
     INSERT INTO tasks (user_id, {TASK_COLUMNS}) SELECT %(user)s, {TASK_COLUMNS} FROM rows
 )
 INSERT INTO task_changes (user_id, call_id, task_id, after, created_at)
-SELECT %(user)s, call_id, task_id, after, %(logged_at)s
-FROM (
-    SELECT calls.id AS call_id, rows.id AS task_id, rows.after, {TASK_LOG}
-    FROM rows JOIN calls ON calls.idempotency_key = rows.key
-) locked
-ORDER BY task_id"""
+SELECT %(user)s, calls.id, rows.id, rows.after, %(logged_at)s
+FROM rows JOIN calls ON calls.idempotency_key = rows.key
+ORDER BY rows.id"""
 
 _LOCK = f"""
 SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR UPDATE"""
@@ -93,7 +84,6 @@ async def insert_tasks(
     """Adds tasks with these titles and the other fields of `template`, which is not stored."""
     rows = await tx.execute(
         _ADD,
-        user=caller.user_id,
         call=call,
         titles=[*titles],
         many=len(titles),
@@ -112,17 +102,17 @@ async def insert_tasks(
 async def insert_imported(tx: Transaction, caller: Caller, tasks: Mapping[str, Task]) -> None:
     """Adds tasks with ids, each in a call of its own; their idempotency keys must be new."""
     rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
-    values = {"user": caller.user_id, "actor": caller.actor, "batch": caller.batch, "rows": Jsonb(rows)}
+    values = {"actor": caller.actor, "batch": caller.batch, "rows": Jsonb(rows)}
     await tx.execute(_ADD_EACH, **values, logged_at=caller.clock())
 
 
-async def lock_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, Task]:
-    rows = await tx.execute(_LOCK, user=caller.user_id, ids=[*ids])
+async def lock_tasks(tx: Transaction, ids: Sequence[int]) -> dict[int, Task]:
+    rows = await tx.execute(_LOCK, ids=[*ids])
     return {row["id"]: Task.model_validate(row) for row in await rows.fetchall()}
 
 
-async def reserve_ids(tx: Transaction, caller: Caller, count: int) -> range:
-    row = await (await tx.execute(_RESERVE_IDS, user=caller.user_id, many=count)).fetchone()
+async def reserve_ids(tx: Transaction, count: int) -> range:
+    row = await (await tx.execute(_RESERVE_IDS, many=count)).fetchone()
     last = row["last_task_id"] if row else 0
     return range(last - count + 1, last + 1)
 
@@ -147,7 +137,6 @@ async def write_changes(tx: Transaction, caller: Caller, call: int, changes: Seq
     ]
     await tx.execute(
         _EDIT,
-        user=caller.user_id,
         call=call,
         rows=Jsonb([task.as_json() for task in tasks]),
         ids=[id for id, change in last.items() if change.after is None],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from common.database import Transaction, advisory_locks
+from common.database import Transaction
 from common.tool_server.errors import to_printable
 from mcp_server.errors import ChangedSince, NextIsChanged, NothingInBatch, NothingToUndo
 from mcp_server.tasks import changes, statements
@@ -21,7 +21,6 @@ WHERE c.user_id = %(user)s AND c.task_id = %(task)s AND c.created_at > %(since)s
 ORDER BY c.id DESC LIMIT 1"""
 _ADDED_BY_CALL = """
 SELECT id, task_id FROM task_changes WHERE user_id = %(user)s AND call_id = %(call)s AND before IS NULL"""
-_LOCK_UNDO = f"SELECT {advisory_locks.UNDO}"
 
 Row = Mapping[str, Any]
 _MAX_NAMED = 5  # tasks in an error
@@ -41,18 +40,16 @@ async def undo_last(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Resu
     """Restores each task as it was before its last change: a deleted task is added, an added one deleted."""
 
     async def work(call: int) -> list[LoggedChange]:
-        await tx.execute(_LOCK_UNDO, user=caller.user_id)
-        now = await statements.lock_tasks(tx, caller, ids)
-        log: dict[
-            int | None, LoggedChange
-        ] = {}  # by the change they undo: a task may be named and be removed with another
+        now = await statements.lock_tasks(tx, ids)
+        # By the change they undo: a task may be named and be removed with another.
+        log: dict[int | None, LoggedChange] = {}
         for id in ids:
             log |= {change.undoes: change for change in await _undo_task(tx, caller, id, now.get(id))}
         await statements.write_changes(tx, caller, call, [*log.values()])
         return [*log.values()]
 
     arguments: dict[str, object] = {"task_id": ids[0], "undo": True, **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
-    log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work, changes=len(ids))
+    log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work)
     return render_restored(log, ids)
 
 
@@ -67,16 +64,16 @@ async def _undo_task(tx: Transaction, caller: Caller, id: int, task: Task | None
 
 
 async def _find_last_change(tx: Transaction, caller: Caller, id: int) -> dict[str, Any] | None:
-    rows = await tx.execute(_LAST, user=caller.user_id, task=id, since=caller.clock() - UNDO_PERIOD)
+    rows = await tx.execute(_LAST, task=id, since=caller.clock() - UNDO_PERIOD)
     return await rows.fetchone()
 
 
 async def _remove_next_task(tx: Transaction, caller: Caller, completion: dict[str, Any]) -> list[LoggedChange]:
     """Removes the next task that a completion added; raises `NextIsChanged` if it was changed later."""
     series = parse_change(completion).task.series
-    rows = await tx.execute(_ADDED_BY_CALL, user=caller.user_id, call=completion["call_id"])
+    rows = await tx.execute(_ADDED_BY_CALL, call=completion["call_id"])
     added = {row["task_id"]: row["id"] for row in await rows.fetchall()}
-    locked = await statements.lock_tasks(tx, caller, [*added]) if series is not None and added else {}
+    locked = await statements.lock_tasks(tx, [*added]) if series is not None and added else {}
     following = [task for task in locked.values() if task.series == series]
     for task in following:
         last = await _find_last_change(tx, caller, task.id)
@@ -90,37 +87,22 @@ async def undo_batch(tx: Transaction, caller: Caller, batch: str) -> Result:
 
     Changes that are undone already, and undos in the batch, are skipped.
     """
-    changes_left = await _list_batch(tx, caller, batch)
 
     async def work(call: int) -> list[LoggedChange]:
-        await tx.execute(_LOCK_UNDO, user=caller.user_id)
-        ids = sorted({row["task_id"] for row in changes_left})
-        now = await statements.lock_tasks(tx, caller, ids)
-        log = _undo_tasks(await _list_changes_since(tx, caller, ids, changes_left), batch, now, caller)
+        left = await (await tx.execute(_OF_BATCH, batch=batch)).fetchall()
+        if not any(row["created_at"] > caller.clock() - UNDO_PERIOD for row in left):
+            raise NothingInBatch
+        ids = sorted({row["task_id"] for row in left})
+        now = await statements.lock_tasks(tx, ids)
+        # By task and in order, from the first of the batch on.
+        since = await tx.execute(_SINCE, ids=ids, first=min(row["id"] for row in left))
+        log = _undo_tasks(await since.fetchall(), batch, now, caller)
         await statements.write_changes(tx, caller, call, log)
         return log
 
     arguments = {"undo_batch": batch}
-    log = await changes.make_call(
-        tx, caller, operation="undo", arguments=arguments, work=work, changes=max(len(changes_left), 1)
-    )
+    log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work)
     return render_restored_batch(log)
-
-
-async def _list_batch(tx: Transaction, caller: Caller, batch: str) -> Sequence[Row]:
-    """Returns the changes of the batch that are not undone, or none if all are too old."""
-    changes_left = await (await tx.execute(_OF_BATCH, user=caller.user_id, batch=batch)).fetchall()
-    return changes_left if any(row["created_at"] > caller.clock() - UNDO_PERIOD for row in changes_left) else []
-
-
-async def _list_changes_since(
-    tx: Transaction, caller: Caller, ids: Sequence[int], changes_left: Sequence[Row]
-) -> Sequence[Row]:
-    """Returns the changes of the tasks that are not undone, from the first of the batch on, by task and in order."""
-    if not changes_left:
-        return []
-    first = min(row["id"] for row in changes_left)
-    return await (await tx.execute(_SINCE, user=caller.user_id, ids=[*ids], first=first)).fetchall()
 
 
 def _undo_tasks(since: Iterable[Row], batch: str, now: Mapping[int, Task], caller: Caller) -> list[LoggedChange]:
@@ -134,8 +116,6 @@ def _undo_tasks(since: Iterable[Row], batch: str, now: Mapping[int, Task], calle
         log += _undo_each(now.get(id), task_rows[first:], caller)
     if changed_since:
         raise ChangedSince(tasks=_join_names(changed_since))
-    if not log:
-        raise NothingInBatch
     return log
 
 

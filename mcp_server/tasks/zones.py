@@ -25,12 +25,9 @@ class Now:
 
 
 async def get_now(tx: Transaction, caller: Caller) -> Now:
-    """Uses and stores the zone in the call's metadata; without one, the stored zone.
-
-    It may lock the user's row, so it must come after the limits are checked.
-    """
-    row = await (await tx.execute(_LOAD, user=caller.user_id)).fetchone()
+    """Uses and stores the zone in the call's metadata; without one, the stored zone."""
+    row = await (await tx.execute(_LOAD)).fetchone()
     stored: str | None = row["time_zone"] if row else None
     if caller.zone is not None and caller.zone.key != stored:
-        await tx.execute(_STORE, user=caller.user_id, zone=caller.zone.key)
+        await tx.execute(_STORE, zone=caller.zone.key)
     return Now(caller.clock(), caller.zone or (stored and find_zone(stored)) or caller.usual_zone)

@@ -81,7 +81,7 @@ _NEWEST = "SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s"
 async def read_changes(database: Database, user_id: str, after: int | None) -> ChangesSince:
     """Returns the changes after this number, or without one only the newest number, in one round trip.
 
-    A user's changes are committed in the order of their numbers (`advisory_locks.TASK_LOG`), so none is missed. A
+    A user's changes are committed in the order of their numbers (`advisory_locks.TASKS`), so none is missed. A
     number beyond the newest belongs to a log that was replaced, for example by a restored backup.
     """
     async with database.transaction(user_id) as tx:
