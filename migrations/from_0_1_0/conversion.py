@@ -5,7 +5,6 @@ until a later version drops them. The active path of each conversation becomes o
 """
 
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -17,7 +16,6 @@ from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Jsonb
 
 from migrations.from_0_1_0.line_of_runs import Json, LineOfRuns, Numbers, Rows
-from migrations.from_0_1_0.preparation import require_no_services
 
 OLD_TABLES = (
     "conversations",
@@ -81,8 +79,6 @@ def move_old_tables(connection: psycopg.Connection[Any]) -> bool:
         return False
     for table in OLD_TABLES:
         connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(Identifier("public", table)))
-    if _count(connection, "FROM public.conversations"):
-        require_no_services(connection)
     connection.execute("CREATE SCHEMA v01; DROP STATISTICS public.messages_of_one_person")
     for function in OLD_FUNCTIONS:
         connection.execute(f"DROP FUNCTION public.{function}".encode())
@@ -95,21 +91,20 @@ def convert(connection: psycopg.Connection[Any]) -> None:
     """Fills the tables of this version from those in `v01`, and writes one line about it."""
     connection.execute(_COPY)
     numbers, counts = Numbers(), Counter[str]()
-    progress = _Progress(_count(connection, _ACTIVE_PATH))
     for number, batch in enumerate(_iter_batches(connection)):
         for table, rows in _convert_batch(connection, batch, numbers).items():
             _insert(connection, table, rows)
             counts[table] += len(rows)
         if number == 0:  # or foreign keys would be checked with a plan for empty tables
             connection.execute("ANALYZE conversations, runs")
-        progress.add(sum(len(messages) for _, messages in batch))
     connection.execute("SELECT setval('event_seq', %s)", [numbers.last + 1])
     connection.execute(_COPY_USAGE)
     if conversations := _count(connection, "FROM conversations"):
-        progress.write(
-            f"Converted {conversations:,} conversations, {progress.count:,} messages: {counts['runs']:,} runs with "
+        messages = _count(connection, _ACTIVE_PATH)
+        sys.stdout.write(
+            f"Converted {conversations:,} conversations, {messages:,} messages: {counts['runs']:,} runs with "
             f"{counts['entries']:,} entries and {counts['tool_calls']:,} tool calls. The old tables are kept in the "
-            "schema v01."
+            "schema v01.\n"
         )
 
 
@@ -164,21 +159,3 @@ def _insert(connection: psycopg.Connection[Any], table: str, rows: Sequence[Json
     columns = SQL(", ").join(map(Identifier, dict.fromkeys(name for row in rows for name in row)))
     statement = SQL("INSERT INTO {table} ({columns}) SELECT {columns} FROM jsonb_populate_recordset(NULL::{table}, %s)")
     connection.execute(statement.format(table=Identifier(table), columns=columns), [Jsonb(rows)])
-
-
-class _Progress:
-    """Writes a line to standard output every ten seconds, and one at the end."""
-
-    def __init__(self, count: int) -> None:
-        self.count, self._done = count, 0
-        self._written_at = time.monotonic()
-
-    def add(self, done: int) -> None:
-        self._done += done
-        if time.monotonic() - self._written_at >= 10:
-            self._written_at = time.monotonic()
-            self.write(f"Converting conversations: {self._done:,} of {self.count:,} messages.")
-
-    def write(self, line: str) -> None:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()

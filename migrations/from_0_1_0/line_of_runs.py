@@ -15,7 +15,7 @@ from migrations.from_0_1_0.old_items import (
     render_message,
     render_output,
 )
-from migrations.from_0_1_0.sentences import get_notice_code, get_outcome, get_stop_code
+from migrations.from_0_1_0.sentences import STOP_CODES, get_notice_code, get_outcome
 
 Json = dict[str, Any]
 Rows = dict[str, list[Json]]  # by table
@@ -127,7 +127,7 @@ class LineOfRuns:
         content = row.item["content"]
         if "now" in content:
             self._time = row
-        elif (code := get_stop_code(content["text"])) is not None:
+        elif (code := STOP_CODES.get(content["text"])) is not None:
             self._add_notice(row, code)
         else:
             self._add_entry(row, "branch_note", content["text"])

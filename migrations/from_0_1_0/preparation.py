@@ -5,7 +5,6 @@ import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from alembic.util.exc import CommandError
@@ -48,27 +47,20 @@ def prepare(url: str, revision: str) -> None:
                 return
         except psycopg.errors.InsufficientPrivilege:  # the migration reports it
             return
-        require_no_services(connection)
+        [count] = connection.execute(_CONNECTED, [_OLD_SERVICES]).fetchone() or (0,)
+        if count:
+            raise CommandError(_IN_USE.format(count))
     _write_dump(url)
 
 
-def require_no_services(connection: psycopg.Connection[Any]) -> None:
-    """Raises `CommandError` while services of version 0.1.0 are connected to the database."""
-    [count] = connection.execute(_CONNECTED, [_OLD_SERVICES]).fetchone() or (0,)
-    if count:
-        raise CommandError(_IN_USE.format(count))
-
-
 def _write_dump(url: str) -> None:
-    """Writes a dump to BACKUP_DIR with the pg_dump of PG_BIN or PATH, or asks whether there is one."""
+    """Writes a dump to BACKUP_DIR with the pg_dump of PG_BIN or PATH, unless DUMP_MADE says that there is one."""
     if os.environ.get("DUMP_MADE") == "yes":
         return
     directory, program = os.environ.get("BACKUP_DIR"), postgres_programs.find_program("pg_dump", os.environ)
     if not directory or program is None:
         reason = "pg_dump is not installed" if directory else "BACKUP_DIR is not set"
-        if not sys.stdin.isatty() or not _confirm(reason):
-            raise CommandError(_NO_DUMP.format(reason))
-        return
+        raise CommandError(_NO_DUMP.format(reason))
     path = Path(directory) / f"todo-0.1.0-{datetime.now():%Y%m%d-%H%M%S}.dump"
     address, variables = postgres_programs.get_owner_address(url)
     path.touch(mode=0o600)
@@ -83,9 +75,3 @@ def _write_dump(url: str) -> None:
         path.unlink()
         raise CommandError(_NO_DUMP.format(f"pg_dump failed ({done.stderr.strip()})"))
     sys.stdout.write(f"The database as it was is in {path}.\n")
-
-
-def _confirm(reason: str) -> bool:
-    sys.stdout.write(f"All conversations are converted now, and {reason}. Have you made a dump? [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -47,10 +47,11 @@ _REASONS = {
     "The person went to another version of the conversation.": "left_path",
     "What it may reach is another now than what the person was asked about.": "reach_changed",
 }
-_STOPPED = {
+STOP_CODES = {
     "The person stopped this answer. Do not go on with it unless they ask for it.": "cancelled",
     "The server had to end this answer. Check what was done before you go on with it.": "interrupted",
 }
+"""The codes of notes about a run that did not end normally."""
 _UNKNOWN = "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
 _NOT_MADE = "This call was not made: the answer was ended before its turn came."
 _NOT_SHOWN = "This call was not made: the person is asked about it first, and it cannot be shown to them whole."
@@ -62,11 +63,6 @@ def get_notice_code(sentence: str) -> str | None:
         return None
     sentence = _REFERENCE.sub("", sentence)
     return _CODES.get(sentence) or next((code for part, code in _PARTS.items() if part in sentence), "failed")
-
-
-def get_stop_code(note: str) -> str | None:
-    """Returns the code of a note about a run that did not end normally; None for other notes."""
-    return _STOPPED.get(note)
 
 
 def get_outcome(output: str | None, rejected_because: str | None) -> dict[str, Any]:
