@@ -14,6 +14,8 @@ from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings, renamed_settings
 from backend.tools.connectors.configuration import Connector
 from common import process, server
+from common.database import PoolerFound, require_direct_address
+from common.environment import stop_misconfigured
 from common.telemetry import logs
 
 if TYPE_CHECKING:
@@ -30,6 +32,10 @@ def main() -> None:
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
     for sentence in renamed_settings():
         logger.warning(sentence)
+    try:
+        asyncio.run(require_direct_address(settings.process_database_url))
+    except PoolerFound as error:
+        stop_misconfigured(str(error))
     process.check_database(settings)
     process.run_service(
         settings,

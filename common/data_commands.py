@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import partial
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import psycopg
 
@@ -24,13 +24,10 @@ class NothingStored(Exception):
     """Nothing is stored of a user of this name."""
 
 
-class UserCommand(Protocol):
-    """Raises `NothingStored`."""
-
-    def __call__(self, database: Database, *, user: str) -> Awaitable[None]: ...
-
-
-def run_for_user(work: UserCommand, arguments: Sequence[str], *, name: str, description: str) -> None:
+def run_for_user(
+    work: Callable[..., Awaitable[None]], arguments: Sequence[str], *, name: str, description: str
+) -> None:
+    """Calls `work(database, user=...)`, which raises `NothingStored`, with the user that the arguments name."""
     user = commands.parse_user(arguments, name=name, description=description)
     run(partial(work, user=user))
 

@@ -147,8 +147,8 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     """
     listen_database_url: DatabaseUrl | None = None
     """Only for a connection pooler such as PgBouncer with pool_mode=transaction. LISTEN_DATABASE_URL is the address of
-    PostgreSQL itself: each process listens there for messages of the others. Set DATABASE_PREPARED=off if the pooler
-    does not support prepared statements, such as PgBouncer before 1.21. Example: docs/deployment.md.
+    PostgreSQL itself: each backend process listens there for messages of the others. Set DATABASE_PREPARED=off if the
+    pooler does not support prepared statements, such as PgBouncer before 1.21. Example: docs/deployment.md.
     """
     database_prepared: Literal["on", "off"] = "on"
     auth_none_beyond_loopback: bool = False

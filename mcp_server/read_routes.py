@@ -5,7 +5,7 @@ The page calls them every 1.5 seconds, so they are neither counted nor logged.
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from fastmcp import FastMCP
@@ -70,7 +70,7 @@ class ReadRoutes:
 
     async def _get_changes(self, user_id: str, request: Request) -> JSONResponse:
         after = _read_number(request, "after", maximum=MAX_ID, sentence=_AFTER)
-        return JSONResponse((await reads.read_changes(self.database, user_id, after))._asdict())
+        return JSONResponse(await reads.read_changes(self.database, user_id, after))
 
     async def _get_completions(self, user_id: str, request: Request) -> JSONResponse:
         days = _read_number(request, "days", minimum=1, maximum=reads.MAX_DAYS, sentence=_DAYS)
@@ -88,8 +88,7 @@ class ReadRoutes:
         if len(ids) > reads.MAX_IDS:
             raise InvalidQuery(_IDS)
         numbers = {_parse_number(part, maximum=MAX_ID, sentence=_IDS) for part in ids}
-        by_ids = await reads.read_by_ids(self.database, Caller(user_id, clock=self.clock), numbers)
-        return JSONResponse({"tasks": by_ids.tasks, "last_changes": [asdict(change) for change in by_ids.last_changes]})
+        return JSONResponse(await reads.read_by_ids(self.database, Caller(user_id, clock=self.clock), numbers))
 
 
 def _read_number(request: Request, name: str, *, minimum: int = 0, maximum: int, sentence: str) -> int | None:

@@ -1,19 +1,18 @@
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from fastmcp import FastMCP
 from prometheus_client import Gauge
-from psycopg import Error as DatabaseError
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
 from common import VERSION
 from common.clock import Clock
-from common.database import Database, DatabaseUnavailable, ProcessConnection, run_sweeps, schema
+from common.database import Database, run_sweeps, schema
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.app import create_http_app
@@ -32,7 +31,6 @@ from mcp_server.tools import create_tools
 
 _POOL_TIMEOUT_SECONDS = 3.0  # until a call fails without a database
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
-CANCELLED_CHANNEL = "todo_cancelled"
 CONNECTIONS = Gauge(
     "todo_mcp_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
 )
@@ -60,7 +58,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
         instructions=INSTRUCTIONS,
         tools=tools,
         middleware=[AnnounceOnlyTools(), calls, *(() if signs_in else (SingleUser(),))],
-        lifespan=_create_lifespan(settings, database, calls, clock),
+        lifespan=_create_lifespan(settings, database, clock),
         auth=create_auth_provider(settings),
         on_duplicate="error",
         mask_error_details=True,
@@ -75,17 +73,16 @@ def create_app(settings: McpSettings) -> ASGIApp:
         allowed_origins=settings.allowed_origins,
         middleware=[
             *create_token_middleware(settings),
-            Middleware(JsonRpc, calls=calls, per_minute=per_minute, notify_others=partial(_notify_others, database)),
+            Middleware(JsonRpc, calls=calls, per_minute=per_minute),
         ],
         ready=partial(_check_readiness, database),
         observe=lambda: CONNECTIONS.set(database.connections_in_use),
     )
 
 
-def _create_lifespan(settings: McpSettings, database: Database, calls: ToolCalls, clock: Clock) -> Lifespan:
+def _create_lifespan(settings: McpSettings, database: Database, clock: Clock) -> Lifespan:
     quota = TaskQuota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
     zone = ZoneInfo(settings.time_zone)
-    channels = {CANCELLED_CHANNEL: calls.cancel}
 
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
@@ -93,7 +90,6 @@ def _create_lifespan(settings: McpSettings, database: Database, calls: ToolCalls
             AsyncExitStack() as stack,
             traces.export_traces("mcp_server", settings.otel_exporter_otlp_endpoint),
             database,
-            ProcessConnection(settings.process_database_url, database, channels=channels),
         ):
             if days := settings.keep_changes_days:
                 await stack.enter_async_context(
@@ -110,9 +106,3 @@ async def _check_readiness(database: Database) -> JSONResponse:
     if check.problem:
         return JSONResponse({"status": "not ready", "reason": check.problem}, status_code=503)
     return JSONResponse({"status": "ready", **({"warning": check.warning} if check.warning else {})})
-
-
-async def _notify_others(database: Database, call: str) -> None:
-    with suppress(DatabaseUnavailable, DatabaseError):  # then the call runs to its end
-        async with database.system_transaction() as tx:
-            await tx.notify(CANCELLED_CHANNEL, call)

@@ -5,11 +5,11 @@ import logging
 import select
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, LiteralString, Self, TypeVar, overload
+from typing import Any, LiteralString, Self, TypeVar
 
 import psycopg
 from psycopg.pq import PipelineStatus
-from psycopg.rows import DictRow, class_row, dict_row
+from psycopg.rows import DictRow, class_row
 from psycopg_pool import AsyncConnectionPool
 
 from common.telemetry import traces
@@ -48,22 +48,17 @@ class Transaction:
         self._connection = connection
         self.user_id = user_id
 
-    @overload
-    async def execute(self, statement: LiteralString, /, **values: Any) -> psycopg.AsyncCursor[DictRow]: ...
-    @overload
-    async def execute(self, statement: LiteralString, row: type[Row], /, **values: Any) -> psycopg.AsyncCursor[Row]: ...
-
     async def execute(
-        self, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
-    ) -> psycopg.AsyncCursor[Any]:
-        """Returns a cursor of `row` objects, or of dictionaries; `%(name)s` in the statement stands for `name=`, and
-        `%(user)s` for the transaction's user.
+        self, statement: LiteralString, row: type[Row] = dict[str, Any], /, **values: Any
+    ) -> psycopg.AsyncCursor[Row]:
+        """Returns a cursor of `row` objects, by default dictionaries; `%(name)s` in the statement stands for `name=`,
+        and `%(user)s` for the transaction's user.
 
         Read results after the transaction, where possible: each read before its end costs a round trip. Where no result
         is read, an error of the statement is raised at the end of the transaction.
         """
         traces.record_statement(statement)
-        cursor = self._connection.cursor(row_factory=class_row(row) if row else dict_row)
+        cursor = self._connection.cursor(row_factory=class_row(row))
         return await cursor.execute(statement, {"user": self.user_id} | values)
 
     async def notify(self, channel: str, payload: str) -> None:
@@ -144,31 +139,17 @@ class Database:
         """
         return self._begin(_SET_USER, [user_id], snapshot=snapshot, timeout_seconds=timeout_seconds)
 
-    @overload
-    async def fetch_all(self, user_id: str, statement: LiteralString, /, **values: Any) -> list[DictRow]: ...
-    @overload
     async def fetch_all(
-        self, user_id: str, statement: LiteralString, row: type[Row], /, **values: Any
-    ) -> list[Row]: ...
-
-    async def fetch_all(
-        self, user_id: str, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
-    ) -> list[Any]:
+        self, user_id: str, statement: LiteralString, row: type[Row] = dict[str, Any], /, **values: Any
+    ) -> list[Row]:
         async with self.transaction(user_id) as tx:
-            cursor = await tx.execute(statement, row or dict, **values)
+            cursor = await tx.execute(statement, row, **values)
         return await cursor.fetchall()
 
-    @overload
-    async def fetch_one(self, user_id: str, statement: LiteralString, /, **values: Any) -> DictRow | None: ...
-    @overload
     async def fetch_one(
-        self, user_id: str, statement: LiteralString, row: type[Row], /, **values: Any
-    ) -> Row | None: ...
-
-    async def fetch_one(
-        self, user_id: str, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
-    ) -> Any:
-        rows = await self.fetch_all(user_id, statement, row or dict, **values)
+        self, user_id: str, statement: LiteralString, row: type[Row] = dict[str, Any], /, **values: Any
+    ) -> Row | None:
+        rows = await self.fetch_all(user_id, statement, row, **values)
         return rows[0] if rows else None
 
     async def execute(self, user_id: str, statement: LiteralString, /, **values: Any) -> None:

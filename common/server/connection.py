@@ -18,7 +18,6 @@ from common.server.limits import ClientLimits
 _PIECE_BYTES = 4_096  # parsed at once: takes less than a millisecond, even in chunks of one byte
 _Queue = deque["LimitedConnection"]
 _CHECK_SECONDS = 0.5  # between two checks of the time-outs
-_LINGER_SECONDS = 2.0  # after the last bytes of a rejected request: many clients read only when they have sent all
 _DROP_SECONDS = 0.1  # between two reads of what is dropped
 _LOG_SECONDS = 60.0  # between two equal lines
 _last_logged: dict[str, float] = {}
@@ -43,7 +42,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._bytes = self._body_bytes = 0  # of that part with its framing; of the body without
         self._unparsed = b""
         self._ignores_input = False  # what still arrives is dropped
-        self._rejected_at: float | None = None
+        self._abort_at = float("inf")
         self._waiting_since = self._read_at = self.loop.time()  # when it began to wait; when the client last read
         self._received_at = self._read_at  # when the client last sent something, or could not
         self._unread_bytes = 0
@@ -60,7 +59,7 @@ class LimitedConnection(HttpToolsProtocol):
             sentence = f"The service has {limit:,} connections open, which is its limit. Try again in a moment."
             self._reject(_Rejected(503, sentence))
             return
-        oldest = min(waiting, key=lambda each: (each._rejected_at is None, each._waiting_since))
+        oldest = min(waiting, key=lambda each: (each._abort_at, each._waiting_since))
         _log("LIMIT_CONNECTIONS is reached: the connection that waited longest for a request was closed.")
         self.connections.discard(oldest)
         oldest.transport.abort()
@@ -68,7 +67,6 @@ class LimitedConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._received_at = self.loop.time()
         if self._ignores_input:
-            self._waiting_since = self.loop.time()
             self.transport.pause_reading()
             self.loop.call_later(_DROP_SECONDS, self._resume_reading)
             return
@@ -194,12 +192,11 @@ class LimitedConnection(HttpToolsProtocol):
         self._unread_bytes = unread
         if not self.transport.is_reading():
             self._received_at = now
-        waited = now - self._waiting_since if self._is_waiting else 0
+        waited = now - self._waiting_since if self._is_waiting and not self._ignores_input else 0
         # A body that may be larger may take longer.
         read_seconds = limits.read_timeout_seconds * max(1, self._max_body_bytes / limits.limit_request_bytes)
-        if self._rejected_at is not None:
-            if waited > _LINGER_SECONDS or now - self._rejected_at > max(_LINGER_SECONDS, limits.read_timeout_seconds):
-                self.transport.abort()
+        if now > self._abort_at:
+            self.transport.abort()
         elif now - self._read_at > limits.write_timeout_seconds:
             _log("A client did not read a response in time, so its connection was closed (WRITE_TIMEOUT_SECONDS).")
             self.transport.abort()
@@ -207,7 +204,7 @@ class LimitedConnection(HttpToolsProtocol):
             self.transport.close()
         elif self._part and waited > read_seconds:
             self._reject(_Rejected(408, f"The request was not complete after {read_seconds:g} seconds."))
-        elif self._part and self._is_waiting and now - self._received_at > limits.read_timeout_seconds:
+        elif self._part and waited and now - self._received_at > limits.read_timeout_seconds:
             sentence = f"Nothing of the request arrived for {limits.read_timeout_seconds:g} seconds."
             self._reject(_Rejected(408, sentence))
         self.loop.call_later(_CHECK_SECONDS, self._check_times)
@@ -231,8 +228,11 @@ class LimitedConnection(HttpToolsProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """Closes only for writing and drops what still arrives: a full close could discard the unread response."""
-        self._rejected_at = self._waiting_since = self.loop.time()
+        """Closes only for writing and drops what still arrives: a full close could discard the unread response.
+
+        Many clients read only when they have sent all. A new connection takes the place of this one first.
+        """
+        self._abort_at = self.loop.time() + self._limits.read_timeout_seconds
         if not self.transport.is_closing():
             self.transport.write_eof()
             self.transport.resume_reading()

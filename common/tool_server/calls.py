@@ -1,11 +1,10 @@
 """The middleware of every tool call: rate limit, cancellation, errors as sentences, one log line and metrics."""
 
 import asyncio
-import hashlib
-import json
 import logging
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -88,7 +87,7 @@ class ToolCalls(Middleware):
         self._rules = rules
         self._explain = explain
         self._limit = RateLimit(per_minute)
-        self._running: dict[str, list[RunningCall]] = {}
+        self._running: defaultdict[tuple[str | None, str], list[RunningCall]] = defaultdict(list)
 
     async def on_call_tool(
         self,
@@ -99,7 +98,7 @@ class ToolCalls(Middleware):
         assert context.fastmcp_context is not None
         assert task is not None
         call = RunningCall(name if name in self._schemas else "unknown", task)
-        with self._register(call, name_call(context.fastmcp_context.request_id)):
+        with self._register(call, context.fastmcp_context.request_id):
             try:
                 with _report(call):
                     if wait := self._limit.wait(get_user_id() or ""):
@@ -155,21 +154,20 @@ class ToolCalls(Middleware):
                 clauses[argument] = f"{argument} must be {rule}"
         return list(clauses.values())
 
-    def cancel(self, name: str) -> bool:
-        """Cancels the call of this name and returns whether this process has it.
+    def cancel(self, request_id: object) -> None:
+        """Cancels the user's call with this id, if this process has it.
 
         Without sessions two clients of a user may use the same id: then it is unclear which is meant, and none ends.
         """
-        calls = self._running.get(name, [])
+        calls = self._running.get((get_user_id(), str(request_id)), [])
         if len(calls) == 1:
             calls[0].cancel()
-        return bool(calls)
 
     @contextmanager
-    def _register(self, call: RunningCall, name: str) -> Iterator[None]:
+    def _register(self, call: RunningCall, request_id: str) -> Iterator[None]:
         request_calls = calls_of_request.get()
-        same_name = self._running.setdefault(name, [])
-        same_name.append(call)
+        name = get_user_id(), request_id
+        self._running[name].append(call)
         if request_calls is not None:
             request_calls.add(call)
         token = current.set(call)
@@ -179,8 +177,8 @@ class ToolCalls(Middleware):
             current.reset(token)
             if request_calls is not None:
                 request_calls.discard(call)
-            same_name.remove(call)
-            if not same_name:
+            self._running[name].remove(call)
+            if not self._running[name]:
                 del self._running[name]
 
 
@@ -212,11 +210,6 @@ def _get_outcome(error: BaseException | None) -> str:
             return "cancelled"
         case _:
             return "failed"
-
-
-def name_call(request_id: object) -> str:
-    """Returns the name of a call in all processes, from which the user cannot be identified."""
-    return hashlib.sha256(json.dumps([get_user_id(), str(request_id)]).encode()).hexdigest()
 
 
 def get_user_id() -> str | None:

@@ -169,13 +169,7 @@ class _Arguments(BaseModel):
 def _create_task(file_task: FileTask, now: Now) -> Task:
     """Returns a task without an id; raises the same `CallError` as `add_task`."""
     checked = _check_arguments(file_task)
-    patch = TaskPatch(
-        description=checked.description,
-        due=checked.due,
-        priority=checked.priority,
-        labels=checked.labels,
-        repeat=checked.repeat,
-    )
+    patch = TaskPatch(**checked.model_dump(exclude={"title"}))
     task = apply_patch(Task.new(checked.title, now.instant), patch, now)
     moments: dict[str, Any] = {"created_at": to_utc(file_task.created_at or file_task.completed_at or now.instant)}
     moments["updated_at"] = to_utc(file_task.updated_at or now.instant)

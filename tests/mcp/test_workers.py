@@ -12,7 +12,7 @@ import pytest
 
 from tests.mcp.conftest import http_client
 from tests.mcp.servers import AUDIENCE, COMMON
-from tests.mcp.wire import LEGACY, call, cancelled, result, send
+from tests.mcp.wire import call, result, send
 from tests.processes import ServiceProcess
 from tests.support.stored import Stored
 from tests.tokens import mint_mcp_token
@@ -54,22 +54,6 @@ async def test_a_key_sent_to_all_processes_at_once_acts_once(
         assert all(answer == answers[0] for answer in answers)
     assert stored.titles(user) == titles
     assert len(stored.task_calls(user)) == 2
-
-
-async def test_a_cancellation_reaches_the_process_that_has_the_call(
-    workers: ServiceProcess, stored: Stored, user: str
-) -> None:
-    token = mint_mcp_token(user, AUDIENCE)
-    for _ in range(6):  # which process gets which of the two is for the kernel to say
-        with stored.lock_table("tasks"):
-            async with http_client(workers.url) as one, http_client(workers.url) as other:
-                made = call("add_task", {"title": "milk"}, version=LEGACY, token=token)
-                waiting = asyncio.create_task(send(one, made))
-                await until(stored.has_waiting_statements)
-                await send(other, cancelled(1, token=token))
-                answer = (await asyncio.wait_for(waiting, 20)).json()
-        assert answer["result"]["isError"]
-    assert stored.tasks(user) == []
 
 
 async def test_calls_and_metrics_go_on_while_processes_are_killed(

@@ -1,9 +1,7 @@
 """What the backend reads without a tool: tasks by their ids, recent changes, completed tasks by day."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import NamedTuple
 
 from common.database import Database, Transaction
 from mcp_server.tasks import zones
@@ -29,42 +27,18 @@ JOIN task_calls made ON made.user_id = %(user)s AND made.id = coalesce(undone.ca
 WHERE made.batch IS NOT NULL AND (last.undoes IS NOT NULL OR last.created_at > %(since)s)"""
 
 
-@dataclass(frozen=True)
-class LastBatch:
-    """The batch that changed a task last, and whether it was undone."""
-
-    task_id: int
-    batch: str
-    is_undone: bool
-
-
-@dataclass(frozen=True)
-class TasksByIds:
-    tasks: list[Result]
-    last_changes: list[LastBatch]
-    """Including those of deleted tasks."""
-
-
-async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) -> TasksByIds:
-    values = {"user": caller.user_id, "ids": [*ids], "since": caller.clock() - UNDO_PERIOD}
+async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) -> Result:
+    """Returns the tasks, and the batches that changed tasks last, also deleted ones, and whether they were undone."""
+    values = {"ids": [*ids], "since": caller.clock() - UNDO_PERIOD}
     async with database.transaction(caller.user_id) as tx:
         existing = await tx.execute(_EXISTING, **values)
         deleted = await tx.execute(_DELETED, **values)
-        changes = await tx.execute(_LAST_CHANGES, LastBatch, **values)
+        changes = await tx.execute(_LAST_CHANGES, **values)
     tasks = [render_row(row) for row in [*await existing.fetchall(), *await deleted.fetchall()]]
-    return TasksByIds(sorted(tasks, key=lambda task: task["id"]), await changes.fetchall())
+    return {"tasks": sorted(tasks, key=lambda task: task["id"]), "last_changes": await changes.fetchall()}
 
 
 MAX_CHANGES = 1_000  # a client that has missed more reads the whole list again
-
-
-class ChangesSince(NamedTuple):
-    last: int
-    """The number of the newest change, 0 without one."""
-    task_ids: list[int]
-    """The changed tasks, each once, in the order of their changes."""
-    more: bool
-    """Whether there are more, so that everything has to be read again."""
 
 
 # At least one row, and one for each change after the number; each row also has the number of the newest change.
@@ -78,25 +52,23 @@ ORDER BY later.id"""
 _NEWEST = "SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s"
 
 
-async def read_changes(database: Database, user_id: str, after: int | None) -> ChangesSince:
+async def read_changes(database: Database, user_id: str, after: int | None) -> Result:
     """Returns the changes after this number, or without one only the newest number, in one round trip.
 
-    A user's changes are committed in the order of their numbers (`advisory_locks.TASKS`), so none is missed. A
-    number beyond the newest belongs to a log that was replaced, for example by a restored backup.
+    `last` is the number of the newest change, 0 without one. `task_ids` are the changed tasks, each once, in the order
+    of their changes. With `more` there are more, so that everything has to be read again.
+
+    A user's changes are committed in the order of their numbers (`advisory_locks.TASKS`), so none is missed. A number
+    beyond the newest belongs to a log that was replaced, for example by a restored backup.
     """
-    async with database.transaction(user_id) as tx:
-        if after is None:
-            changes = await tx.execute(_NEWEST, user=user_id)
-        else:
-            changes = await tx.execute(CHANGES_SINCE, user=user_id, after=after, most=MAX_CHANGES + 1)
-    rows = await changes.fetchall()
-    last = rows[0]["last"] or 0
     if after is None:
-        return ChangesSince(last, [], more=False)
+        [newest] = await database.fetch_all(user_id, _NEWEST)
+        return {"last": newest["last"] or 0, "task_ids": [], "more": False}
+    rows = await database.fetch_all(user_id, CHANGES_SINCE, after=after, most=MAX_CHANGES + 1)
+    last = rows[0]["last"] or 0
     ids = [row["task_id"] for row in rows if row["task_id"] is not None]
-    if len(ids) > MAX_CHANGES or after > last:
-        return ChangesSince(last, [], more=True)
-    return ChangesSince(last, [*dict.fromkeys(ids)], more=False)
+    is_partial = len(ids) > MAX_CHANGES or after > last
+    return {"last": last, "task_ids": [] if is_partial else [*dict.fromkeys(ids)], "more": is_partial}
 
 
 MAX_DAYS = 366
@@ -113,6 +85,6 @@ async def count_completed_by_day(tx: Transaction, caller: Caller, days: int) -> 
     today = now.local.date()
     dates = [today - timedelta(days=back) for back in reversed(range(days))]
     *midnights, end = [datetime.combine(day, time(), now.zone) for day in (*dates, today + timedelta(days=1))]
-    values = {"user": caller.user_id, "midnights": midnights, "first": midnights[0], "end": end}
+    values = {"midnights": midnights, "first": midnights[0], "end": end}
     done = {row["day"]: row["done"] for row in await (await tx.execute(_BY_DAY, **values)).fetchall()}
     return [(day, done.get(nth, 0)) for nth, day in enumerate(dates, start=1)]
