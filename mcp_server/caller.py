@@ -47,7 +47,7 @@ OWNER: str = Depends(_get_owner)
 
 
 class SingleUser(Middleware):
-    """Without sign-in any `user_id` means the single user, whose id is then in the result's `_meta`."""
+    """Without sign-in any `user_id` means the single user."""
 
     async def on_call_tool(
         self,
@@ -57,15 +57,12 @@ class SingleUser(Middleware):
         arguments = context.message.arguments or {}
         if "user_id" not in arguments:
             return await call_next(context)
-        sent_id, user = arguments["user_id"], get_user_id()
-        if user is None and sent_id != LOCAL_USER and get_http_headers(include={"authorization"}).get("authorization"):
+        is_other = get_user_id() is None and arguments["user_id"] != LOCAL_USER
+        if is_other and get_http_headers(include={"authorization"}).get("authorization"):
             # From a backend with AUTH_MODE=jwt: without its secret, all its users would share one list.
             raise TokenUnchecked
         rest = {name: value for name, value in arguments.items() if name != "user_id"}
-        result = await call_next(context.copy(message=context.message.model_copy(update={"arguments": rest})))
-        if sent_id != (user or LOCAL_USER):
-            result.meta = {**(result.meta or {}), "todo/user_id": user or LOCAL_USER}
-        return result
+        return await call_next(context.copy(message=context.message.model_copy(update={"arguments": rest})))
 
 
 async def _create_caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:

@@ -12,7 +12,7 @@ from common.clock import utc_now
 from common.database import Transaction, advisory_locks
 from common.tool_server.errors import IdempotencyKeyReused
 from mcp_server.tasks import quota
-from mcp_server.tasks.quota import TaskQuota
+from mcp_server.tasks.quota import UNLIMITED, TaskQuota
 from mcp_server.tasks.task import Task
 
 UTC = ZoneInfo("UTC")
@@ -30,7 +30,7 @@ class Caller:
     """The calls that are undone together: those of a run or of a click."""
     undo_batch: str | None = None
     """The batch that this call undoes."""
-    quota: TaskQuota = TaskQuota()
+    quota: TaskQuota = UNLIMITED
     zone: ZoneInfo | None = None
     """The user's zone, if the call has one."""
     usual_zone: ZoneInfo = UTC

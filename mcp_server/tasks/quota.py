@@ -51,6 +51,9 @@ class TaskQuota:
         return max(0, self.tasks - (row["tasks"] if row else 0))
 
 
+UNLIMITED = TaskQuota()
+
+
 async def delete_old_changes(database: Database, days: int, clock: Clock = utc_now, *, batch_size: int = 1_000) -> int:
     """Deletes changes older than `days`, at most `batch_size` calls in a transaction; returns the number of calls."""
     deleted = 0
