@@ -127,17 +127,14 @@ class Database:
         statistics = self._pool.get_stats()
         return statistics["pool_size"] - statistics["pool_available"]
 
-    def transaction(
-        self, user_id: str, *, snapshot: bool = False, timeout_seconds: float | None = None
-    ) -> AbstractAsyncContextManager[Transaction]:
+    def transaction(self, user_id: str, *, snapshot: bool = False) -> AbstractAsyncContextManager[Transaction]:
         """Runs a transaction of one user in one round trip: the end of the block commits, and an exception rolls back.
 
         With `snapshot` all its statements read the same state of the database, and none may write. Raises
-        `DatabaseUnavailable`, also if no connection is free within `timeout_seconds`, and psycopg's errors, such as one
-        for a violated constraint. An exception costs a connection: raise errors that are part of normal operation
-        after the block, if need be after `roll_back`.
+        `DatabaseUnavailable`, and psycopg's errors, such as one for a violated constraint. An exception costs a
+        connection: raise errors that are part of normal operation after the block, if need be after `roll_back`.
         """
-        return self._begin(_SET_USER, [user_id], snapshot=snapshot, timeout_seconds=timeout_seconds)
+        return self._begin(_SET_USER, [user_id], snapshot=snapshot)
 
     async def fetch_all(
         self, user_id: str, statement: LiteralString, row: type[Row] = dict[str, Any], /, **values: Any
@@ -156,26 +153,26 @@ class Database:
         async with self.transaction(user_id) as tx:
             await tx.execute(statement, **values)
 
-    def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
+    def system_transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Runs a transaction without a user, which sees no rows: for SECURITY DEFINER functions."""
-        return self.transaction(NO_USER, timeout_seconds=timeout_seconds)
+        return self.transaction(NO_USER)
 
     def owner_transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Runs a transaction of the login, which sees the rows of all users if it is the tables' owner, else none."""
-        return self._begin(_SET_ALL_USERS, [], snapshot=False, timeout_seconds=None)
+        return self._begin(_SET_ALL_USERS, [])
 
     def login_connection(self) -> AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]:
         """Lends a connection as the login itself, in autocommit: to check the database, not for rows of users."""
-        return self._take_connection(None)
+        return self._take_connection()
 
     @asynccontextmanager
     async def _begin(
-        self, settings: LiteralString, values: Sequence[str], *, snapshot: bool, timeout_seconds: float | None
+        self, settings: LiteralString, values: Sequence[str], *, snapshot: bool = False
     ) -> AsyncIterator[Transaction]:
         with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
             try:
                 async with (
-                    self._take_connection(timeout_seconds) as connection,
+                    self._take_connection() as connection,
                     _open_transaction(connection, settings, values, snapshot=snapshot) as transaction,
                 ):
                     yield transaction
@@ -187,9 +184,9 @@ class Database:
                 raise
 
     @asynccontextmanager
-    async def _take_connection(self, timeout_seconds: float | None) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async def _take_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         while True:
-            connection = await self._pool.getconn(timeout_seconds)
+            connection = await self._pool.getconn()
             try:
                 if not _has_ended(connection):
                     yield connection

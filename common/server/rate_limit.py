@@ -1,6 +1,5 @@
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 
 _MAX_USERS = 10_000
 
@@ -11,16 +10,15 @@ class RateLimit:
     It is the generic cell rate algorithm (ITU-T I.371), which stores one time for each user.
     """
 
-    def __init__(self, per_minute: int | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, per_minute: int | None) -> None:
         self._every = 60 / per_minute if per_minute else 0.0
-        self._clock = clock
         self._paid: OrderedDict[str, float] = OrderedDict()
 
     def wait(self, user_id: str) -> float:
         """Counts a request that is allowed and returns 0, else returns the seconds until one is allowed."""
         if not self._every:
             return 0.0
-        now = self._clock()
+        now = time.monotonic()
         paid = max(self._paid.get(user_id, now), now)
         if (wait := paid + self._every - now - 60) > 1e-9:  # the rounding error of sums of floats
             return wait

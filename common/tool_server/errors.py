@@ -54,15 +54,10 @@ class Unavailable(CallError):
     kind = "unavailable"
 
 
-def log_internal_error(
-    error: Exception, *, service: str, log: logging.Logger, cause: BaseException | None = None
-) -> Unavailable:
-    """Logs an unexpected error without its message, which may quote users, and returns the sentence about it.
-
-    `cause` is the original error if a library has wrapped it.
-    """
+def log_internal_error(error: Exception, *, service: str, log: logging.Logger) -> Unavailable:
+    """Logs an unexpected error without its message, which may quote users, and returns the sentence about it."""
     reference = secrets.token_hex(4)
-    kind = f"{type(cause or error).__module__}.{type(cause or error).__qualname__}"
+    kind = f"{type(error).__module__}.{type(error).__qualname__}"
     log.error("internal error %s: %s\n%s", reference, kind, "".join(format_tb(error.__traceback__)))
     return Unavailable(sentence=f"The {service} had an internal error (reference {reference}). Try again later.")
 

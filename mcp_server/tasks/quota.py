@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
 SWEEP_SECONDS = 3600.0
+_SWEPT_CALLS = 1_000
 # Columns of the statement that stores a call: the user's tasks and changes within a day, each counted up to its limit.
 COLUMNS = """
 (SELECT count(*) FROM (SELECT FROM tasks WHERE user_id = %(user)s LIMIT %(most_tasks)s::bigint) counted) AS tasks,
@@ -54,17 +55,17 @@ class TaskQuota:
 UNLIMITED = TaskQuota()
 
 
-async def delete_old_changes(database: Database, days: int, clock: Clock = utc_now, *, batch_size: int = 1_000) -> int:
-    """Deletes changes older than `days`, at most `batch_size` calls in a transaction; returns the number of calls."""
+async def delete_old_changes(database: Database, days: int, clock: Clock) -> None:
+    """Deletes changes older than `days`, at most a thousand calls in a transaction."""
     deleted = 0
     days += math.ceil((utc_now() - clock()) / _DAY)  # the database uses its own clock
     while True:
         async with database.system_transaction() as tx:
-            rows = await tx.execute(_SWEEP, days=days, most=batch_size)
+            rows = await tx.execute(_SWEEP, days=days, most=_SWEPT_CALLS)
         row = await rows.fetchone()
         calls = row["calls"] if row else 0
         deleted += calls
-        if calls < batch_size:
+        if calls < _SWEPT_CALLS:
             if deleted:
                 logger.info("deleted the changes of %d calls older than %d days", deleted, days)
-            return deleted
+            return
