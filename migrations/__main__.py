@@ -6,13 +6,11 @@ It logs in as the tables' owner: MIGRATION_DATABASE_URL, else DATABASE_URL.
 import logging
 import os
 import sys
-from pathlib import Path
 
 import psycopg
 
+from common.database.schema import REVISION, describe_revision
 from common.environment import find_secrets_folder
-
-VERSIONS = Path(__file__).parent / "versions"
 
 NOT_ALLOWED = """\
 This login may not do what the migration needs ({}). If it is the services' login, set MIGRATION_DATABASE_URL to the
@@ -43,11 +41,11 @@ def main() -> None:
     if not url.startswith(("postgres://", "postgresql://")):
         sys.exit(f"{name} is not an address of a PostgreSQL database: postgresql://user@host/name.")
     try:
-        current, newest = _read_revision(url), _find_newest_revision()
-        if current is not None and current > newest:
-            sys.exit(f"The database is at revision {current}, newer than this program's {newest}: update the program.")
-        if current == newest:
-            sys.stderr.write(f"The database is at the newest revision, {newest}.\n")
+        current = _read_revision(url)
+        if current is not None and current > REVISION:
+            sys.exit(describe_revision(current))
+        if current == REVISION:
+            sys.stderr.write(f"The database is at the newest revision, {REVISION}.\n")
         else:
             _migrate(url, current)
         if name == "DATABASE_URL" and _is_owner(url):
@@ -63,10 +61,6 @@ def main() -> None:
 def _get_setting(name: str) -> str | None:
     file = directory / name if (directory := find_secrets_folder()) else None
     return os.environ.get(name) or (file.read_text().strip() if file and file.exists() else None)
-
-
-def _find_newest_revision() -> str:
-    return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
 
 
 def _read_revision(url: str) -> str | None:

@@ -115,7 +115,7 @@ async def find_owner_problem(database_url: str) -> str | None:
         async with _connect(database_url) as connection, connection.transaction():
             await connection.execute(_AS_LOGIN)
             if await _fetch_row(connection, _SCHEMA) is None:
-                return _describe_revision(None)
+                return describe_revision(None)
             login = await _fetch_row(connection, _LOGIN)
             if login is None or not login["owns"]:
                 return _NOT_OWNER
@@ -142,7 +142,7 @@ async def _check(connection: psycopg.AsyncConnection[Any]) -> DatabaseCheck:
     if login["above"]:
         return DatabaseCheck(_LOGIN_ABOVE, exposed=True)
     if (schema := await _fetch_row(connection, _SCHEMA)) is None:
-        return DatabaseCheck(_describe_revision(None))
+        return DatabaseCheck(describe_revision(None))
     try:
         await connection.execute("SET LOCAL ROLE todo_app")
     except (psycopg.ProgrammingError, psycopg.DataError):
@@ -161,11 +161,12 @@ async def _check_revision(connection: psycopg.AsyncConnection[Any]) -> str | Non
     try:
         row = await _fetch_row(connection, "SELECT version_num FROM alembic_version")
     except psycopg.ProgrammingError:  # until revision 0005 only the owner could read it
-        return _describe_revision("older than 0005")
-    return _describe_revision(row["version_num"] if row else None)
+        return describe_revision("older than 0005")
+    return describe_revision(row["version_num"] if row else None)
 
 
-def _describe_revision(revision: str | None) -> str | None:
+def describe_revision(revision: str | None) -> str | None:
+    """Returns why a service cannot work on a database at this revision, as a sentence."""
     if revision is None:
         return "The database is not migrated yet: run ./todo migrate."
     if revision == REVISION:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
-from fastmcp.server.dependencies import get_access_token
+from fastmcp.server.dependencies import get_access_token, get_http_request
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from mcp_types import CallToolRequestParams
@@ -59,8 +59,8 @@ class RunningCall:
 
 
 current: ContextVar[RunningCall | None] = ContextVar("tool_call", default=None)
-calls_of_request: ContextVar[set[RunningCall] | None] = ContextVar("calls_of_request", default=None)
-"""The tool calls of the current HTTP request; the MCP SDK does not pass the request to its tools."""
+REQUEST_CALLS = "todo.calls"
+"""The key of an HTTP request's scope with the set of its calls in progress."""
 
 
 def mark_committing() -> None:
@@ -165,18 +165,16 @@ class ToolCalls(Middleware):
 
     @contextmanager
     def _register(self, call: RunningCall, request_id: str) -> Iterator[None]:
-        request_calls = calls_of_request.get()
+        request_calls: set[RunningCall] = get_http_request().scope[REQUEST_CALLS]
         name = get_user_id(), request_id
         self._running[name].append(call)
-        if request_calls is not None:
-            request_calls.add(call)
+        request_calls.add(call)
         token = current.set(call)
         try:
             yield
         finally:
             current.reset(token)
-            if request_calls is not None:
-                request_calls.discard(call)
+            request_calls.discard(call)
             self._running[name].remove(call)
             if not self._running[name]:
                 del self._running[name]

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.server import json_body
 from common.server.rate_limit import RateLimit
-from common.tool_server.calls import RunningCall, ToolCalls, calls_of_request, get_user_id
+from common.tool_server.calls import REQUEST_CALLS, RunningCall, ToolCalls, get_user_id
 
 _BATCH = "Batches are not supported. Send one JSON-RPC message in each request."
 _NO_ID = "The id of a request must be text or a whole number. Send it again with such an id."
@@ -53,13 +53,12 @@ class JsonRpc:
             return messages.pop() if messages else await receive()
 
         calls: set[RunningCall] = set()
-        token = calls_of_request.set(calls)
+        scope[REQUEST_CALLS] = calls
         watch = asyncio.create_task(_cancel_when_client_leaves(calls, receive))
         try:
             await self._app(scope, replay, send)
         finally:
             watch.cancel()
-            calls_of_request.reset(token)
         return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from common.database import advisory_locks
 from tests.logins import as_admin, as_owner
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import NewTools
@@ -52,6 +53,7 @@ async def test_forget_waits_for_a_call_in_flight(
 ) -> None:
     """A task that is being added when a user is forgotten is forgotten with the others."""
     with psycopg.connect(as_admin(session_database_url)) as connection:
+        connection.execute(f"SELECT {advisory_locks.TASKS}", {"user": tools.user})
         connection.execute("INSERT INTO people (user_id, last_task_id) VALUES (%s, 1)", [tools.user])
         connection.execute("INSERT INTO tasks (user_id, id, title) VALUES (%s, 1, 'milk')", [tools.user])
         ended: list[int] = []
