@@ -63,7 +63,7 @@ def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequenc
         drain_seconds=settings.drain_seconds,
         is_busy=lambda: bool(executor().live),
         # uvicorn waits for open streams before it ends the application; the runs behind them must be told to end.
-        on_end=lambda: asyncio.get_running_loop().call_soon_threadsafe(executor().interrupt_all),
+        on_end=lambda: executor().interrupt_all(),
         on_ready=lambda: logger.info("backend listens on %s (process %d)", address, os.getpid()),
     )
 

@@ -13,7 +13,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import FrameType
 from typing import Any, Literal, NoReturn
 
 import uvicorn
@@ -42,7 +41,7 @@ class ServedApplication:
     """Wraps the application of one process, and shuts that process down.
 
     After SIGTERM it goes on for at most `drain_seconds`, until it is not `is_busy`, while /ready returns 503. SIGINT
-    ends it at once. `on_end` is called in a signal handler when the end begins.
+    ends it at once. `on_end` is called when the end begins.
     """
 
     def __init__(
@@ -84,22 +83,18 @@ class ServedApplication:
         loop = asyncio.get_running_loop()
         uvicorn_handlers: dict[int, Any] = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
 
-        def end(number: int, frame: FrameType | None = None) -> None:
+        def end(number: int) -> None:
             self._on_end()
-            uvicorn_handlers[number](number, frame)
+            uvicorn_handlers[number](number, None)
 
         def begin_draining() -> None:
-            if self._draining is None:
+            if not self._drain_seconds:
+                end(signal.SIGTERM)
+            elif self._draining is None:
                 self._draining = loop.create_task(self._drain(partial(end, signal.SIGTERM)))
 
-        def handle(number: int, frame: FrameType | None) -> None:
-            if number == signal.SIGTERM and self._drain_seconds:
-                loop.call_soon_threadsafe(begin_draining)
-            else:
-                end(number, frame)
-
-        for number in uvicorn_handlers:
-            signal.signal(number, handle)
+        loop.add_signal_handler(signal.SIGINT, end, signal.SIGINT)
+        loop.add_signal_handler(signal.SIGTERM, begin_draining)
 
     async def _drain(self, end: Callable[[], None]) -> None:
         deadline = asyncio.get_running_loop().time() + self._drain_seconds
