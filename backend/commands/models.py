@@ -8,14 +8,13 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 
 from backend.model.client import ProviderClient
 from backend.model.errors import ModelError
 from backend.model.providers import NO_KEY, PROFILES, ModelEndpoint, own_key, resolve
-from backend.model.reader import Piece
+from backend.model.responses import read_whole
 from backend.settings import ModelSettings
 from common.commands import escape_unprintable
 from common.environment import read_or_stop, read_settings
@@ -154,28 +153,18 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
         "stream_options": {"include_usage": True},
     }
     try:
-        text, last = await _ask(client, body)
-        if last.calls:
+        answer = await read_whole(await client.request(body))
+        if answer.calls:
             calls = [
                 {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in last.calls
+                for call in answer.calls
             ]
-            outputs = [{"role": "tool", "tool_call_id": call.id, "content": _OUTPUT} for call in last.calls]
-            assistant = {"role": "assistant", "content": text or None, "tool_calls": calls}
-            await _ask(client, {**body, "messages": [*_MESSAGES, assistant, *outputs]})
+            outputs = [{"role": "tool", "tool_call_id": call.id, "content": _OUTPUT} for call in answer.calls]
+            assistant = {"role": "assistant", "content": answer.text or None, "tool_calls": calls}
+            await read_whole(await client.request({**body, "messages": [*_MESSAGES, assistant, *outputs]}))
     finally:
         await client.close()
-    return Check([f"{call.name}({call.arguments})" for call in last.calls], text, client.needed_settings)
-
-
-async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Piece]:
-    """Returns the text of a response, and its last piece, which has the calls."""
-    text, last = "", Piece()
-    async with aclosing(await client.request(body)) as response:
-        async for piece in response:
-            text += piece.text + piece.refusal
-            last = piece
-    return text, last
+    return Check([f"{call.name}({call.arguments})" for call in answer.calls], answer.text, client.needed_settings)
 
 
 def _reason(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -> str:

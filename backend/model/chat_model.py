@@ -1,28 +1,41 @@
-"""The chat-completions model: one client per process, every item and every call with an id of its own."""
+"""The chat-completions model: shows a response piece by piece, and gives the SDK the whole one."""
 
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from typing import Any, Self, cast
 
-from agents import ModelRetrySettings, ModelSettings, OpenAIChatCompletionsModel, RetryDecision
-from agents.items import TResponseStreamEvent
+from agents import (
+    Model,
+    ModelResponse,
+    ModelRetrySettings,
+    ModelSettings,
+    RetryDecision,
+    Tool,
+    Usage,
+)
+from agents.items import TResponseOutputItem
 from agents.models.chatcmpl_converter import Converter
-from agents.models.fake_id import FAKE_RESPONSES_ID
+from agents.models.chatcmpl_helpers import ChatCmplHelpers
 from agents.retry import RetryPolicyContext
-from openai import AsyncOpenAI
-from openai.types.responses.response import IncompleteDetails
+from openai.types.responses import (
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+    ResponseReasoningItem,
+)
+from openai.types.responses.response_reasoning_item import Summary
 from prometheus_client import Counter, Histogram
 
-from backend.model.client import FinishReason, ProviderClient, finish_reason
+from backend.model.client import ProviderClient
 from backend.model.errors import ModelError
 from backend.model.providers import ModelEndpoint
-from backend.model.reader import Finish
-from backend.model.tool_calls import is_object
+from backend.model.reader import Piece
+from backend.model.responses import read_whole
 from common.ids import new_id
 from common.telemetry import metrics, traces
 
@@ -37,128 +50,130 @@ _MAX_RETRIES = 2
 _LONGEST_WAIT = 20.0
 
 
-class ChatModel(OpenAIChatCompletionsModel):
-    """Gives each streamed item its own id; the SDK gives all items of chat completions the same one.
-
-    Every run streams: `get_response` is not supported.
-    """
+class ChatModel(Model):
+    """One client per process. The SDK gets each response whole; who reads the pieces of a run need not wait for it."""
 
     def __init__(self, endpoint: ModelEndpoint) -> None:
         self.endpoint = endpoint
         self.client = ProviderClient(endpoint)
-        super().__init__(endpoint.model, cast(AsyncOpenAI, self.client), lambda _: True)
+        self.name = endpoint.model
+        self._on_piece: Callable[[Piece], None] | None = None
 
     def settings(self, *, temperature: float, max_tokens: int) -> ModelSettings:
-        return ModelSettings(temperature=temperature, max_tokens=max_tokens, include_usage=True)
+        return ModelSettings(temperature=temperature, max_tokens=max_tokens)
 
-    def with_model(self, model: str | None) -> Self:
-        """A copy that uses another model of the endpoint; itself for None and for a model that is not offered."""
-        if model in (None, self.model) or model not in self.endpoint.models:
-            return self
-        other = copy(self)
-        other.model = model
-        return other
+    def for_run(self, name: str | None, on_piece: Callable[[Piece], None]) -> Self:
+        """A copy that shows pieces to `on_piece`, and uses the model of this name, if the endpoint offers it."""
+        model = copy(self)
+        model._on_piece = on_piece
+        if name in self.endpoint.models:
+            model.name = name
+        return model
 
     def messages(self, items: list[Any]) -> list[dict[str, Any]]:
-        converted: Any = Converter.items_to_messages(
+        return self.endpoint.profile.messages(self._convert(items))
+
+    def _convert(self, items: list[Any]) -> list[Any]:
+        return Converter.items_to_messages(
             items,
-            model=self.model,
+            model=self.name,
             base_url=str(self.client.base_url),
-            should_replay_reasoning_content=self.should_replay_reasoning_content,
+            should_replay_reasoning_content=lambda _: True,
         )
-        return self.endpoint.profile.messages(converted)
 
-    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
-        """Yields the SDK's events with ids of their own; the completed one also says whether the response was cut off.
+    def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
 
-        Raises `ModelError`.
-        """
-        ids, end, completed = _ItemIds(), FinishReason(), None
-        finish_reason.set(end)
-        async with aclosing(cast(Any, super().stream_response(*args, **kwargs))) as events:
-            with _measure_request(str(self.model)):
-                async for event in events:
-                    event = ids.assign(event)
-                    if event.type == "response.completed":
-                        completed = event
-                        break
-                    yield event
-            if completed is not None:
-                if (usage := completed.response.usage) is not None:
-                    _count_tokens(usage.input_tokens, usage.output_tokens)
-                yield _incomplete(completed, end.value)
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        *args: Any,
+        **kwargs: Any,
+    ) -> ModelResponse:
+        """Raises `ModelError`."""
+        assert isinstance(input, list)
+        return _respond(await self._request(self._create_body(system_instructions, input, model_settings, tools)))
+
+    def _create_body(
+        self, instructions: str | None, items: list[Any], settings: ModelSettings, tools: list[Tool]
+    ) -> dict[str, Any]:
+        system = [{"content": instructions, "role": "system"}] if instructions else []
+        body = {
+            "model": self.name,
+            "messages": [*system, *self._convert(items)],
+            "tools": [Converter.tool_to_openai(tool) for tool in tools] or None,
+            "temperature": settings.temperature,
+            "max_tokens": settings.max_tokens,
+            "tool_choice": settings.tool_choice,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "store": ChatCmplHelpers.get_store_param(cast(Any, self.client), settings),
+        }
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def _request(self, body: dict[str, Any]) -> Piece:
+        """Returns the whole response. An error after a piece was shown is not to be tried again."""
+        has_shown = False
+
+        def show(piece: Piece) -> None:
+            nonlocal has_shown
+            has_shown = has_shown or bool(piece.text or piece.thought)
+            if self._on_piece is not None:
+                self._on_piece(piece)
+
+        with _measure_request(body["model"]):
+            try:
+                whole = await read_whole(await self.client.request(body), show)
+            except ModelError as error:
+                error.is_passing = error.is_passing and not has_shown
+                raise
+        if whole.usage is not None:
+            _TOKENS.labels("input").inc(whole.usage.prompt_tokens)
+            _TOKENS.labels("output").inc(whole.usage.completion_tokens)
+        return whole
 
     async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
         messages = [{"role": "user", "content": prompt}]
-        body = {"model": self.endpoint.model, "messages": messages, "max_tokens": max_tokens}
-        text, usage = "", None
-        with _measure_request(self.endpoint.model):
-            async with aclosing(await self.client.request(body)) as response:
-                async for piece in response:
-                    text += piece.text
-                    usage = piece.usage or usage
-        if usage is None:
-            return text, {"requests": 1}
-        counts = {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
-        _count_tokens(usage.prompt_tokens, usage.completion_tokens)
-        return text, {"requests": 1, **counts}
+        whole = await self._request({"model": self.name, "messages": messages, "max_tokens": max_tokens})
+        if whole.usage is None:
+            return whole.text, {"requests": 1}
+        counts = {"input_tokens": whole.usage.prompt_tokens, "output_tokens": whole.usage.completion_tokens}
+        return whole.text, {"requests": 1, **counts}
 
 
-_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_ORDER = {"reasoning": 0, "message": 1, "function_call": 2}
-
-
-def _incomplete(event: Any, finish: Finish | None) -> Any:
-    """Adds to the completed event by which limit the response was cut off, as the Responses API says it."""
-    reason = _INCOMPLETE.get(finish or "")
-    if reason is None:
-        return event
-    output = [*event.response.output]
-    last = output[-1] if output else None
-    if finish == "length" and last and last.type == "function_call" and not is_object(last.arguments):
-        output[-1] = last.model_copy(update={"status": "incomplete"})
-    details = IncompleteDetails(reason=reason)  # pyright: ignore[reportArgumentType] - one of its two literals
-    changes = {"incomplete_details": details, "output": output}
-    return event.model_copy(update={"response": event.response.model_copy(update=changes)})
-
-
-class _ItemIds:
-    """Assigns ids to the items of one streamed response, which has at most one message and one reasoning item.
-
-    Where reasoning follows text, the SDK (0.24) gives both index 0 and puts the message between the calls.
-    """
-
-    def __init__(self) -> None:
-        self._response = new_id("resp")
-        self._ids: dict[str | int, str] = {"message": new_id("msg"), "reasoning": new_id("rs")}
-
-    def assign(self, event: Any) -> Any:
-        """Gives an event the ids of this response in place of the SDK's one id for all. Sorts the completed output."""
-        if event.type in ("response.created", "response.completed"):
-            output = sorted(map(self._with_id, event.response.output), key=lambda item: _ORDER[item.type])
-            response = event.response.model_copy(update={"id": self._response, "output": output})
-            return event.model_copy(update={"response": response})
-        if getattr(event, "item_id", None) == FAKE_RESPONSES_ID:
-            # Not shared between events as items are; a copy takes 6 µs.
-            event.item_id = self._ids.get(_kind_of(event), FAKE_RESPONSES_ID)
-        elif (item := getattr(event, "item", None)) is not None:
-            item = self._with_id(item)
-            if item.type == "function_call":
-                self._ids[event.output_index] = item.id
-            return event.model_copy(update={"item": item})
-        return event
-
-    def _with_id(self, item: Any) -> Any:
-        if item.id != FAKE_RESPONSES_ID:
-            return item
-        return item.model_copy(update={"id": self._ids.get(item.type) or f"fc_{item.call_id}"})
-
-
-def _kind_of(event: Any) -> str | int:
-    """The kind of the item that an event without its item belongs to, or the index of a call."""
-    if event.type.startswith("response.function_call"):
-        return event.output_index
-    return "reasoning" if event.type.startswith("response.reasoning") else "message"
+def _respond(whole: Piece) -> ModelResponse:
+    """Gives each item an id of its own; the SDK gives all items of chat completions the same one."""
+    output: list[TResponseOutputItem] = []
+    if whole.thought:
+        summary = [Summary(text=whole.thought, type="summary_text")]
+        output.append(ResponseReasoningItem(id=new_id("rs"), summary=summary, type="reasoning"))
+    if whole.text:
+        content = [ResponseOutputText(text=whole.text, annotations=[], type="output_text")]
+        output.append(
+            ResponseOutputMessage(
+                id=new_id("msg"), content=[*content], role="assistant", status="completed", type="message"
+            )
+        )
+    output += [
+        ResponseFunctionToolCall(
+            id=f"fc_{call.id}", call_id=call.id, name=call.name, arguments=call.arguments, type="function_call"
+        )
+        for call in whole.calls
+    ]
+    usage = Usage(requests=1)
+    if whole.usage is not None:
+        usage = Usage(
+            requests=1,
+            input_tokens=whole.usage.prompt_tokens,
+            output_tokens=whole.usage.completion_tokens,
+            total_tokens=whole.usage.total_tokens,
+            # `Usage` converts the details.
+            output_tokens_details=whole.usage.completion_tokens_details,  # pyright: ignore[reportArgumentType]
+        )
+    return ModelResponse(output=output, usage=usage, response_id=None)
 
 
 @contextmanager
@@ -178,13 +193,8 @@ def _measure_request(model: str) -> Iterator[None]:
             span.end()
 
 
-def _count_tokens(input_tokens: int, output_tokens: int) -> None:
-    _TOKENS.labels("input").inc(input_tokens)
-    _TOKENS.labels("output").inc(output_tokens)
-
-
 def _outcome_of(error: BaseException) -> str:
-    if isinstance(error, asyncio.CancelledError | GeneratorExit):
+    if isinstance(error, asyncio.CancelledError):
         return "cancelled"
     return error.failure.outcome if isinstance(error, ModelError) else "failed"
 
@@ -196,7 +206,7 @@ def retry_settings(first_pause: float, *, show_progress: Callable[[str], None]) 
 
 def _decide(first_pause: float, show_progress: Callable[[str], None], context: RetryPolicyContext) -> RetryDecision:
     error = context.error
-    if not isinstance(error, ModelError) or not error.failure.is_passing:
+    if not isinstance(error, ModelError) or not error.is_passing:
         return RetryDecision(retry=False)
     retry_after = context.normalized.retry_after
     spread = random.uniform(0.75, 1.25)  # noqa: S311 - so that runs which failed together do not retry together

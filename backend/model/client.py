@@ -7,8 +7,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,8 +20,8 @@ from backend.model import requests
 from backend.model.errors import ModelError
 from backend.model.frames import read_values
 from backend.model.providers import ModelEndpoint, Profile
-from backend.model.reader import Finish, Piece, ResponseReader
-from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read_actions, read_pieces
+from backend.model.reader import Piece, ResponseReader
+from backend.model.responses import Pieces, find_lost_calls, read_actions, read_pieces
 from backend.model.tool_calls import parse_json
 
 logger = logging.getLogger(__name__)
@@ -35,20 +34,7 @@ _MOST_EXTRA_CONTENT, _LONGEST_EXTRA_CONTENT = 1_000, 20_000  # calls; characters
 _TOKEN_CHARS, _CUT_SHARE, _LEAST_TOKENS = 4, 0.75, 1_000
 
 
-@dataclass
-class FinishReason:
-    """The finish reason of a response, which the SDK's events do not have."""
-
-    value: Finish | None = None
-
-
-# The SDK calls `create` itself, on the client that all runs share.
-finish_reason: ContextVar[FinishReason] = ContextVar("finish_reason")
-
-
 class ProviderClient:
-    """What the SDK's model calls in place of `AsyncOpenAI`."""
-
     def __init__(self, endpoint: ModelEndpoint) -> None:
         self._profile: Profile = endpoint.profile
         self._endpoint = endpoint
@@ -69,56 +55,42 @@ class ProviderClient:
             ),
         )
         self.base_url = self._openai.base_url
-        self.chat = self
-        self.completions = self
         self.last_outcome: tuple[float, str] | None = None
         self.needed_settings: dict[str, str] = {}
         """Settings that spare the requests which this server rejected."""
 
-    def with_options(self, **_: Any) -> "ProviderClient":
-        return self
-
-    async def create(self, *, extra_headers: Any = None, extra_query: Any = None, **kwargs: Any) -> Chunks:
-        given = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
-        given |= given.pop("extra_body", {})
-        return as_chunks(await self.request(given), given["model"])
-
     async def request(self, given: dict[str, Any]) -> Pieces:
         """Sends a request in OpenAI's form as the provider accepts it; this and reading raise `ModelError`."""
-        end = finish_reason.get(FinishReason())
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         body = self._profile.shape({**given, "messages": messages})
-        response = await self._respond(body, end)
+        response = await self._respond(body)
         if self._profile.tool_calls == "text":
 
             async def repeat(text: str, reason: str) -> Pieces:
-                return await self._respond(requests.request_correction(body, text, reason), end)
+                return await self._respond(requests.request_correction(body, text, reason))
 
             return read_actions(response, {tool["function"]["name"] for tool in given.get("tools", ())}, repeat)
         if self._profile.loses_calls and "stream" in body and "tools" in given:
 
             async def request_whole() -> Pieces:
-                return await self._respond(requests.not_streamed(body), end)
+                return await self._respond(requests.not_streamed(body))
 
             return find_lost_calls(response, request_whole, self._stop_streaming_calls)
         return response
 
-    async def _respond(self, body: dict[str, Any], end: FinishReason) -> Pieces:
+    async def _respond(self, body: dict[str, Any]) -> Pieces:
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
-        return self._read_response(await self._post(body, seconds), body, deadline, end)
+        return self._read_response(await self._post(body, seconds), body, deadline)
 
-    async def _read_response(
-        self, response: Response, body: dict[str, Any], deadline: float, end: FinishReason
-    ) -> Pieces:
+    async def _read_response(self, response: Response, body: dict[str, Any], deadline: float) -> Pieces:
         values = read_values(response, self._limits)
         reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
         with self._note_outcome(body):
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
                     if piece.finish is not None:
-                        end.value = piece.finish
                         self._learn(body, reader, piece)
                     yield piece
 

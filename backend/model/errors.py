@@ -105,6 +105,7 @@ class ModelError(BackendError):
         self.words = words
         self.allow_retry = failure.allow_retry
         self.failure = failure
+        self.is_passing = failure.is_passing
 
     @classmethod
     def of_body(cls, body: Any, *, status: int | None = None) -> Self:

@@ -17,6 +17,7 @@ from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler
 
 Frame = dict[str, Any]
 Finish = Literal["stop", "length", "content_filter"]
+_FILTERED = "Response withheld by the provider's content filter."
 _CHARS_OF_CALL = 100  # for each tool call, in addition to its name and arguments
 # Finish reasons that mean more than an end, also in the words of other APIs.
 _FINISHES: dict[str, Finish] = {
@@ -33,11 +34,10 @@ _FAILED = ("error", "malformed_function_call", "network_error")  # OpenRouter's,
 
 @dataclass
 class Piece:
-    """What a frame adds to an answer. ToolCallAssembler come whole, in the last piece."""
+    """What a frame adds to an answer; a refusal is its text. Calls come whole, in the last piece."""
 
     text: str = ""
     thought: str = ""
-    refusal: str = ""
     calls: list[ParsedToolCall] = field(default_factory=list)
     finish: Finish | None = None
     usage: CompletionUsage | None = None
@@ -70,12 +70,12 @@ class ResponseReader:
         refusal, fragments = _text(delta.get("refusal")), _fragments(delta)
         reason = _finish(choice.get("finish_reason"))
         part = self.tags.feed(storable(content))
-        piece = Piece(part.text, storable(reasoning) + part.thought, storable(refusal))
+        piece = Piece(part.text + storable(refusal), storable(reasoning) + part.thought)
         self._calls.take(fragments, is_last=reason is not None)
         self.finish = reason or self.finish
         self.chars += len(content) + len(reasoning) + len(refusal)
         self.chars += sum(len(one.name) + len(one.arguments) + _CHARS_OF_CALL * bool(one.name) for one in fragments)
-        self.has_output = self.has_output or bool(piece.text or piece.refusal or self._calls)
+        self.has_output = self.has_output or bool(piece.text or self._calls)
         return piece
 
     def end(self) -> Piece:
@@ -85,7 +85,8 @@ class ResponseReader:
             raise ModelError("model_cut_off")
         if self.finish == "length" and not self.has_output:
             raise ModelError("model_output_limit")
-        return Piece(rest.text, rest.thought, "", self._calls.assemble(), self.finish or "stop", self._usage)
+        text = rest.text if self.has_output or self.finish != "content_filter" else _FILTERED
+        return Piece(text, rest.thought, self._calls.assemble(), self.finish or "stop", self._usage)
 
 
 def _raise_error(frame: Frame) -> None:

@@ -1,4 +1,4 @@
-"""The response of a model's server: read within limits, requested again where that helps, converted for the SDK."""
+"""The response of a model's server: read within limits, and requested again where that helps."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from openai.types import CompletionUsage
-from openai.types.chat import ChatCompletionChunk
 
 from backend.model.errors import ModelError
 from backend.model.frames import ResponseLimits
@@ -20,7 +19,6 @@ _CLOSED = object()
 
 Pieces = AsyncGenerator[Piece]
 """The pieces of a response; the last one has the finish reason and the calls."""
-Chunks = AsyncGenerator[ChatCompletionChunk]
 
 
 async def read_pieces(
@@ -102,7 +100,7 @@ async def find_lost_calls(
     usage: CompletionUsage | None = None
     async with aclosing(response):
         async for piece in response:
-            has_output = has_output or bool(piece.text or piece.refusal or piece.calls)
+            has_output = has_output or bool(piece.text or piece.calls)
             has_thought = has_thought or bool(piece.thought)
             usage = piece.usage
             is_empty = piece.finish == "stop" and not has_output
@@ -118,34 +116,16 @@ async def find_lost_calls(
             yield replace(piece, thought=thought, usage=_sum(piece.usage, usage))
 
 
-async def as_chunks(response: Pieces, model: str) -> Chunks:
+async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = None) -> Piece:
+    """Reads a response to its end, and returns it as one piece; `show` gets each piece when it comes."""
+    pieces: list[Piece] = []
     async with aclosing(response):
         async for piece in response:
-            calls = [
-                {
-                    "index": index,
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for index, call in enumerate(piece.calls)
-            ]
-            delta = {
-                "content": piece.text or None,
-                "refusal": piece.refusal or None,
-                "reasoning": piece.thought or None,
-                "tool_calls": calls or None,
-            }
-            yield ChatCompletionChunk.model_validate(
-                {
-                    "id": "",
-                    "object": "chat.completion.chunk",
-                    "created": 0,
-                    "model": model,
-                    "choices": [{"index": 0, "delta": delta, "finish_reason": piece.finish}],
-                    "usage": piece.usage,
-                }
-            )
+            pieces.append(piece)
+            if show is not None:
+                show(piece)
+    text, thought = "".join(piece.text for piece in pieces), "".join(piece.thought for piece in pieces)
+    return replace(pieces[-1], text=text, thought=thought)
 
 
 def _sum(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:

@@ -2,15 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from agents import Agent, FunctionTool, Model, ModelSettings, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
-from agents.exceptions import MaxTurnsExceeded, ModelRefusalError
-from agents.result import RunResultStreaming
+from agents import Agent, FunctionTool, ModelSettings, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
+from agents.exceptions import MaxTurnsExceeded
 from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
@@ -67,25 +65,6 @@ class Dependencies:
     workspace: WorkspaceTools | None
     tool_wait_seconds: float
     agent_model_turns: int
-
-
-class _PublishingModel(Model):
-    """Publishes the events of a model's stream before the SDK's queue, whose reader is served later."""
-
-    def __init__(self, model: Model, publish: Callable[[Any], None]) -> None:
-        self._model, self._publish = model, publish
-
-    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        async with aclosing(self._model.stream_response(*args, **kwargs)) as events:  # pyright: ignore[reportArgumentType]
-            async for event in events:
-                self._publish(event)
-                yield event
-
-    async def get_response(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._model.get_response(*args, **kwargs)
-
-    def get_retry_advice(self, request: Any) -> Any:
-        return self._model.get_retry_advice(request)
 
 
 class Execution:
@@ -197,12 +176,12 @@ class Execution:
             await self._load_history()
         agent = self._dependencies.agents[self.run.agent]
         assert isinstance(agent.model, ChatModel)
-        model = agent.model.with_model(self.run.options.get("model"))
-        self.recorder.model_name = str(model.model)
+        model = agent.model.for_run(self.run.options.get("model"), self.recorder.read_piece)
+        self.recorder.model_name = model.name
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         window = await self._choose_window()
         config = RunConfig(
-            model=_PublishingModel(model, self.recorder.on_stream_event),
+            model=model,
             model_settings=ModelSettings(
                 temperature=temperature,
                 retry=retry_settings(model.endpoint.retry_seconds, show_progress=self.recorder.publish_progress),
@@ -216,11 +195,10 @@ class Execution:
         self._steered = []
         # Its model turns are counted by `_count_model_turn`, as a run may need several runs of the SDK.
         max_turns = MAX_MODEL_TURNS + self._dependencies.agent_model_turns
-        items = window.render()
-        result = Runner.run_streamed(
-            agent, items, context=self.context, hooks=self.recorder, max_turns=max_turns, run_config=config
+        items, context = window.render(), self.context
+        await self._until_stopped(
+            Runner.run(agent, items, context=context, hooks=self.recorder, max_turns=max_turns, run_config=config)
         )
-        await self._until_stopped(_consume(result), result)
 
     async def _choose_window(self) -> Window:
         """A sub-agent reads all of its own run."""
@@ -232,7 +210,7 @@ class Execution:
         self.left_out = window.left_out
         return window
 
-    async def _until_stopped(self, work: Coroutine[Any, Any, None], sdk_run: RunResultStreaming | None = None) -> None:
+    async def _until_stopped(self, work: Coroutine[Any, Any, object]) -> None:
         """Carries out work and raises its error.
 
         After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`.
@@ -242,11 +220,7 @@ class Execution:
         try:
             await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                if sdk_run is not None:
-                    sdk_run.cancel("after_turn")
                 await self._until_tool_ends(working)
-                if sdk_run is not None:
-                    sdk_run.cancel()
                 working.cancel()
                 await asyncio.wait({working})
                 raise asyncio.CancelledError
@@ -255,7 +229,7 @@ class Execution:
             stopping.cancel()
             working.cancel()
 
-    async def _until_tool_ends(self, working: asyncio.Task[None]) -> None:
+    async def _until_tool_ends(self, working: asyncio.Task[object]) -> None:
         """Waits for the tool that is at work, as long as a stop may wait; the recorder lets no other one begin.
 
         A sub-agent stops by itself; its command is killed, and returns the output so far.
@@ -418,6 +392,7 @@ class Execution:
         Steering messages are inserted where the model read them first: each request begins as the one before. Raises
         what `_count_model_turn` does.
         """
+        await self.recorder.wait_if_stopped()
         items = list(data.model_data.input)
         if entries := await self._read_messages():
             self._steered.append((len(items), render_input(Timeline([*entries]))))
@@ -456,16 +431,9 @@ def _is_answer(record: EventRecord) -> bool:
     return isinstance(record, Entry) and record.kind == "assistant_message"
 
 
-async def _consume(result: Any) -> None:
-    async for _ in result.stream_events():
-        pass
-
-
-def _raise_cause(consumed: asyncio.Task[None]) -> None:
-    """Raises what has ended the SDK's run, without the SDK's wrapping. A refusal is no error but the answer."""
+def _raise_cause(consumed: asyncio.Task[object]) -> None:
+    """Raises what has ended the SDK's run, without the SDK's wrapping."""
     error = cause = consumed.exception()
-    if isinstance(error, ModelRefusalError):
-        return
     while cause is not None:
         if isinstance(cause, RunError | LeaseLost):
             raise cause

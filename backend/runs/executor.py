@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 _STORE_SECONDS = 1.0  # how often messages that grow are stored: a killed process loses no more of what was shown
 _FOLLOWED_SECONDS = 0.1  # how often those are stored that somebody in another process follows
-_TOLD_ERRORS = ("empty_answer", "model_refused", "too_many_model_turns")
+_TOLD_ERRORS = ("empty_answer", "too_many_model_turns")
 """Of a sub-agent, what its parent's run does not end with: the assistant reads it."""
 _OVER_LIMIT = (
     "The call was not made: this person has started {most} agents within a day, which is the limit. Say so, and do "

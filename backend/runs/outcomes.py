@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
+from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError
 
 from backend.conversations.records import Entry, Outcome
 from backend.errors import BackendError
@@ -89,8 +89,6 @@ def ending_of(error: Exception, run_id: str) -> Ending:
                 return _failed(run_id, code, values)
             case MaxTurnsExceeded():
                 return _failed(run_id, "too_many_model_turns")
-            case ModelRefusalError():
-                return _failed(run_id, "model_refused")
             case ModelBehaviorError():
                 return _failed(run_id, "model_invalid_answer")
             case BackendError(code=code):

@@ -14,7 +14,7 @@ from agents import Agent, ModelResponse, RunHooks, Tool
 from agents.items import ItemHelpers
 from agents.run_context import RunContextWrapper
 from agents.tool_context import ToolContext
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
+from openai.types.responses import ResponseFunctionToolCall
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
@@ -33,7 +33,8 @@ from backend.conversations.records import (
     Run,
     ToolCall,
 )
-from backend.model.tool_calls import storable
+from backend.model.reader import Piece
+from backend.model.tool_calls import is_object, storable
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending
@@ -43,6 +44,8 @@ from common.ids import new_id
 
 MOST_CALLS = 6
 """How many calls of one response are made."""
+# Why the model was cut off, as the Responses API and the database have it.
+_FINISH_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 class Recorder(RunHooks[RunContext]):
@@ -67,8 +70,8 @@ class Recorder(RunHooks[RunContext]):
         self._grown: set[str] = set()  # since it was stored the last time
         self._unstored: list[ModelTurn | Entry] = []  # the last model turn, to be stored with the outcome
         self._asked_at = self._tool_started_at = 0.0
-        self._thought: Entry | None = None  # the reasoning that grows
-        self._thoughts: list[Entry] = []  # those of the newest model turn: text may come between them
+        self._message: Entry | None = None  # of the model turn that is being written
+        self._thought: Entry | None = None  # its reasoning, until text comes: a turn may have several
         self._thinking_since = 0.0
 
     def continue_from(self, records: Sequence[Record]) -> None:
@@ -86,47 +89,35 @@ class Recorder(RunHooks[RunContext]):
 
     # What the model writes
 
-    def on_stream_event(self, event: Any) -> None:
-        """Publishes an event of the model's stream and adds its text to the entries that grow, in memory only."""
-        match event.type:
-            case "response.output_item.added" if event.item.type == "message":
-                self._end_thought()
-                self._start_entry(event.item.id, "assistant_message")
-            case "response.output_text.delta" | "response.refusal.delta":
-                self._end_thought()
-                self._grow_entry(event.item_id, event.delta)
-            case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
-                if self._thought is None:
-                    self._start_thought(event.item_id)
-                self._grow_entry(self._thoughts[-1].id, event.delta)
-            case "response.completed":
-                details = event.response.incomplete_details
-                self.finish_reason = details.reason if details is not None else None
-            case _:
-                pass
+    def read_piece(self, piece: Piece) -> None:
+        """Publishes what the model has written and adds it to the entries that grow, in memory only."""
+        if piece.thought:
+            if self._thought is None:
+                self._thought = self._start_entry("rs", "reasoning")
+                self._thinking_since = time.monotonic()
+            self._grow_entry(self._thought, piece.thought)
+        if piece.text:
+            self._end_thought()
+            if self._message is None:
+                self._message = self._start_entry("msg", "assistant_message")
+            self._grow_entry(self._message, piece.text)
+        self.finish_reason = _FINISH_REASONS.get(piece.finish or "")
 
-    def _start_entry(self, entry_id: str, kind: EntryKind) -> Entry:
-        entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self.model_turn + 1)
-        self._growing[entry_id] = entry
+    def _start_entry(self, prefix: str, kind: EntryKind) -> Entry:
+        entry = Entry(self.run.id, new_id(prefix), kind, complete=False, model_turn=self.model_turn + 1)
+        self._growing[entry.id] = entry
         self._publish("entry_started", entry)
         return entry
-
-    def _start_thought(self, item_id: str) -> None:
-        """All reasoning of a response is one item of the SDK's, and may become several entries."""
-        self._thought = self._start_entry(new_id("rs") if self._thoughts else item_id, "reasoning")
-        self._thoughts.append(self._thought)
-        self._thinking_since = time.monotonic()
 
     def _end_thought(self) -> None:
         if self._thought is not None:
             self._thought.details = {"seconds": max(1, round(time.monotonic() - self._thinking_since))}
             self._thought = None
 
-    def _grow_entry(self, entry_id: str, text: str) -> None:
-        if (entry := self._growing.get(entry_id)) is not None:
-            entry.text += text
-            self._grown.add(entry_id)
-            self._publish("entry_delta", entry, text=text)
+    def _grow_entry(self, entry: Entry, text: str) -> None:
+        entry.text += text
+        self._grown.add(entry.id)
+        self._publish("entry_delta", entry, text=text)
 
     def _publish(
         self, kind: EventType, record: EventRecord | None = None, number: int | None = None, text: str = ""
@@ -151,11 +142,8 @@ class Recorder(RunHooks[RunContext]):
 
     def take_unstored(self) -> list[ModelTurn | Entry]:
         """What is to be stored with the outcome: a message that was cut off is complete as far as it was shown."""
-        cut_off = [entry for entry in self._growing.values() if entry.text.strip()]
-        for entry in cut_off:
-            entry.complete = True
-        records = [*self._unstored, *cut_off]
-        self._growing, self._unstored = {}, []
+        records = [*self._unstored, *(entry for entry in self._complete_entries() if entry.text.strip())]
+        self._unstored = []
         return records
 
     # Hooks of the SDK
@@ -178,7 +166,7 @@ class Recorder(RunHooks[RunContext]):
             call.output, call.state = _text_of(outputs[call.id]), "failed"
         if missed:
             await self.store(missed)
-        await self._wait_if_stopped()
+        await self.wait_if_stopped()
 
     async def on_llm_end(
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
@@ -188,17 +176,15 @@ class Recorder(RunHooks[RunContext]):
         seconds, usage = time.monotonic() - self._asked_at, _usage_of(response.usage)
         turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
         self.run.usage = {"model": self.model_name, **(_counts(self.run.usage) + Counter(usage))}
-        self._end_thought()
-        entries = [entry for item in response.output for entry in self._completed_entries(item)]
+        entries = self._complete_entries()
         self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not items:
             self._unstored += [turn, *entries]
             return
         calls = [self._create_call(item) for item in items]
-        cut_off = {item.call_id for item in items if item.status == "incomplete"}
-        for call in [call for call in calls if call.id in cut_off]:
-            call.reason, call.details = "over_limit", {"max_tokens": agent.model_settings.max_tokens}
+        if self.finish_reason == "max_output_tokens" and not is_object(calls[-1].arguments):
+            calls[-1].reason, calls[-1].details = "over_limit", {"max_tokens": agent.model_settings.max_tokens}
         for call in calls[MOST_CALLS:]:
             call.reason, call.details = "too_many", None
         await self._decide_calls(calls, context.context)
@@ -219,7 +205,7 @@ class Recorder(RunHooks[RunContext]):
     async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
         """After a stop it never returns, so that the tool does not begin."""
         assert isinstance(context, ToolContext)
-        await self._wait_if_stopped()
+        await self.wait_if_stopped()
         self.begun.add(context.tool_call_id)
         self._tool_started_at = time.monotonic()
 
@@ -249,7 +235,7 @@ class Recorder(RunHooks[RunContext]):
         call.state = "running"
         await self._apply_signals(signals)
 
-    async def _wait_if_stopped(self) -> None:
+    async def wait_if_stopped(self) -> None:
         """After a stop no tool and no model turn begins any more: it waits here until the SDK's run is cancelled."""
         if self._live.stop_requested.is_set():
             await asyncio.Event().wait()
@@ -263,21 +249,15 @@ class Recorder(RunHooks[RunContext]):
 
     # Rows
 
-    def _completed_entries(self, item: Any) -> list[Entry]:
-        match item:
-            case ResponseOutputMessage():
-                entry = self._growing.get(item.id) or Entry(self.run.id, item.id, "assistant_message")
-                entry.text = "".join(getattr(part, "text", "") or getattr(part, "refusal", "") for part in item.content)
-                entries = [entry]
-            case ResponseReasoningItem():
-                entries, self._thoughts = self._thoughts, []
-            case _:
-                return []
+    def _complete_entries(self) -> list[Entry]:
+        """Returns what the model has written in its turn, all reasoning before the message."""
+        self._end_thought()
+        entries = sorted(self._growing.values(), key=lambda entry: entry.kind == "assistant_message")
         for entry in entries:
-            self._growing.pop(entry.id, None)
-            self._grown.discard(entry.id)
-            entry.complete, entry.model_turn = True, self.model_turn
-        return [entry for entry in entries if entry.text]
+            entry.complete = True
+        self._growing, self._message = {}, None
+        self._grown.clear()
+        return entries
 
     def _create_call(self, item: ResponseFunctionToolCall) -> ToolCall:
         """The idempotency key is a hash of the seed, tool, arguments and the number of equal calls before it."""

@@ -97,8 +97,6 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
             return timeline.last_message
         case "failed", "empty_answer":
             return f"The {run.agent} gave no answer."
-        case "failed", "model_refused":
-            return f"The {run.agent}'s model declined to do this."
         case "failed", "too_many_model_turns":
             most = f"the agents of a message have {values.get('most')} model steps, and they are used up"
             return f"The {run.agent} was ended: {most}. It did not finish. What it did:\n{did}"

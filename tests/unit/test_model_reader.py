@@ -38,7 +38,6 @@ def read(*pieces: bytes) -> Json:
     return {
         "text": "".join(piece.text for piece in read),
         "thought": "".join(piece.thought for piece in read),
-        "refusal": "".join(piece.refusal for piece in read),
         "calls": [(call.name, call.arguments) for call in last.calls],
         "finish": last.finish,
         "tokens": last.usage and last.usage.total_tokens,
