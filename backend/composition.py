@@ -63,14 +63,21 @@ async def open_services(
         policy = Policy(settings.approvals, servers=servers, workspace=workspace)
         approvals = Approvals(database, policy, tools)
         streams = Streams(database)
-        tokens, waits, turns = endpoint.profile.history_tokens, settings.tool_wait_seconds, settings.agent_model_turns
         executor = Executor(
-            Dependencies(database, agents, tokens, approvals, workspace, waits, turns),
-            streams,
-            summaries,
-            Titles(database, model),
-            run_seconds=settings.limit_run_seconds,
-            sub_agents_per_day=settings.limit_agent_runs,
+            Dependencies(
+                database=database,
+                agents=agents,
+                approvals=approvals,
+                workspace=workspace,
+                streams=streams,
+                summaries=summaries,
+                titles=Titles(database, model),
+                history_tokens=endpoint.profile.history_tokens,
+                tool_wait_seconds=settings.tool_wait_seconds,
+                run_seconds=settings.limit_run_seconds,
+                agent_model_turns=settings.agent_model_turns,
+                sub_agents_per_day=settings.limit_agent_runs,
+            )
         )
         agents |= _create_agents(settings, executor, model, tools, workspace, connectors, policy)
         runs = await _open_runs(settings, database, executor, streams, stack)
@@ -125,7 +132,7 @@ def _create_agents(
     connectors: Connectors,
     policy: Policy,
 ) -> dict[str, Agent[RunContext]]:
-    sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
+    sent = ModelSettings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     if workspace is None:
         return {ASSISTANT: create_assistant(model, sent, [tools], may_ask=policy.may_ask)}
 

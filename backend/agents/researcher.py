@@ -51,6 +51,5 @@ _FROM_OTHERS = {
 
 
 def create_instructions(*, reaches_others: bool) -> tuple[str, str]:
-    """Returns its description for the assistant and its instructions, which depend on whether it has connectors."""
     about, how = (_OF_OTHERS, _FROM_OTHERS) if reaches_others else (_OF_HERE, _FROM_HERE)
     return _DESCRIPTION.format(**about), _INSTRUCTIONS.format(**how)

@@ -1,7 +1,7 @@
 """The agents that work for the assistant, and the assistant's tools that start them."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from agents import Agent, FunctionTool, Model, ModelSettings, RunContextWrapper, Tool
 from agents.mcp import MCPServer
@@ -30,10 +30,8 @@ class Assignment(BaseModel):
     task_id: int | None = None
 
 
-class RunSubAgent(Protocol):
-    """Executes the run of an agent for a tool call, and returns what the assistant reads of it."""
-
-    async def __call__(self, context: ToolContext[Any], assignment: Assignment, *, agent: str) -> str: ...
+RunSubAgent = Callable[[ToolContext[Any], Assignment, str], Awaitable[str]]
+"""Executes the run of an agent, by its name, for a tool call, and returns what the assistant reads of it."""
 
 
 class SubAgent(ApprovalAgent):
@@ -83,7 +81,6 @@ def create_sub_agents(
 def create_start_tools(
     run_sub_agent: RunSubAgent, *, is_enabled: Callable[[], bool], connectors: Connectors
 ) -> list[FunctionTool]:
-    """Creates the assistant's tools that start an agent; a call is answered by `run_sub_agent`."""
     about_researcher, _ = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     schema = ensure_strict_json_schema(Assignment.model_json_schema())
 
@@ -95,7 +92,7 @@ def create_start_tools(
                 return _UNREADABLE
             if not assignment.task.strip():
                 return _UNREADABLE
-            return await run_sub_agent(context, assignment, agent=agent)
+            return await run_sub_agent(context, assignment, agent)
 
         return FunctionTool(
             name=name,

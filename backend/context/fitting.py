@@ -54,7 +54,6 @@ def size_of(item: Any) -> int:
 
 
 def _steps(items: Iterable[Any]) -> list[Items]:
-    """Groups the items into steps, each of which ends with what the model was asked: messages or outputs."""
     steps: list[Items] = []
     asked = True
     for item in items:
@@ -82,7 +81,6 @@ def _cut(kept: list[Items], tokens: int) -> list[Items]:
 
 
 def _clipped(step: Items, most: int) -> Items:
-    """Cuts the outputs of a step's calls, each to its share, until they are within so many tokens."""
     outputs = [item for item in step if _is_output(item)]
     if not outputs or sum(map(size_of, outputs)) <= most:
         return step

@@ -44,7 +44,6 @@ def block(text: str) -> str:
 
 
 def is_block(text: str) -> bool:
-    """Whether a text was written by `block`: nothing that somebody says can begin so."""
     return text.startswith(_BEGINNING)
 
 
@@ -76,7 +75,6 @@ def _in(value: Any, tame: Callable[[str], str]) -> Any:
 
 
 def _json(text: str) -> str:
-    """Sanitizes the text of JSON, which keeps its meaning."""
     text = remove_invisible(text)
     return text.translate(_AS_JSON) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub(r"\\u003c", text)
 

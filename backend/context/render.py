@@ -115,7 +115,6 @@ def _was_left(call: ToolCall) -> bool:
 
 
 def output_of(call: ToolCall) -> str:
-    """Returns what the model reads as the output of a call, also of one that was not made or has no output."""
     if call.output is not None:
         return call.output
     reason = call.reason or ""

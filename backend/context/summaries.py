@@ -8,12 +8,12 @@ import logging
 
 from backend.context.window import covered_by_next_summary, request_summary
 from backend.conversations import runs
-from backend.conversations.history import Summary, add_summary, count_summary, load_newest, load_uncovered
+from backend.conversations.history import add_summary, load_newest, load_uncovered
 from backend.conversations.records import Run
 from backend.errors import BackendError, Busy
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
-from backend.users.limits import UserLimits
+from backend.users.limits import UserLimits, send_request
 from common.database import Database
 from common.ids import new_id
 
@@ -56,14 +56,14 @@ class Summaries:
         up_to = covered_by_next_summary(history, tokens=self._tokens)
         if run is None or up_to is None:
             return 0
-        await count_summary(self._database, user_id, self._limits)
+        async with self._database.transaction(user_id) as tx:
+            await send_request(tx, self._limits, is_new=False)
         try:
             return await self._make(run, up_to)
         except ModelError as error:
             raise NoSummary from error
 
     async def _make(self, run: Run, up_to: int) -> int:
-        """Stores summaries until all up to a number is covered; returns how many messages were summarised."""
         self._in_progress.add(run.conversation_id)
         entry_id, messages = new_id("sum"), 0
         try:
@@ -76,10 +76,10 @@ class Summaries:
                 await runs.add_usage(self._database, run.user_id, run.id, usage)
                 if not text.strip():
                     raise NoSummary
-                summary = Summary(entry_id, text, request.covers, messages + request.messages)
-                if not await add_summary(self._database, run, summary):
+                count = messages + request.messages
+                if not await add_summary(self._database, run, entry_id, text, covers=request.covers, messages=count):
                     break
-                messages = summary.messages
+                messages = count
         finally:
             self._in_progress.discard(run.conversation_id)
         return messages

@@ -80,7 +80,6 @@ def as_line(content: Iterable[UserMessageContent], quoted: str | None) -> str:
 
 
 def parse_content(entry: Entry) -> list[UserMessageContent] | None:
-    """Returns the parts of a stored message, without its quote; None for a plain text."""
     content = (entry.details or {}).get("content")
     return None if content is None else _CONTENT.validate_python(content)
 

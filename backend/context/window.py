@@ -127,7 +127,6 @@ def _measure(timeline: Timeline) -> tuple[Entry | None, list[_Turn]]:
 
 
 def _count_newest(turns: Sequence[_Turn], *, tokens: int, most: int) -> int:
-    """Counts the newest turns that have at most `most` records and so many tokens; the newest one counts always."""
     records = count = 0
     for turn in reversed(turns):
         tokens -= turn.tokens
@@ -139,7 +138,6 @@ def _count_newest(turns: Sequence[_Turn], *, tokens: int, most: int) -> int:
 
 
 def _count_spared(turns: Sequence[_Turn], tokens: int) -> int:
-    """Counts the newest turns with four messages, or fewer if the messages alone are over the budget."""
     messages = count = 0
     for turn in reversed(turns):
         tokens -= turn.message_tokens

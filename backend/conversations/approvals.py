@@ -13,13 +13,9 @@ from backend.errors import NotFound
 from backend.users.limits import lock_user
 from common.database import Database, Transaction
 
-# One that comes after a sub-agent that waits is made when that has ended.
-_MAKE_LATER = """
-UPDATE tool_calls SET state = 'requested'
-WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND state = 'running'"""
-_BEGIN = """
-UPDATE tool_calls SET state = 'running'
-WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND state IN ('requested', 'approved')"""
+_SET_STATE = """
+UPDATE tool_calls SET state = %(state)s
+WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND state IN ('requested', 'approved', 'running')"""
 _AWAITS_APPROVAL = f"""
 SELECT FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.run_id IN ({RUNS_OF_TREE}) AND c.state = 'awaiting_approval'"""
@@ -83,14 +79,9 @@ class Decision:
     text: str | None = None
 
 
-async def send_later(tx: Transaction, run: Run, call: ToolCall) -> None:
-    """Stores that a call which has not begun is to be made when its run resumes."""
-    await tx.execute(_MAKE_LATER, run=run.id, id=call.id)
-
-
-async def send_begin(tx: Transaction, run: Run, call: ToolCall) -> None:
-    """Stores that a call which has waited begins: its outcome is unknown until it has a result."""
-    await tx.execute(_BEGIN, run=run.id, id=call.id)
+async def send_state(tx: Transaction, run: Run, call: ToolCall, state: CallState) -> None:
+    """Stores that a call begins, or as `requested` that it is made when its run resumes."""
+    await tx.execute(_SET_STATE, run=run.id, id=call.id, state=state)
 
 
 async def send_wait(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
@@ -144,7 +135,6 @@ async def load_approvals(
 
 
 async def allow(database: Database, user_id: str, conversation_id: str, tool: str, *, reach: str | None) -> None:
-    """Lets a tool be called without approval in a conversation; `reach` is a fingerprint of what it may reach now."""
     await database.execute(user_id, _ALLOW, conversation=conversation_id, tool=tool, reach=reach)
 
 

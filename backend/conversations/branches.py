@@ -6,12 +6,10 @@ from typing import LiteralString
 
 from backend.conversations.records import Entry, Record, Run, ToolCall
 from backend.conversations.runs import read_cancelled, send_cancellations
-from backend.conversations.timeline import FOREVER, RUN_COLUMNS, RecordStatements, all_records
+from backend.conversations.timeline import FIND_CONVERSATION, FOREVER, LOCK_CONVERSATION, RUN_COLUMNS, all_records
 from backend.errors import Busy, NotFound
 from common.database import Database
 
-_LOCK_CONVERSATION = """
-SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
 _RUNNING = """
 SELECT id FROM runs
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status = 'running' AND parent_call_id IS NULL"""
@@ -72,11 +70,9 @@ ORDER BY r.seq LIMIT %(runs)s"""
 _NEWEST = f"""
 SELECT r.id FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq <= ({_START}))
 ORDER BY r.seq DESC LIMIT %(runs)s"""
-_FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
 
 
 def _alternatives(runs: LiteralString) -> LiteralString:
-    """Returns the statement that reads of each run those that continue the same run, itself among them."""
     # Two selects, as no index serves an OR with NULL.
     return f"""
 SELECT r.id AS run_id, array_agg(a.id ORDER BY a.seq) AS ids FROM runs r CROSS JOIN LATERAL (
@@ -92,25 +88,6 @@ WHERE r.user_id = %(user)s AND r.id = ANY({runs}) GROUP BY r.id"""
 
 
 _ALTERNATIVES = _alternatives("%(runs)s")
-
-
-@dataclass(frozen=True, slots=True)
-class _PageStatements:
-    runs: LiteralString
-    records: RecordStatements
-    alternatives: LiteralString
-
-
-def _page_of(runs: LiteralString) -> _PageStatements:
-    """Returns the statements that read the runs that a subquery selects, and what they hold."""
-    return _PageStatements(
-        f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id IN ({runs}) ORDER BY r.seq",
-        all_records(runs),
-        _alternatives(runs),
-    )
-
-
-_FROM_OLDEST, _FROM_NEWEST = _page_of(_OLDEST), _page_of(_NEWEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +118,7 @@ async def show(database: Database, user_id: str, conversation_id: str, run_id: s
     """
     where = {"conversation": conversation_id, "run": run_id}
     async with database.transaction(user_id) as tx:
-        found = await tx.execute(_LOCK_CONVERSATION, **where)
+        found = await tx.execute(LOCK_CONVERSATION, **where)
         running = await tx.execute(_RUNNING, **where)
         await tx.execute(_SHOW, **where)
         cancelled = await send_cancellations(tx, conversation_id, reason="left_path", unless=run_id)
@@ -202,13 +179,17 @@ async def load_page(
     With `from_record` it begins with that record's run. Raises `NotFound` if the conversation, or that record in it,
     does not exist. One round trip.
     """
-    statements = _FROM_NEWEST if newest_first else _FROM_OLDEST
+    selected = _NEWEST if newest_first else _OLDEST
     where = {"conversation": conversation_id, "record": from_record, "runs": runs}
     async with database.transaction(user_id) as tx:
-        found = await tx.execute(_FIND_CONVERSATION, **where)
-        page = await tx.execute(statements.runs, Run, **where)
-        sent = await statements.records.send(tx, **where)
-        alternatives = await tx.execute(statements.alternatives, **where)
+        found = await tx.execute(FIND_CONVERSATION, **where)
+        page = await tx.execute(
+            f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id IN ({selected}) ORDER BY r.seq",
+            Run,
+            **where,
+        )
+        sent = await all_records(selected).send(tx, **where)
+        alternatives = await tx.execute(_alternatives(selected), **where)
     if await found.fetchone() is None:
         raise NotFound
     shown = await page.fetchall()

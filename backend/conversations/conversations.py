@@ -83,7 +83,6 @@ class Conversation:
 
 
 def is_generated(chat_id: str) -> bool:
-    """Whether a chat's id has the form of one that the server makes: such a chat is looked up, and never created."""
     return _GENERATED.fullmatch(chat_id) is not None
 
 
@@ -172,7 +171,6 @@ async def has_title(database: Database, user_id: str, conversation_id: str, titl
 
 
 async def improve_title(database: Database, user_id: str, conversation_id: str, *, before: str, title: str) -> None:
-    """Replaces a title by a better one, unless the user has changed it or given the conversation a name."""
     await database.execute(user_id, _IMPROVE_TITLE, id=conversation_id, before=before, title=title)
 
 

@@ -27,16 +27,12 @@ ON CONFLICT (user_id, run_id, id) DO NOTHING"""
 _LOCK_CONVERSATION = """
 SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s FOR SHARE"""
 _SHOWN_RUNS = """(SELECT id FROM runs WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active)"""
-_FIND_RATED = f"""
-SELECT id FROM entries
-WHERE user_id = %(user)s AND run_id IN {_SHOWN_RUNS} AND id = ANY(%(records)s) AND seq IS NOT NULL
-UNION SELECT id FROM tool_calls WHERE user_id = %(user)s AND run_id IN {_SHOWN_RUNS} AND id = ANY(%(records)s)"""
 _RATE_ENTRIES = f"""
 UPDATE entries SET feedback = %(feedback)s
-WHERE user_id = %(user)s AND run_id IN {_SHOWN_RUNS} AND id = ANY(%(records)s)"""
+WHERE user_id = %(user)s AND run_id IN {_SHOWN_RUNS} AND id = ANY(%(records)s) AND seq IS NOT NULL RETURNING id"""
 _RATE_CALLS = f"""
 UPDATE tool_calls SET feedback = %(feedback)s
-WHERE user_id = %(user)s AND run_id IN {_SHOWN_RUNS} AND id = ANY(%(records)s)"""
+WHERE user_id = %(user)s AND run_id IN {_SHOWN_RUNS} AND id = ANY(%(records)s) RETURNING id"""
 
 
 async def add_change(
@@ -67,13 +63,13 @@ async def store_feedback(
 ) -> None:
     """Stores feedback on these shown records, None for none. Raises `NotFound` and stores nothing if one is missing."""
     records = set(record_ids)
-    where = {"conversation": conversation_id, "records": list(records)}
+    where = {"conversation": conversation_id, "records": list(records), "feedback": feedback}
     async with database.transaction(user_id) as tx:
         await tx.execute(_LOCK_CONVERSATION, **where)
-        found = await tx.execute(_FIND_RATED, **where)
-    if {row["id"] for row in await found.fetchall()} != records:
+        entries = await tx.execute(_RATE_ENTRIES, **where)
+        calls = await tx.execute(_RATE_CALLS, **where)
+        rated = {row["id"] for row in [*await entries.fetchall(), *await calls.fetchall()]}
+        if rated != records:
+            await tx.roll_back()
+    if rated != records:
         raise NotFound
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_LOCK_CONVERSATION, **where)
-        await tx.execute(_RATE_ENTRIES, feedback=feedback, **where)
-        await tx.execute(_RATE_CALLS, feedback=feedback, **where)

@@ -102,7 +102,6 @@ _LIMITS = {
 
 
 def running_limit(most: int) -> LimitReached:
-    """Returns the error of a request with which more than `most` runs of a user would run."""
     sentence, seconds = _LIMITS["running"]
     return LimitReached(sentence.format(most=most), retry_seconds=seconds)
 

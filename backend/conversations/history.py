@@ -12,7 +12,9 @@ from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import (
     CALL_COLUMNS,
     ENTRY_COLUMNS,
+    FIND_CONVERSATION,
     FOREVER,
+    LOCK_CONVERSATION,
     MOST_RECORDS,
     MOST_RUNS,
     RUN_COLUMNS,
@@ -21,7 +23,6 @@ from backend.conversations.timeline import (
     SentTimeline,
 )
 from backend.errors import Busy, NotFound
-from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
 
 _SUMMARY = f"""
@@ -65,13 +66,10 @@ UNION ALL ({_NOTED_CALLS.format(which="r.active")})""",
 
 _HISTORY = _uncovered(SHOWN_RUNS, "DESC")
 _TO_SUMMARISE = _uncovered(_ACTIVE_RUNS, "ASC")
-_FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
 _NEWEST_RUN = f"""
 SELECT {RUN_COLUMNS} FROM runs r
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
 ORDER BY r.seq DESC LIMIT 1"""
-_LOCK_CONVERSATION = """
-SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
 # It belongs to the newest run, and is made only if the path to the run after which it was asked for is still shown.
 _ADD_SUMMARY = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
@@ -120,18 +118,7 @@ class SentHistory:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Covers all up to the number `covers`, with so many messages that none covered before."""
-
-    id: str
-    text: str
-    covers: int
-    messages: int
-
-
 def _timeline_of(entries: Sequence[Entry], calls: Sequence[ToolCall]) -> Timeline:
-    """Merges entries and calls in order; calls that only branch notes name are kept apart."""
     noted = {
         (named["run_id"], named["id"])
         for entry in entries
@@ -167,7 +154,6 @@ async def load_uncovered(database: Database, user_id: str, conversation_id: str,
 
 
 async def load_noted_calls(database: Database, user_id: str, conversation_id: str) -> dict[tuple[str, str], ToolCall]:
-    """Loads the calls that branch notes of a conversation name, on any of its paths, by run and id."""
     found = await database.fetch_all(user_id, _ALL_NOTED_CALLS, ToolCall, conversation=conversation_id)
     return {(call.run_id, call.id): call for call in found}
 
@@ -175,7 +161,7 @@ async def load_noted_calls(database: Database, user_id: str, conversation_id: st
 async def load_newest(database: Database, user_id: str, conversation_id: str) -> tuple[Run | None, Timeline]:
     """Loads the last shown run, and what the model reads. Raises `NotFound`, and `Busy` if the run runs or waits."""
     async with database.transaction(user_id) as tx:
-        found = await tx.execute(_FIND_CONVERSATION, conversation=conversation_id)
+        found = await tx.execute(FIND_CONVERSATION, conversation=conversation_id)
         newest = await tx.execute(_NEWEST_RUN, Run, conversation=conversation_id)
         sent = await send_history(tx, conversation_id)
     if await found.fetchone() is None:
@@ -186,16 +172,14 @@ async def load_newest(database: Database, user_id: str, conversation_id: str) ->
     return run, await sent.fetch()
 
 
-async def count_summary(database: Database, user_id: str, limits: UserLimits) -> None:
-    async with database.transaction(user_id) as tx:
-        await send_request(tx, limits, is_new=False)
+async def add_summary(database: Database, run: Run, summary_id: str, text: str, *, covers: int, messages: int) -> bool:
+    """Stores a summary of all up to the number `covers`, with so many messages that none covered before.
 
-
-async def add_summary(database: Database, run: Run, summary: Summary) -> bool:
-    """Stores a summary; returns false if the run is not shown any more, or there is one that covers as much."""
-    where = {"conversation": run.conversation_id, "run": run.id, "id": summary.id}
-    details = Jsonb({"covers": summary.covers, "messages": summary.messages})
+    Returns false if the run is not shown any more, or there is one that covers as much.
+    """
+    where = {"conversation": run.conversation_id, "run": run.id, "id": summary_id, "covers": covers}
+    details = Jsonb({"covers": covers, "messages": messages})
     async with database.transaction(run.user_id) as tx:
-        await tx.execute(_LOCK_CONVERSATION, **where)
-        added = await tx.execute(_ADD_SUMMARY, text=summary.text, covers=summary.covers, details=details, **where)
+        await tx.execute(LOCK_CONVERSATION, **where)
+        added = await tx.execute(_ADD_SUMMARY, text=text, details=details, **where)
     return await added.fetchone() is not None

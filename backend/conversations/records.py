@@ -153,7 +153,6 @@ class Event:
 
     @property
     def sub_agent(self) -> str | None:
-        """The name of the sub-agent whose run it is of; None for the assistant."""
         return self.run.agent if self.run is not None and self.run.is_sub_agent else None
 
 

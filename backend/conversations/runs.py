@@ -159,7 +159,6 @@ def _as_json(value: dict[str, Any] | None) -> Jsonb | None:
 
 
 async def send_usage(tx: Transaction, run: Run) -> None:
-    """Stores what a run has used so far, before it waits: the process that continues it counts on from there."""
     await tx.execute(_STORE_USAGE, run=run.id, usage=_as_json(run.usage))
 
 

@@ -88,20 +88,15 @@ class UnreadMessage:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedMessage:
-    """`resumed` are the runs of a tree that waited, whose lease this process now holds; `dropped` were follow-ups."""
-
-    resumed: list[Run]
-    dropped: list[str]
-
-
 async def add(
     database: Database, run: Run, message: UserMessage, mode: Mode, *, process_id: int, limits: UserLimits
-) -> QueuedMessage:
+) -> tuple[list[Run], list[str]]:
     """Queues a message of a running run: it is read before the next request to the model, or answered in a run of its
     own afterwards. A steering message drops the follow-ups that are queued. A run that waits for approval is resumed in
-    this process, and its calls are rejected. Raises `RunEnded` and `LimitReached`; nothing is stored then.
+    this process, and its calls are rejected.
+
+    Returns the runs of that tree, whose lease this process now holds, and the ids of the follow-ups that were dropped.
+    Raises `RunEnded` and `LimitReached`; nothing is stored then.
     """
     values = {"id": message.id, "text": message.text, "details": Jsonb(message.details or {}), "mode": mode}
     async with database.transaction(run.user_id) as tx:
@@ -118,7 +113,7 @@ async def add(
                 raise LimitReached(f"Up to {MOST_QUEUED} messages can wait for an answer. Wait until some were read.")
             raise RunEnded
     dropped_ids = [row["id"] for row in await dropped.fetchall()] if dropped is not None else []
-    return QueuedMessage(await resumed.fetchall(), dropped_ids)
+    return await resumed.fetchall(), dropped_ids
 
 
 async def load_unread(database: Database, user_id: str, conversation_id: str) -> list[UnreadMessage]:

@@ -105,7 +105,6 @@ async def start(
 
 
 async def load_run(database: Database, run: Run) -> Timeline:
-    """Loads all of a sub-agent's run, and the user's messages to its top run."""
     return await _RECORDS.load(database, run.user_id, run=run.id, top=run.top_run_id)
 
 

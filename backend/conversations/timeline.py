@@ -29,6 +29,8 @@ CALL_COLUMNS = """c.run_id, c.id, c.model_turn, c.tool, c.arguments, c.state, c.
 RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r.parent_run_id, r.parent_call_id,
     r.top_run_id, r.agent, r.active, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code,
     r.created_at, r.running_since, r.ended_at, r.end_seq"""
+FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
+LOCK_CONVERSATION = f"{FIND_CONVERSATION} FOR NO KEY UPDATE"
 RUNS_OF_TREE = "SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s"
 FOREVER = 2**62  # a number that no event reaches
 MOST_RUNS = 200  # whose records are read at once
@@ -167,14 +169,12 @@ class TreeEvents:
 async def load_shown(
     database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, runs: int = MOST_RUNS
 ) -> Timeline:
-    """Loads the newest part of what a conversation shows: the entries and calls of its last `runs` runs."""
     return await _SHOWN.load(database, user_id, conversation=conversation_id, before=before, runs=runs)
 
 
 async def load_path(
     database: Database, user_id: str, conversation_id: str, run_ids: Sequence[str], *, before: int
 ) -> Timeline:
-    """Loads the newest part of what these runs of a path hold, whether they are shown or not."""
     return await _PATH.load(database, user_id, conversation=conversation_id, before=before, runs=list(run_ids))
 
 
@@ -223,7 +223,6 @@ async def load_runs(database: Database, user_id: str, conversation_id: str) -> l
 
 
 async def load_log(database: Database, user_id: str, runs: Sequence[Run]) -> list[Event]:
-    """Loads what happened in these runs, with the user's commands and changes by hand, in order."""
     by_id = {run.id: run for run in runs}
     async with database.transaction(user_id, snapshot=True) as tx:
         sent = await _OF_RUNS.send(tx, runs=list(by_id))
@@ -251,7 +250,6 @@ def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: in
 
 
 def find_new_summary(history: Timeline, run: Run) -> Entry | None:
-    """Returns the summary that a run is the first to read."""
     last = history.newest_summary
     return last if last and last.run_id == run.previous_run_id and (last.seq or 0) < run.seq else None
 

@@ -121,7 +121,6 @@ def _report_unknown(kind: str, name: str, existing: Collection[str]) -> Fault:
 
 
 def _parse_arguments(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the arguments under any of their names, also if they are JSON in a string; None if they are no object."""
     arguments = next((value[key] for key in ("arguments", "parameters", "args") if value.get(key)), {})
     if isinstance(arguments, str):
         arguments = {} if arguments.strip().lower() in _ABSENT else parse_json(arguments)
@@ -129,6 +128,5 @@ def _parse_arguments(value: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _text(value: dict[str, Any], key: str) -> str:
-    """Returns the text of a field; empty for other types, and for words like "null"."""
     text = value.get(key)
     return text.strip() if isinstance(text, str) and text.strip().lower() not in _ABSENT else ""

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
 from typing import Any, Self, cast
 
 from agents import (
@@ -59,9 +58,6 @@ class ChatModel(Model):
         self.name = endpoint.model
         self._on_piece: Callable[[Piece], None] | None = None
 
-    def settings(self, *, temperature: float, max_tokens: int) -> ModelSettings:
-        return ModelSettings(temperature=temperature, max_tokens=max_tokens)
-
     def for_run(self, name: str | None, on_piece: Callable[[Piece], None]) -> Self:
         """A copy that shows pieces to `on_piece`, and uses the model of this name, if the endpoint offers it."""
         model = copy(self)
@@ -69,6 +65,24 @@ class ChatModel(Model):
         if name in self.endpoint.models:
             model.name = name
         return model
+
+    def retry_settings(self, show_progress: Callable[[str], None]) -> ModelRetrySettings:
+
+        def decide(context: RetryPolicyContext) -> RetryDecision:
+            error, delay = context.error, context.normalized.retry_after
+            if not isinstance(error, ModelError) or not error.is_passing:
+                return RetryDecision(retry=False)
+            if delay is None:
+                spread = random.uniform(0.75, 1.25)  # noqa: S311 - runs that failed together do not retry together
+                delay = self.endpoint.retry_seconds * 2 ** (context.attempt - 1) * spread
+            if delay > _LONGEST_WAIT:
+                return RetryDecision(retry=False)
+            reason = "busy" if error.code == "model_busy" else "not answering"
+            metrics.RETRIES.labels("model").inc()
+            show_progress(f"The model is {reason}, trying again…")
+            return RetryDecision(retry=True, delay=delay)
+
+        return ModelRetrySettings(max_retries=_MAX_RETRIES, policy=decide)
 
     def messages(self, items: list[Any]) -> list[dict[str, Any]]:
         return self.endpoint.profile.messages(self._convert(items))
@@ -197,23 +211,3 @@ def _outcome_of(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError):
         return "cancelled"
     return error.failure.outcome if isinstance(error, ModelError) else "failed"
-
-
-def retry_settings(first_pause: float, *, show_progress: Callable[[str], None]) -> ModelRetrySettings:
-    """Retries with a pause of so many seconds that doubles each time; `show_progress` gets a sentence about each."""
-    return ModelRetrySettings(max_retries=_MAX_RETRIES, policy=partial(_decide, first_pause, show_progress))
-
-
-def _decide(first_pause: float, show_progress: Callable[[str], None], context: RetryPolicyContext) -> RetryDecision:
-    error = context.error
-    if not isinstance(error, ModelError) or not error.is_passing:
-        return RetryDecision(retry=False)
-    retry_after = context.normalized.retry_after
-    spread = random.uniform(0.75, 1.25)  # noqa: S311 - so that runs which failed together do not retry together
-    delay = first_pause * 2 ** (context.attempt - 1) * spread if retry_after is None else retry_after
-    if delay > _LONGEST_WAIT:
-        return RetryDecision(retry=False)
-    reason = "busy" if error.code == "model_busy" else "not answering"
-    metrics.RETRIES.labels("model").inc()
-    show_progress(f"The model is {reason}, trying again…")
-    return RetryDecision(retry=True, delay=delay)

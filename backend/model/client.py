@@ -65,17 +65,10 @@ class ProviderClient:
         body = self._profile.shape({**given, "messages": messages})
         response = await self._respond(body)
         if self._profile.tool_calls == "text":
-
-            async def repeat(text: str, reason: str) -> Pieces:
-                return await self._respond(requests.request_correction(body, text, reason))
-
-            return read_actions(response, {tool["function"]["name"] for tool in given.get("tools", ())}, repeat)
+            tools = {tool["function"]["name"] for tool in given.get("tools", ())}
+            return read_actions(response, tools, body, self._respond)
         if self._profile.loses_calls and "stream" in body and "tools" in given:
-
-            async def request_whole() -> Pieces:
-                return await self._respond(requests.not_streamed(body))
-
-            return find_lost_calls(response, request_whole, self._stop_streaming_calls)
+            return find_lost_calls(response, body, self._respond, self._stop_streaming_calls)
         return response
 
     async def _respond(self, body: dict[str, Any]) -> Pieces:
@@ -95,7 +88,6 @@ class ProviderClient:
                     yield piece
 
     async def _post(self, body: dict[str, Any], seconds: float) -> Response:
-        """Sends a request, and again without each optional field that the server rejects, also from then on."""
         rejected: list[str] = []
         with self._note_outcome(body):
             try:
@@ -192,7 +184,6 @@ class ProviderClient:
 
     @contextmanager
     def _note_outcome(self, body: Mapping[str, Any]) -> Iterator[None]:
-        """Notes in `last_outcome` how the request in the block went, and logs why it failed."""
         try:
             yield
         except ModelError as error:

@@ -176,7 +176,6 @@ def _code(status: int | None, kinds: str, words: str) -> str:
 
 
 def _words(body: Any) -> str:
-    """Returns the sentence in an error's body, in whichever field a provider puts it, or else the body as JSON."""
     match body:
         case str():
             return body

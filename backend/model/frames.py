@@ -96,7 +96,6 @@ async def values_of(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:
 
 
 def _is_event(line: str) -> bool:
-    """Whether a response that begins with this line is a stream of events, in which empty names mark comments."""
     return line.partition(":")[0] in ("data", "event", "id", "retry", "")
 
 
@@ -123,7 +122,6 @@ class _Events:
             self._data.append(value.removeprefix(" "))
 
     def finish(self) -> Iterator[Any]:
-        """Yields the value of the event that is assembled so far; raises `ModelError` for invalid JSON."""
         text, event = "\n".join(self._data).strip(), self._event
         self._data, self._event = [], ""
         if text.startswith("[DONE]"):

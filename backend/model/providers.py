@@ -97,7 +97,6 @@ class Profile:
 
 
 def _local(name: ProviderName, base_url: str | None = None, model: str | None = None) -> Profile:
-    """A server of local models, which applies their own chat templates."""
     return Profile(
         name,
         base_url,
@@ -230,12 +229,10 @@ class ModelEndpoint:
 
     @property
     def secret(self) -> str:
-        """The key, or "" where none is needed."""
         return "" if self.api_key == NO_KEY else self.api_key
 
     @property
     def models(self) -> tuple[str, ...]:
-        """All models that users may choose, the default first."""
         return (*dict.fromkeys((self.model, *self.others)),)
 
 

@@ -110,7 +110,6 @@ def _first_choice(frame: Frame) -> Frame:
 
 
 def _delta(choice: Frame) -> Frame:
-    """Returns the delta, or the message in its place; beside a delta, that repeats the whole answer at its end."""
     # SillyTavern/SillyTavern#4351
     return next((value for name in ("delta", "message") if isinstance(value := choice.get(name), dict)), {})
 
@@ -150,7 +149,6 @@ def _fragment(call: Frame) -> Fragment:
 
 
 def _finish(reason: Any) -> Finish | None:
-    """Converts a finish reason; None while there is none. Raises `ModelError` for one that means a failure."""
     if not isinstance(reason, str) or not reason:
         return None
     if reason.lower() in _FAILED:

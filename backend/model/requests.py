@@ -98,7 +98,6 @@ def _valid_call(call: Body) -> Body:
 
 
 def _flat(content: Any) -> Any:
-    """Text parts as one string, which is all that older servers accept."""
     if isinstance(content, list) and all(part.get("type") == "text" for part in content):
         return "\n".join(part["text"] for part in content)
     return content
@@ -127,7 +126,6 @@ def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
 
 
 def _unused(call_id: str, used: set[str], *, short: bool) -> str:
-    """Returns an id derived from the call's that is not used; if `short`, nine letters and digits, as for Mistral."""
     candidates = itertools.chain([call_id] if call_id else [], (f"{call_id}_{number}" for number in itertools.count(2)))
     shaped = (hashlib.sha256(one.encode()).hexdigest()[:9] if short else one for one in candidates)
     unused = next(one for one in shaped if one not in used)
@@ -136,7 +134,6 @@ def _unused(call_id: str, used: set[str], *, short: bool) -> str:
 
 
 def alternating(messages: list[Message]) -> list[Message]:
-    """Joins messages of one role, and divides others, as the chat templates of Mistral and Gemma demand."""
     joined: list[Message] = []
     for message in messages:
         last = joined[-1] if joined else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from openai.types import CompletionUsage
 
+from backend.model import requests
 from backend.model.errors import ModelError
 from backend.model.frames import ResponseLimits
 from backend.model.reader import Piece, ResponseReader
@@ -19,6 +20,7 @@ _CLOSED = object()
 
 Pieces = AsyncGenerator[Piece]
 """The pieces of a response; the last one has the finish reason and the calls."""
+Respond = Callable[[requests.Body], Awaitable[Pieces]]
 
 
 async def read_pieces(
@@ -56,11 +58,7 @@ def _read_until(reader: ResponseReader, limits: ResponseLimits, deadline: float,
     return now + limits.silence_seconds if has_begun else deadline
 
 
-Repeat = Callable[[str, str], Awaitable[Pieces]]
-"""Requests a response again; its arguments are the text of the first one and why it cannot be used."""
-
-
-async def read_actions(response: Pieces, tools: Collection[str], repeat: Repeat) -> Pieces:
+async def read_actions(response: Pieces, tools: Collection[str], body: requests.Body, respond: Respond) -> Pieces:
     """Yields the response with the actions in its text as calls and answers; asks once more after a fault."""
     first = TextResponse(tools)
     usage: CompletionUsage | None = None
@@ -73,7 +71,7 @@ async def read_actions(response: Pieces, tools: Collection[str], repeat: Repeat)
     if first.fault is None:
         return
     second = TextResponse(tools, follows_text=first.has_text)
-    async with aclosing(await repeat(first.raw, first.fault)) as response:
+    async with aclosing(await respond(requests.request_correction(body, first.raw, first.fault))) as response:
         async for piece in response:
             shown = _with_actions(piece, second)
             if second.fault is not None:
@@ -82,7 +80,6 @@ async def read_actions(response: Pieces, tools: Collection[str], repeat: Repeat)
 
 
 def _with_actions(piece: Piece, response: TextResponse) -> Piece:
-    """The piece with what its text adds to the response; native tool calls win over those in the text."""
     part, calls = response.feed(piece.text), piece.calls
     text, thought = part.text, piece.thought + part.thought
     if piece.finish is not None:
@@ -93,7 +90,7 @@ def _with_actions(piece: Piece, response: TextResponse) -> Piece:
 
 
 async def find_lost_calls(
-    response: Pieces, request_whole: Callable[[], Awaitable[Pieces]], on_lost: Callable[[], None]
+    response: Pieces, body: requests.Body, respond: Respond, on_lost: Callable[[], None]
 ) -> Pieces:
     """Requests a response without text and calls again, not streamed, as some servers lose streamed calls."""
     has_output = has_thought = is_empty = False
@@ -108,7 +105,7 @@ async def find_lost_calls(
                 yield piece
     if not is_empty:
         return
-    async with aclosing(await request_whole()) as second:
+    async with aclosing(await respond(requests.not_streamed(body))) as second:
         async for piece in second:
             if piece.calls:
                 on_lost()

@@ -18,6 +18,7 @@ _OBJECT = re.compile(rf"""(?<!\s)\s*+(?>(?>{_MARK})\s*+){{0,4}}+(?=\{{\s*["'])""
 _POSSIBLE_OBJECT = re.compile(rf"(?<!\s)\s*+(?>(?!(?:{_CUT_MARK})\Z)(?>{_MARK})\s*+){{0,4}}+(?:{_CUT_MARK}|\{{\s*)?\Z")
 _AFTER_ACTION = re.compile(rf"\A(?>(?!(?:{_CUT_MARK})\Z)(?>\s|</?tool_call>|```(?:json|tool_call)?(?!\w)|`|\]|,))*+")
 _ONLY_CUT_MARK = re.compile(rf"(?:{_CUT_MARK})?\Z")
+_STRING_OR_BRACE = re.compile(r'"(?:\\.|[^"\\])*+(?P<end>"?)|[{}]', re.DOTALL)
 _FENCE = "```"
 _LONGEST_MARKS = 1_000  # characters before an object, which each piece of the response searches again
 
@@ -47,7 +48,6 @@ class TextResponse:
         self._part = Part()
 
     def feed(self, text: str) -> Part:
-        """Reads more text and returns what can be shown of it; calls, answers and a fault are collected."""
         self.raw += text
         self._pending += text
         while self._pending and self._advance():
@@ -170,21 +170,16 @@ class _ObjectEnd:
     def __init__(self) -> None:
         self._position = 0
         self._depth = 0
-        self._in_string = False
-        self._escaped = False
 
     def find(self, text: str) -> int | None:
         """Returns the position after the closing brace, or None. It goes on where the last call stopped."""
-        for position in range(self._position, len(text)):
-            character = text[position]
-            if self._in_string:
-                self._in_string = self._escaped or character != '"'
-                self._escaped = character == "\\" and not self._escaped
-            elif character == '"':
-                self._in_string = True
-            elif character in "{}":
-                self._depth += 1 if character == "{" else -1
+        while token := _STRING_OR_BRACE.search(text, self._position):
+            if token[0][0] == '"':
+                if not token["end"]:
+                    break
+            else:
+                self._depth += 1 if token[0] == "{" else -1
                 if self._depth == 0:
-                    return position + 1
-        self._position = len(text)
+                    return token.end()
+            self._position = token.end()
         return None

@@ -99,7 +99,6 @@ class ThinkTags:
         self._last = text[-1:] or self._last
 
     def _release(self) -> str:
-        """Takes the pending text before anything that may become a tag."""
         begin = max(self._pending.rfind("<"), self._pending.rfind("["))
         is_cut = begin >= 0 and len(self._pending) - begin < _LONGEST_TAG and _CUT_TAG.match(self._pending, begin)
         end = begin if is_cut else len(self._pending)

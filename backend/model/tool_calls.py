@@ -84,7 +84,6 @@ class ToolCallAssembler:
         ]
 
     def _is_repeated(self, fragment: Fragment, *, is_last: bool) -> bool:
-        """Whether a call of an earlier frame is sent again, whole: at the end, or under another index."""
         return bool(fragment.name and is_object(fragment.arguments)) and any(
             one.name == fragment.name
             and one.frame < self._frame
@@ -94,9 +93,6 @@ class ToolCallAssembler:
         )
 
     def _find(self, fragment: Fragment) -> Fragment | None:
-        """Returns the call to which a fragment's id or index points, or without both the last one; None if there is
-        none.
-        """
         latest = self._begun[::-1]
         if fragment.id and not fragment.name:
             by_id = next((one for one in latest if one.id == fragment.id), None)

@@ -55,22 +55,17 @@ class Approvals:
         return [
             call
             for call in calls
-            if call.tool not in with_message and (call.tool, self.reach_of(call.tool)) not in allowed.items()
+            if call.tool not in with_message and (call.tool, self.policy.reach_of(call.tool)) not in allowed.items()
         ]
 
-    def reach_of(self, tool: str) -> str | None:
-        """A fingerprint of what an approval of this tool says that it may reach now."""
-        return self.policy.reach_of(tool)
-
     def has_reach_changed(self, call: ToolCall) -> bool:
-        return call.decision_seq is not None and call.reach != self.reach_of(call.tool)
+        return call.decision_seq is not None and call.reach != self.policy.reach_of(call.tool)
 
     def has_reach_of_agent_changed(self, agent: str, call: ToolCall) -> bool:
         """Whether an agent that needs approval may reach something else by now than when this call started it."""
-        return self.policy.may_ask(find_start_tool(agent)) and call.reach != self.reach_of(call.tool)
+        return self.policy.may_ask(find_start_tool(agent)) and call.reach != self.policy.reach_of(call.tool)
 
     async def describe(self, run: Run, call: ToolCall, directory: str | None = None) -> str:
-        """Returns the text that asks for approval, with the titles of the tasks, if they can be read."""
         titles = await load_titles(set(find_named_tasks(call.arguments)), self._tools, user_id=run.user_id) or {}
         limits = self.policy.limits_of(call.tool)
         if directory is not None:

@@ -17,17 +17,20 @@ from backend.context.fitting import fit
 from backend.context.hidden_context import sanitize_item
 from backend.context.memory import render_directory, render_directory_notes, render_memory
 from backend.context.render import render_input
+from backend.context.summaries import Summaries
+from backend.context.titles import Titles
 from backend.context.window import Window, choose_window
 from backend.conversations import runs, steering, sub_agents
 from backend.conversations.history import load_history
 from backend.conversations.records import CallReason, Entry, EventRecord, Run, Timeline, ToolCall
 from backend.errors import LeaseLost
-from backend.model.chat_model import ChatModel, retry_settings
+from backend.model.chat_model import ChatModel
 from backend.runs import metrics
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
-from backend.runs.outcomes import Ending, RunError, ending_of
+from backend.runs.outcomes import Ending, RunError, causes_of, ending_of
 from backend.runs.recorder import Recorder
+from backend.runs.stream import Streams
 from backend.runs.sub_agents import add_results, render_history, render_steering
 from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
@@ -50,21 +53,27 @@ _LOOK_SECONDS = 0.02  # how often a stop looks whether the tool at work has ende
 _CUT_OFF = {"max_output_tokens": "answer_over_limit", "content_filter": "answer_filtered"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
     """What every execution of a process needs.
 
-    `history_tokens` are the budget of a request's messages, `tool_wait_seconds` how long a stop waits for a tool's end.
-    The sub-agents of a message have `agent_model_turns` together.
+    `history_tokens` are the budget of a request's messages, `tool_wait_seconds` how long a stop waits for a tool's end,
+    and `run_seconds` how long a run may be executed. The sub-agents of a message have `agent_model_turns` together, and
+    a user may start `sub_agents_per_day`.
     """
 
     database: Database
     agents: Mapping[str, Agent[RunContext]]
-    history_tokens: int
     approvals: Approvals
     workspace: WorkspaceTools | None
+    streams: Streams
+    summaries: Summaries
+    titles: Titles
+    history_tokens: int
     tool_wait_seconds: float
+    run_seconds: float
     agent_model_turns: int
+    sub_agents_per_day: int | None
 
 
 class Execution:
@@ -115,18 +124,17 @@ class Execution:
         self._live.recorders.append(self.recorder)
         try:
             return await self._run_until_end_or_wait()
-        except LeaseLost:
-            await self._read_outcome()
-            return "ended"
         except asyncio.CancelledError:
             return await self._finish(self._live.ending or Ending("interrupted", "interrupted"))
         except Exception as error:  # noqa: BLE001 - the edge of a run: it ends with an outcome
+            if any(isinstance(cause, LeaseLost) for cause in causes_of(error)):
+                await self._read_outcome()
+                return "ended"
             return await self._finish(self._live.ending or ending_of(error, self.run.id))
         finally:
             self._live.recorders.remove(self.recorder)
 
     async def _run_until_end_or_wait(self) -> ExecutionState:
-        """Makes the calls that are ready and runs the agent, in turns, until the run waits or is completed."""
         await self._copy_uploads()
         await self._read_directory()
         while True:
@@ -153,7 +161,6 @@ class Execution:
         self.recorder.continue_from(self._history.of_run(self.run.id))
 
     async def _copy_uploads(self) -> None:
-        """Copies the user's files to the folder of a sub-agent that has one of its own, before its first model turn."""
         workspace, folder, run = self._dependencies.workspace, self.context.folder, self.run
         if run.is_sub_agent and workspace and folder != run.conversation_id and not self.recorder.model_turn:
             await workspace.give_uploads(run.conversation_id, folder, user_id=run.user_id)
@@ -171,7 +178,6 @@ class Execution:
     # The model
 
     async def _run_agent(self) -> None:
-        """Runs the SDK once: until the agent has answered, or wants calls made that have to wait."""
         if self.recorder.is_changed:
             await self._load_history()
         agent = self._dependencies.agents[self.run.agent]
@@ -183,8 +189,7 @@ class Execution:
         config = RunConfig(
             model=model,
             model_settings=ModelSettings(
-                temperature=temperature,
-                retry=retry_settings(model.endpoint.retry_seconds, show_progress=self.recorder.publish_progress),
+                temperature=temperature, retry=model.retry_settings(self.recorder.publish_progress)
             ),
             tracing_disabled=True,
             tool_not_found_behavior="return_error_to_model",
@@ -201,7 +206,6 @@ class Execution:
         )
 
     async def _choose_window(self) -> Window:
-        """A sub-agent reads all of its own run."""
         if self.run.is_sub_agent:
             history = render_history(self.run, self._history, notes=self._notes_of_directory)
             return Window(history, head=1)  # its assignment stays
@@ -224,7 +228,7 @@ class Execution:
                 working.cancel()
                 await asyncio.wait({working})
                 raise asyncio.CancelledError
-            _raise_cause(working)
+            working.result()
         finally:
             stopping.cancel()
             working.cancel()
@@ -256,7 +260,6 @@ class Execution:
         return [call for call in calls if call.id in waiting or call.state == "awaiting_approval"]
 
     async def _make_ready_calls(self) -> None:
-        """Makes the calls that were approved, and those that the SDK has left; sub-agents that waited go on."""
         waiting = {call.id for call in self._waiting_calls} | self.context.waiting_agents
         ready = [call for call in self.recorder.open_calls.values() if call.id not in waiting]
         if ready:
@@ -429,14 +432,3 @@ class Execution:
 
 def _is_answer(record: EventRecord) -> bool:
     return isinstance(record, Entry) and record.kind == "assistant_message"
-
-
-def _raise_cause(consumed: asyncio.Task[object]) -> None:
-    """Raises what has ended the SDK's run, without the SDK's wrapping."""
-    error = cause = consumed.exception()
-    while cause is not None:
-        if isinstance(cause, RunError | LeaseLost):
-            raise cause
-        cause = cause.__cause__
-    if error is not None:
-        raise error

@@ -10,8 +10,6 @@ from typing import Any
 from agents.tool_context import ToolContext
 
 from backend.agents.sub_agents import Assignment
-from backend.context.summaries import Summaries
-from backend.context.titles import Titles
 from backend.conversations import runs, steering, sub_agents, timeline
 from backend.conversations.history import load_history, send_history
 from backend.conversations.records import Event, Run, Timeline, ToolCall
@@ -23,7 +21,7 @@ from backend.runs.execution import Dependencies, Execution, ExecutionState
 from backend.runs.live_run import LiveRun, RunContext, RunStopped
 from backend.runs.outcomes import Ending, RunError
 from backend.runs.recorder import only_row
-from backend.runs.stream import CHANGED, RunStream, Streams
+from backend.runs.stream import CHANGED, RunStream
 from backend.runs.sub_agents import render_result
 from common.database import DatabaseUnavailable
 from common.telemetry import traces
@@ -41,22 +39,10 @@ _OVER_LIMIT = (
 
 
 class Executor:
-    """`run_seconds` is how long a run may be executed, `sub_agents_per_day` how many a user may start in a day."""
-
-    def __init__(
-        self,
-        dependencies: Dependencies,
-        streams: Streams,
-        summaries: Summaries,
-        titles: Titles,
-        *,
-        run_seconds: float,
-        sub_agents_per_day: int | None,
-    ) -> None:
+    def __init__(self, dependencies: Dependencies) -> None:
         self.live: dict[str, LiveRun] = {}
-        self._dependencies, self._database, self._streams = dependencies, dependencies.database, streams
-        self._summaries, self._titles = summaries, titles
-        self._run_seconds, self._sub_agents_per_day = run_seconds, sub_agents_per_day
+        self._dependencies = dependencies
+        self._database, self._streams = dependencies.database, dependencies.streams
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
@@ -107,8 +93,8 @@ class Executor:
 
         Then ends its stream and launches the follow-up. Errors are logged.
         """
-        too_long = Ending("failed", "run_too_long", {"seconds": self._run_seconds})
-        limit = asyncio.get_running_loop().call_later(self._run_seconds, live.stop, too_long)
+        too_long = Ending("failed", "run_too_long", {"seconds": self._dependencies.run_seconds})
+        limit = asyncio.get_running_loop().call_later(self._dependencies.run_seconds, live.stop, too_long)
         following: StartedRun | None = None
         try:
             while True:
@@ -139,14 +125,13 @@ class Executor:
             self.launch(following)
 
     def _start_work_after(self, execution: Execution, history: Timeline, state: ExecutionState) -> None:
-        """Starts to make the summary and the title that a run gives cause for; nobody waits for them."""
         if state != "ended" or self._is_shutting_down:
             return
         run = execution.run
         if execution.left_out is not None:
-            self._start_work(self._summaries.make(run, up_to=execution.left_out))
-        if run.status == "completed" and (message := self._titles.find_first_message(history)) is not None:
-            self._start_work(self._titles.make(run, message, execution.recorder.answer))
+            self._start_work(self._dependencies.summaries.make(run, up_to=execution.left_out))
+        if run.status == "completed" and (message := self._dependencies.titles.find_first_message(history)) is not None:
+            self._start_work(self._dependencies.titles.make(run, message, execution.recorder.answer))
 
     def _start_work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -160,13 +145,13 @@ class Executor:
         if self._streams.local.get(live.run.id) is live.stream:
             del self._streams.local[live.run.id]
 
-    async def run_sub_agent(self, context: ToolContext[RunContext], assignment: Assignment, *, agent: str) -> str:
+    async def run_sub_agent(self, context: ToolContext[RunContext], assignment: Assignment, agent: str) -> str:
         """Executes or continues the run of a tool call; returns what the assistant reads, or raises what ends both."""
         parent, call_id = context.context, context.tool_call_id
         run = await sub_agents.find(self._database, parent.run, call_id)
         was_started = run is None
         if run is None and (run := await self._start_sub_agent(parent, call_id, assignment, agent)) is None:
-            return _OVER_LIMIT.format(most=self._sub_agents_per_day)
+            return _OVER_LIMIT.format(most=self._dependencies.sub_agents_per_day)
         history = await sub_agents.load_run(self._database, run)
         execution = Execution(self._dependencies, parent.live, run, history, directory=parent.directory)
         code = None if was_started else self._reason_to_end(parent.recorder.open_calls[call_id], run, history)
@@ -189,7 +174,7 @@ class Executor:
         task, details = storable(assignment.task), {"task_id": assignment.task_id, "time_zone": parent.time_zone}
         async with parent.live.lock:
             started = await sub_agents.start(
-                self._database, parent.run, call_id, agent, task, details, per_day=self._sub_agents_per_day
+                self._database, parent.run, call_id, agent, task, details, per_day=self._dependencies.sub_agents_per_day
             )
         if started is None:
             return None
@@ -206,7 +191,6 @@ class Executor:
         return "other_message" if any(one.reason == "other_message" for one in newest) else None
 
     def signal(self, run_id: str) -> None:
-        """Lets a run of this process look in the database for messages and whether it is to stop."""
         if (live := self.live.get(run_id)) is not None:
             live.has_messages = True
             asyncio.ensure_future(self._look_for_stop(live))  # noqa: RUF006 - the run outlives it
@@ -228,7 +212,6 @@ class Executor:
             self.signal(run_id)
 
     def interrupt_all(self) -> None:
-        """Begins to interrupt every run, and cancels what follows them."""
         self._is_shutting_down = True
         self._streams.leave()
         for task in self._after_runs:

@@ -81,5 +81,4 @@ class RunContext:
 
     @property
     def batch(self) -> str:
-        """The id by which all changes of an answer are undone together: that of its top run."""
         return self.run.top_run_id

@@ -64,7 +64,6 @@ def record_wait(run: Run, *, calls: int) -> None:
 def record_outside(
     user_id: str, conversation_id: str, run_ids: Iterable[str], outcome: Outcome, *, level: int = logging.INFO
 ) -> None:
-    """Logs and counts runs that ended while no process executed them."""
     for run_id in run_ids:
         RUNS.labels(outcome).inc()
         values = fields(run=run_id, conversation=conversation_id, owner=user_id, outcome=outcome)

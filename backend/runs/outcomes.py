@@ -10,6 +10,9 @@ from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError
 from backend.conversations.records import Entry, Outcome
 from backend.errors import BackendError
 from backend.model.errors import FAILURES, ModelError
+from backend.tools.connection import ToolsUnavailable
+from backend.tools.task_tools import TasksUnavailable
+from backend.tools.workspace.tools import NoRoom, WorkspaceUnavailable
 from common.database import DatabaseUnavailable
 
 logger = logging.getLogger(__name__)
@@ -44,16 +47,10 @@ _SENTENCES = {
     "model_refused": "The model refused to answer this.",
     "model_invalid_answer": "The model's answer was not valid. Try again.",
     "database_unreachable": "The database cannot be reached right now. Try again in a moment.",
-    "tools_unreachable": "The task service cannot be reached right now. What was done so far is kept; try again in a "
-    "moment.",
-    "tools_unavailable": "The tools cannot be reached right now. What was done so far is kept; try again in a moment.",
-    "tasks_unavailable": "The task service cannot be reached right now. What was done so far is kept; try again in a "
-    "moment.",
-    "workspace_unavailable": "The agents' workspace cannot be reached right now. What was done so far is kept; try "
-    "again in a moment.",
     "no_directories": "Conversations cannot work in directories of yours any more, as ./todo up runs otherwise now.",
-    "no_room": "There is not enough space for these files. Remove some of them.",
     "failed": "Something went wrong on the server. Try again.",
+    **{error.code: str(error()) for error in (ToolsUnavailable, TasksUnavailable, WorkspaceUnavailable, NoRoom)},
+    **{code: failure.sentence for code, failure in FAILURES.items()},
 }
 CUT_OFF_CODES = ("answer_over_limit", "answer_filtered")
 """Of runs that completed, although the model's last response was cut off."""
@@ -61,8 +58,7 @@ _WITHOUT_RETRY = ("cancelled", "model_refused")
 
 
 def sentence_of(code: str, values: dict[str, Any] | None = None) -> str:
-    sentence = FAILURES[code].sentence if code in FAILURES else _SENTENCES.get(code, _SENTENCES["failed"])
-    return sentence.format_map(values or {})
+    return _SENTENCES.get(code, _SENTENCES["failed"]).format_map(values or {})
 
 
 def sentence_of_notice(notice: Entry) -> str:
@@ -83,7 +79,7 @@ def may_retry(code: str) -> bool:
 
 def ending_of(error: Exception, run_id: str) -> Ending:
     """The ending of a run that an exception has ended; the log names the run and the error, without texts of users."""
-    for cause in _chain(error):
+    for cause in causes_of(error):
         match cause:
             case RunError(code=code, values=values) | ModelError(code=code, values=values):
                 return _failed(run_id, code, values)
@@ -106,7 +102,7 @@ def _failed(run_id: str, code: str, values: dict[str, Any] | None = None) -> End
     return Ending("failed", code, values or None)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def causes_of(error: BaseException | None) -> Iterator[BaseException]:
     """The error and what has caused it: the SDK wraps what a tool raises."""
     while error is not None:
         yield error

@@ -20,7 +20,7 @@ from psycopg.rows import DictRow
 
 from backend.context.render import output_of
 from backend.conversations import runs
-from backend.conversations.approvals import send_begin, send_later, send_wait
+from backend.conversations.approvals import send_state, send_wait
 from backend.conversations.records import (
     Entry,
     EntryKind,
@@ -90,7 +90,6 @@ class Recorder(RunHooks[RunContext]):
     # What the model writes
 
     def read_piece(self, piece: Piece) -> None:
-        """Publishes what the model has written and adds it to the entries that grow, in memory only."""
         if piece.thought:
             if self._thought is None:
                 self._thought = self._start_entry("rs", "reasoning")
@@ -122,15 +121,12 @@ class Recorder(RunHooks[RunContext]):
     def _publish(
         self, kind: EventType, record: EventRecord | None = None, number: int | None = None, text: str = ""
     ) -> None:
-        """Adds an event to the stream of the tree of runs; what is not stored has no number."""
         self._live.stream.append(Event(kind, record, number, text, self.run))
 
     def publish_progress(self, sentence: str) -> None:
-        """Shows what the run waits for, until something else happens."""
         self._publish("progress", text=sentence)
 
     async def store_growth(self) -> None:
-        """Stores how far messages have grown, for readers in other processes and in case this one dies."""
         if not self._grown:
             return
         async with self._hold_lease() as tx:
@@ -228,9 +224,8 @@ class Recorder(RunHooks[RunContext]):
         await self.store([call])
 
     async def begin_call(self, call: ToolCall) -> None:
-        """Stores that a call begins which has waited. Calls that need not wait are stored as begun with their turn."""
         async with self._hold_lease() as tx:
-            await send_begin(tx, self.run, call)
+            await send_state(tx, self.run, call, "running")
             signals = await runs.send_signals(tx, self.run)
         call.state = "running"
         await self._apply_signals(signals)
@@ -241,7 +236,6 @@ class Recorder(RunHooks[RunContext]):
             await asyncio.Event().wait()
 
     async def _apply_signals(self, sent: AsyncCursor[DictRow]) -> None:
-        """Stops the run if a stop was requested, and notes waiting messages, as notifications may come late."""
         row = await only_row(sent)
         if row["stop_requested"]:
             self._live.stop(Ending("cancelled", "cancelled"))
@@ -250,7 +244,6 @@ class Recorder(RunHooks[RunContext]):
     # Rows
 
     def _complete_entries(self) -> list[Entry]:
-        """Returns what the model has written in its turn, all reasoning before the message."""
         self._end_thought()
         entries = sorted(self._growing.values(), key=lambda entry: entry.kind == "assistant_message")
         for entry in entries:
@@ -266,7 +259,7 @@ class Recorder(RunHooks[RunContext]):
         self._equal_calls[item.name, arguments] += 1
         key = hashlib.sha256(json.dumps([self._seed, item.name, arguments, count]).encode()).hexdigest()
         call = ToolCall(self.run.id, item.call_id, self.model_turn, item.name, item.arguments, "requested", key)
-        call.reach = self._approvals.reach_of(call.tool)
+        call.reach = self._approvals.policy.reach_of(call.tool)
         return call
 
     @asynccontextmanager
@@ -303,7 +296,7 @@ class Recorder(RunHooks[RunContext]):
         async with self._hold_lease() as tx:
             sent = [await runs.send_record(tx, self.run, call) for call in calls]
             for call in later:
-                await send_later(tx, self.run, call)
+                await send_state(tx, self.run, call, "requested")
             await runs.send_usage(tx, self.run)
             waits = None if self.run.is_sub_agent else await send_wait(tx, self.run)
         await self._publish_stored(calls, sent)
@@ -351,7 +344,6 @@ async def only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
 
 
 def canonical(arguments: str) -> str:
-    """Writes JSON arguments in one form, so that equal ones are equal texts; other text is returned as it is."""
     try:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
     except ValueError:

@@ -119,11 +119,11 @@ class RunService:
 
         Continues the run if it waited for approvals. Raises `RunEnded` and `LimitReached`.
         """
-        queued = await steering.add(
+        resumed, dropped = await steering.add(
             self.database, run, message, mode, process_id=self.connection.process_id, limits=self.limits
         )
-        await self.executor.resume(queued.resumed)
-        return queued.dropped
+        await self.executor.resume(resumed)
+        return dropped
 
     async def cancel(self, run: Run) -> None:
         """Requests that a run stop, in whichever process it is executed, and returns at once. Raises `AlreadyEnded`."""
@@ -134,12 +134,10 @@ class RunService:
         self.streams.wake(run.id)
 
     async def show(self, user_id: str, conversation_id: str, run_id: str | None) -> None:
-        """Shows the branch that ends with a run, or for None nothing. Raises `NotFound` and `Busy`."""
         cancelled = await branches.show(self.database, user_id, conversation_id, run_id)
         metrics.record_outside(user_id, conversation_id, cancelled, "cancelled")
 
     async def delete_conversation(self, user_id: str, conversation_id: str) -> None:
-        """Stops what runs in a conversation, in whichever process, and deletes it. Raises `NotFound`."""
         await conversations.delete(self.database, user_id, conversation_id, signal=SIGNAL, wake=CHANGED)
 
     async def find(self, user_id: str, conversation_id: str, run_id: str) -> Run:

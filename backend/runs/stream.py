@@ -83,7 +83,6 @@ class Streams:
         self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
     def check_readers(self, user_id: str) -> None:
-        """Raises `LimitReached` where a user follows as many runs as they may in this process."""
         if self._readers[user_id] >= MOST_READERS:
             raise LimitReached(f"You can follow {MOST_READERS} answers at once. Close one of them and try again.")
 
@@ -92,7 +91,6 @@ class Streams:
             follower.set()
 
     def leave(self) -> None:
-        """Ends what is read here of other processes' runs, as this process ends; readers go on elsewhere."""
         self._is_leaving = True
         for run_id in self._followers:
             self.wake(run_id)
@@ -101,7 +99,6 @@ class Streams:
         return self._is_leaving and top_run_id not in self.local
 
     def add_follower(self, top_run_id: str) -> None:
-        """Notes that somebody in another process follows a run, if this process executes it."""
         if top_run_id in self.local:
             self.followed.add(top_run_id)
 
@@ -202,7 +199,6 @@ class _Follower:
         return events
 
     def _rest_of(self, event: Event) -> list[Event]:
-        """The event, and before the completion of a message what of it was not read yet."""
         if isinstance(event.record, Entry):
             length = self._read_length.pop(event.record.id, None)
             if length is not None and (rest := event.record.text[length:]):
@@ -210,7 +206,6 @@ class _Follower:
         return [event]
 
     def _growth(self, entry: Entry, run: Run | None) -> list[Event]:
-        """Returns the start of an entry that grows, unless it was read before, and the text that was not read."""
         length = self._read_length.get(entry.id)
         self._read_length[entry.id] = len(entry.text)
         started = [Event("entry_started", entry, run=run)] if length is None else []

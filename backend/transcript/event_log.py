@@ -66,7 +66,6 @@ class LogRenderer:
         return self._line("session_start", at, id=own.id, parent_id=own.details.get("left"), actor="system")
 
     def render(self, events: Sequence[Event]) -> Iterator[Line]:
-        """Renders the lines of what happened in some runs, of which these are all events."""
         for event in events:
             self._collect(event)
         for event in events:
@@ -81,7 +80,6 @@ class LogRenderer:
             yield self._line("session_clear", at, id=line_id, parent_id=before, actor="user", output=other)
 
     def _collect(self, event: Event) -> None:
-        """Notes ahead what belongs to the line of a model turn: its texts, its figures, and when it was."""
         match event.type, event.record:
             case "entry_completed", Entry(kind="assistant_message", created_at=at) as message:
                 turn = self._turn_of(message)
@@ -132,7 +130,6 @@ class LogRenderer:
         yield self._add(run, "user_message", _time_of(message, run), **values)
 
     def _render_turn(self, record: ModelTurn | Entry | ToolCall, run: Run) -> Iterator[Line]:
-        """Renders a request to the model as one line, with its texts and figures, at the first of its records."""
         turn = self._turn_of(record)
         if turn.line_id is not None:
             return
@@ -178,7 +175,6 @@ class LogRenderer:
         return self._line(event, at, id=id, **where, **values)
 
     def _line_before(self, run: Run) -> str:
-        """Returns the id of the line before the next one: the run's last, its call's, or the previous run's last."""
         if run.id in self._newest:
             return self._newest[run.id]
         if run.parent_run_id is not None:
