@@ -153,7 +153,7 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
         "stream_options": {"include_usage": True},
     }
     try:
-        answer = await read_whole(await client.request(body))
+        answer = await read_whole(client.request(body))
         if answer.calls:
             calls = [
                 {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -161,7 +161,7 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
             ]
             outputs = [{"role": "tool", "tool_call_id": call.id, "content": _OUTPUT} for call in answer.calls]
             assistant = {"role": "assistant", "content": answer.text or None, "tool_calls": calls}
-            await read_whole(await client.request({**body, "messages": [*_MESSAGES, assistant, *outputs]}))
+            await read_whole(client.request({**body, "messages": [*_MESSAGES, assistant, *outputs]}))
     finally:
         await client.close()
     return Check([f"{call.name}({call.arguments})" for call in answer.calls], answer.text, client.needed_settings)

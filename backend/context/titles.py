@@ -34,7 +34,6 @@ class Titles:
         return said[0].text if is_first else None
 
     async def make(self, run: Run, message: str, answer: str) -> None:
-        """Lets the model write a title and stores it, unless the user has given one; errors are only logged."""
         title = first_words(message)
         lines = [
             f"Person: {hidden_context.sanitize(message[:_CHARS])}",
@@ -54,7 +53,6 @@ class Titles:
 
 
 def title_of(answer: str) -> str | None:
-    """Returns the title in a model's answer: one short line, without quotes and the like; None if it is no title."""
     line = remove_invisible(answer).strip()
     if line.startswith("<") or not is_single_line_text(line.replace("\t", " "), max_length=2 * _LONGEST):
         return None

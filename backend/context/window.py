@@ -86,7 +86,6 @@ def render_request(timeline: Timeline, *, tokens: int) -> Items:
 
 
 def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
-    """Returns the number up to which all can be summarised now; None if that is nothing."""
     _, turns = _measure(timeline)
     spared = _count_spared(turns, tokens)
     if not spared or (timeline.is_complete and spared == len(turns)):

@@ -130,7 +130,6 @@ async def show(database: Database, user_id: str, conversation_id: str, run_id: s
 
 
 async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:
-    """Returns the id of the newest run that continues a run, or of the run itself. Raises `NotFound`."""
     row = await database.fetch_one(user_id, _NEWEST_DESCENDANT, conversation=conversation_id, run=run_id)
     if row is None:
         raise NotFound

@@ -175,7 +175,6 @@ async def improve_title(database: Database, user_id: str, conversation_id: str, 
 
 
 def first_words(text: str) -> str:
-    """Returns the title of a conversation until it has a better one: the first words of its first message."""
     words = " ".join(remove_invisible(text).split())
     if len(words) <= _TITLE_CHARS:
         return words

@@ -47,7 +47,6 @@ WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND p
 
 
 def _uncovered(runs: LiteralString, order: LiteralString) -> RecordStatements:
-    """Returns the statements that read what no summary covers, up to a number: the first records in this order."""
     return RecordStatements(
         f"""
 (SELECT {ENTRY_COLUMNS} FROM entries e
@@ -136,7 +135,6 @@ def _is_summary(record: Record) -> bool:
 
 
 async def send_history(tx: Transaction, conversation_id: str) -> SentHistory:
-    """Sends the statements that read the newest part of what no summary covers, the memory and the directory."""
     where = {"conversation": conversation_id, "before": FOREVER, "up_to": FOREVER, "runs": MOST_RUNS}
     return SentHistory(await _HISTORY.send(tx, **where), await tx.execute(_MEMORY_AND_DIRECTORY, **where))
 

@@ -201,7 +201,6 @@ async def read_cancelled(cancellations: AsyncCursor[DictRow]) -> list[str]:
 
 
 async def _send_ends(tx: Transaction, conversation_id: str, *, code: str, reason: CallReason) -> None:
-    """Closes the calls and entries of runs that this transaction has ended, adds notices and numbers their ends."""
     where = {"conversation": conversation_id}
     await tx.execute(_CLOSE_CALLS, reason=reason, **where)
     await tx.execute(_COMPLETE_ENTRIES, **where)
@@ -227,7 +226,6 @@ async def add_usage(database: Database, user_id: str, run_id: str, usage: Mappin
 
 
 async def load(database: Database, user_id: str, run_id: str) -> Run:
-    """Loads one run of a user, also a sub-agent's. Raises `NotFound`."""
     if (run := await database.fetch_one(user_id, _LOAD, Run, run=run_id)) is None:
         raise NotFound
     return run

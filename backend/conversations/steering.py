@@ -64,10 +64,9 @@ RETURNING {ENTRY_COLUMNS}"""
 _QUEUED = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL
 ORDER BY e.created_at, e.id"""
-_MOVE_FIRST = """
-UPDATE entries SET run_id = %(next)s, seq = nextval('event_seq')
-WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND seq IS NULL"""
-_MOVE_REST = "UPDATE entries SET run_id = %(next)s WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL"
+_MOVE = """
+UPDATE entries SET run_id = %(next)s, seq = CASE WHEN id = %(first)s THEN nextval('event_seq') END
+WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL"""
 _CONTINUE = f"""
 INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
 SELECT p.user_id, %(next)s, p.conversation_id, %(next)s, p.agent, 'running', %(process)s, p.options, p.id
@@ -147,7 +146,6 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
 
 
 async def take_messages(database: Database, run: Run) -> list[Entry]:
-    """Takes a run's steering messages from its queue, for the model's next request. Raises `LeaseLost`."""
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
         taken = await tx.execute(_READ, Entry, run=run.id)
@@ -155,7 +153,6 @@ async def take_messages(database: Database, run: Run) -> list[Entry]:
 
 
 async def load_queue(database: Database, user_id: str, run_id: str) -> list[Entry]:
-    """Loads the messages of a run that no model has read. If the run has ended, they count as unsent."""
     return await database.fetch_all(user_id, _QUEUED, Entry, run=run_id)
 
 
@@ -170,8 +167,7 @@ async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
     where = {"run": run.id, "next": new_id("run")}
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
-        await tx.execute(_MOVE_FIRST, id=queue[0].id, **where)
-        await tx.execute(_MOVE_REST, **where)
+        await tx.execute(_MOVE, first=queue[0].id, **where)
         await runs.send_finish(tx, run, "completed")
         started = await tx.execute(_CONTINUE, Run, process=run.process_id, **where)
         sent = await send_history(tx, run.conversation_id)

@@ -77,7 +77,6 @@ async def find_in_conversation(database: Database, user_id: str, conversation_id
 
 
 async def load_calls_for_task(database: Database, user_id: str, task_id: int) -> list[CallForTask]:
-    """Loads the calls by which sub-agents have written files for a task, the newest first."""
     return await database.fetch_all(user_id, _CALLS_FOR_TASK, CallForTask, task=str(task_id))
 
 

@@ -79,7 +79,6 @@ class RecordStatements:
 
 
 def all_records(runs: LiteralString) -> RecordStatements:
-    """Returns the statements that read all of the runs that an array or a subquery holds."""
     return RecordStatements(
         f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
@@ -179,14 +178,12 @@ async def load_path(
 
 
 async def load_run_of_call(database: Database, user_id: str, conversation_id: str, call_id: str) -> Timeline:
-    """Loads all of the run that has made a call; empty if there is no such call in the conversation."""
     return await _OF_CALL.load(database, user_id, conversation=conversation_id, call=call_id)
 
 
 async def load_trees(
     database: Database, user_id: str, top_run_ids: Sequence[str], *, only_sub_agents: bool = False
 ) -> Trees:
-    """Loads several runs and their sub-agents' runs, or these only, with all their entries and calls."""
     where = {"tops": list(top_run_ids), "only_sub_agents": only_sub_agents}
     async with database.transaction(user_id, snapshot=True) as tx:
         runs = await tx.execute(_RUNS_OF_TREES, Run, **where)

@@ -140,7 +140,7 @@ class ChatModel(Model):
 
         with _measure_request(body["model"]):
             try:
-                whole = await read_whole(await self.client.request(body), show)
+                whole = await read_whole(self.client.request(body), show)
             except ModelError as error:
                 error.is_passing = error.is_passing and not has_shown
                 raise

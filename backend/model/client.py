@@ -59,11 +59,11 @@ class ProviderClient:
         self.needed_settings: dict[str, str] = {}
         """Settings that spare the requests which this server rejected."""
 
-    async def request(self, given: dict[str, Any]) -> Pieces:
-        """Sends a request in OpenAI's form as the provider accepts it; this and reading raise `ModelError`."""
+    def request(self, given: dict[str, Any]) -> Pieces:
+        """Sends a request in OpenAI's form as the provider accepts it. Reading the response raises `ModelError`."""
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         body = self._profile.shape({**given, "messages": messages})
-        response = await self._respond(body)
+        response = self._respond(body)
         if self._profile.tool_calls == "text":
             tools = {tool["function"]["name"] for tool in given.get("tools", ())}
             return read_actions(response, tools, body, self._respond)
@@ -75,12 +75,9 @@ class ProviderClient:
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
-        return self._read_response(await self._post(body, seconds), body, deadline)
-
-    async def _read_response(self, response: Response, body: dict[str, Any], deadline: float) -> Pieces:
-        values = read_values(response, self._limits)
-        reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
         with self._note_outcome(body):
+            values = read_values(await self._post(body, seconds), self._limits)
+            reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
                     if piece.finish is not None:
@@ -89,21 +86,20 @@ class ProviderClient:
 
     async def _post(self, body: dict[str, Any], seconds: float) -> Response:
         rejected: list[str] = []
-        with self._note_outcome(body):
-            try:
-                async with asyncio.timeout(seconds):
-                    while True:
-                        attempt = requests.without(body, *rejected)
-                        try:
-                            response = await self._send(attempt)
-                            break
-                        except ModelError as error:
-                            field = requests.rejected_field(attempt, error.words)
-                            if error.provider_status not in (400, 422) or field is None:
-                                raise
-                            rejected.append(field)
-            except TimeoutError:
-                raise ModelError("model_silent", seconds=seconds) from None
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    attempt = requests.without(body, *rejected)
+                    try:
+                        response = await self._send(attempt)
+                        break
+                    except ModelError as error:
+                        field = requests.rejected_field(attempt, error.words)
+                        if error.provider_status not in (400, 422) or field is None:
+                            raise
+                        rejected.append(field)
+        except TimeoutError:
+            raise ModelError("model_silent", seconds=seconds) from None
         if rejected:
             omits = (*dict.fromkeys((*self._profile.omits, *rejected)),)
             self._adapt(f"refuses {', '.join(rejected)}", "LLM_OMIT", ",".join(omits), omits=omits)

@@ -46,7 +46,6 @@ def rejected_field(body: Body, words: str) -> str | None:
 
 
 def valid_messages(messages: list[Message], *, reasoning: str | None, short_ids: bool = False) -> list[Message]:
-    """Returns the messages with valid calls; `reasoning` is the field in which reasoning is sent back, if any."""
     return _paired([_valid_message(message, reasoning) for message in messages], short_ids=short_ids)
 
 

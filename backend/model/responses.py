@@ -1,7 +1,7 @@
 """The response of a model's server: read within limits, and requested again where that helps."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ _CLOSED = object()
 
 Pieces = AsyncGenerator[Piece]
 """The pieces of a response; the last one has the finish reason and the calls."""
-Respond = Callable[[requests.Body], Awaitable[Pieces]]
+Respond = Callable[[requests.Body], Pieces]
 
 
 async def read_pieces(
@@ -71,7 +71,7 @@ async def read_actions(response: Pieces, tools: Collection[str], body: requests.
     if first.fault is None:
         return
     second = TextResponse(tools, follows_text=first.has_text)
-    async with aclosing(await respond(requests.request_correction(body, first.raw, first.fault))) as response:
+    async with aclosing(respond(requests.request_correction(body, first.raw, first.fault))) as response:
         async for piece in response:
             shown = _with_actions(piece, second)
             if second.fault is not None:
@@ -105,7 +105,7 @@ async def find_lost_calls(
                 yield piece
     if not is_empty:
         return
-    async with aclosing(await respond(requests.not_streamed(body))) as second:
+    async with aclosing(respond(requests.not_streamed(body))) as second:
         async for piece in second:
             if piece.calls:
                 on_lost()

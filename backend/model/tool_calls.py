@@ -104,7 +104,6 @@ class ToolCallAssembler:
 
 
 def _continues(fragment: Fragment, begun: Fragment) -> bool:
-    """Whether a fragment adds to a call; one with a name may begin another at the same index."""
     if not fragment.name or not begun.name:
         return True
     if fragment.id and begun.id and fragment.id != begun.id:

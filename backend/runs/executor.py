@@ -228,7 +228,6 @@ class Executor:
                     await asyncio.wait(running)
 
     async def store_growth(self) -> None:
-        """Stores growing messages every second, and those that another process follows ten times a second."""
         next_for_all = 0.0
         while True:
             await asyncio.sleep(_FOLLOWED_SECONDS)

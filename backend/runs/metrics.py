@@ -29,7 +29,6 @@ CONNECTIONS = Gauge(
 
 
 def record_end(run: Run, *, began: float, first_event_seconds: float | None, tool_calls: int) -> None:
-    """Logs and counts a run whose outcome this process has stored; sub-agents are logged, not counted."""
     seconds = time.perf_counter() - began
     usage = run.usage or {}
     values = fields(

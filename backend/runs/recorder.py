@@ -75,7 +75,6 @@ class Recorder(RunHooks[RunContext]):
         self._thinking_since = 0.0
 
     def continue_from(self, records: Sequence[Record]) -> None:
-        """Takes up a run that is stored: equal calls are counted on, and those without a result are open."""
         self._calls = calls = [record for record in records if isinstance(record, ToolCall)]
         self._equal_calls = Counter((call.tool, canonical(call.arguments)) for call in calls)
         self.open_calls = {call.id: call for call in calls if call.result_seq is None}
@@ -253,7 +252,6 @@ class Recorder(RunHooks[RunContext]):
         return entries
 
     def _create_call(self, item: ResponseFunctionToolCall) -> ToolCall:
-        """The idempotency key is a hash of the seed, tool, arguments and the number of equal calls before it."""
         arguments = canonical(item.arguments)
         count = self._equal_calls[item.name, arguments]
         self._equal_calls[item.name, arguments] += 1
@@ -332,7 +330,6 @@ class Recorder(RunHooks[RunContext]):
                         self._publish("call_completed", record, record.result_seq)
 
     def publish_read(self, entry: Entry) -> None:
-        """A steering message, which is part of the top run, is read by the model from here on."""
         self.is_changed = True
         self._live.stream.append(Event("entry_completed", entry, entry.last_seq, run=self._live.run))
 

@@ -149,7 +149,6 @@ class _Follower:
         self._status = ""
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yields events until the tree or this process ends, from memory if it executes the tree, else from rows."""
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):
             self._woken.clear()
             stream = self._streams.local.get(self._top_run_id)

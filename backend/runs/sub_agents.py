@@ -21,7 +21,6 @@ _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
 def render_history(run: Run, timeline: Timeline, *, notes: str = "") -> Timeline:
-    """A sub-agent's run as its model reads it, with its assignment and what the user wrote while it worked."""
     assignment = next(record for record in timeline.records if record.run_id == run.id)
     assert isinstance(assignment, Entry)
     before = [one for one in timeline.records if isinstance(one, Entry) and _is_before(one, run)]

@@ -200,7 +200,6 @@ def _kind_of(call: ToolCall, kind: str) -> str:
 
 
 def _render_figures(turn: ModelTurn) -> Line:
-    """The figures of a request to the model; tokens are null if the provider does not count them."""
     usage = turn.usage or {}
     is_counted = bool(usage.get("input_tokens"))
     return {

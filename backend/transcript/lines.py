@@ -48,7 +48,6 @@ class LogLine(BaseModel):
 
 
 def format_line(line: Line) -> str:
-    """Writes a line as JSON; characters that may end a line or control a terminal are escaped."""
     return json.dumps(line, ensure_ascii=False).translate(_ESCAPED) + "\n"
 
 
