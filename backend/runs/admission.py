@@ -11,8 +11,8 @@ from prometheus_client import Counter
 
 from backend.errors import Overloaded
 
-_LOOK_SECONDS = 0.05
-_LOOKS = 11  # of about half a second
+_LOOK_SECONDS = 0.1
+_LOOKS = 5  # of half a second
 _FEW = 8  # with so few runs other programs are what keeps the machine busy
 _START_LAGS = 16
 _QUEUE = 5  # so many runs that have not started in time wait for the database; fewer may wait for a lock

@@ -45,6 +45,7 @@ class Executor:
         self._database, self._streams = dependencies.database, dependencies.streams
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
+        self._has_started = asyncio.Event()
 
     def launch(self, started: StartedRun, *, is_detached: bool = True, began: float | None = None) -> LiveRun:
         """Begins to execute a run whose row this process has just stored; `began` is when its request came."""
@@ -78,6 +79,7 @@ class Executor:
 
     def _start_execution(self, live: LiveRun, history: Timeline) -> None:
         self.live[live.run.id] = live
+        self._has_started.set()
         self._streams.local[live.run.id] = live.stream
         live.asyncio_task = asyncio.create_task(self._execute_measured(live, history), name=live.run.id)
         if self._is_shutting_down:
@@ -230,6 +232,9 @@ class Executor:
     async def store_growth(self) -> None:
         next_for_all = 0.0
         while True:
+            if not (self.live or self._streams.followed):
+                self._has_started.clear()
+                await self._has_started.wait()
             await asyncio.sleep(_FOLLOWED_SECONDS)
             now = asyncio.get_running_loop().time()
             is_for_all = now >= next_for_all

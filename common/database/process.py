@@ -181,8 +181,19 @@ class ProcessConnection:
         if self._on_connect:
             await self._on_connect()
         self._connected.set()
-        async for notification in connection.notifies():
-            try:
-                self._channels[notification.channel](notification.payload)
-            except Exception:
-                logger.exception("a notification on %s failed", notification.channel)
+        while True:
+            await _wait_until_readable(connection.fileno())  # psycopg itself would wake up ten times a second
+            async for notification in connection.notifies(stop_after=1):
+                try:
+                    self._channels[notification.channel](notification.payload)
+                except Exception:
+                    logger.exception("a notification on %s failed", notification.channel)
+
+
+async def _wait_until_readable(descriptor: int) -> None:
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(descriptor)
