@@ -69,7 +69,7 @@ class ApprovalAgent(Agent[Any]):
 
 
 def guard(tool: FunctionTool, may_ask: bool = True) -> FunctionTool:
-    """Changes a tool so that a call which is not made returns why, and the SDK ends its run before one that waits."""
+    """Changes a tool so that a call noted as not made returns why, and the SDK ends its run before one that waits."""
     invoke = tool.on_invoke_tool
 
     async def invoke_or_explain(context: ToolContext[Any], arguments: str) -> Any:

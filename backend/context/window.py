@@ -65,7 +65,7 @@ def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     half, so that the next requests begin alike again. The turns of the newest four messages stay, but for those whose
     messages alone are over the budget: what is too long in the others is left to `fit`.
     """
-    summary, turns = _measure(timeline)
+    summary, turns = _group_by_message(timeline)
     stand_in = [render_summary(summary.text)] if summary is not None else []
     before = sum(size_of(hidden_item(text)) for text in stand_in)
     kept = turns
@@ -86,7 +86,7 @@ def render_request(timeline: Timeline, *, tokens: int) -> Items:
 
 
 def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
-    _, turns = _measure(timeline)
+    _, turns = _group_by_message(timeline)
     spared = _count_spared(turns, tokens)
     if not spared or (timeline.is_complete and spared == len(turns)):
         return None
@@ -94,8 +94,8 @@ def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
 
 
 @dataclass
-class _Turn:
-    """A message of the user with all that follows it; the first turn may be cut."""
+class _Exchange:
+    """A message of the user with all that follows it; the first one may lack its message."""
 
     records: list[Record] = field(default_factory=list[Record])
     tokens: int = 0
@@ -103,11 +103,12 @@ class _Turn:
     message_tokens: int = 0
 
 
-def _measure(timeline: Timeline) -> tuple[Entry | None, list[_Turn]]:
+def _group_by_message(timeline: Timeline) -> tuple[Entry | None, list[_Exchange]]:
+    """Returns the newest summary, and what follows it, divided at the user's messages, with its sizes."""
     summary = timeline.newest_summary
     covered = (summary.details or {}).get("covers", 0) if summary else 0
     with_calls = turns_with_calls(timeline.records)
-    turns: list[_Turn] = []
+    turns: list[_Exchange] = []
     for record in timeline.records:
         if (record.seq or 0) <= covered:
             continue
@@ -115,7 +116,7 @@ def _measure(timeline: Timeline) -> tuple[Entry | None, list[_Turn]]:
         if not items and not _is_message(record):
             continue
         if not turns or (isinstance(record, Entry) and record.kind == "user_message"):
-            turns.append(_Turn())
+            turns.append(_Exchange())
         turn, size = turns[-1], sum(size_of(item) + _AROUND for item in items)
         turn.records.append(record)
         turn.tokens += size
@@ -125,7 +126,7 @@ def _measure(timeline: Timeline) -> tuple[Entry | None, list[_Turn]]:
     return summary, turns
 
 
-def _count_newest(turns: Sequence[_Turn], *, tokens: int, most: int) -> int:
+def _count_newest(turns: Sequence[_Exchange], *, tokens: int, most: int) -> int:
     records = count = 0
     for turn in reversed(turns):
         tokens -= turn.tokens
@@ -136,7 +137,7 @@ def _count_newest(turns: Sequence[_Turn], *, tokens: int, most: int) -> int:
     return count
 
 
-def _count_spared(turns: Sequence[_Turn], tokens: int) -> int:
+def _count_spared(turns: Sequence[_Exchange], tokens: int) -> int:
     messages = count = 0
     for turn in reversed(turns):
         tokens -= turn.message_tokens

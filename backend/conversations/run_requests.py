@@ -155,14 +155,24 @@ async def start(
     `NameTaken`, or `KeyStored` if its key has been used. Nothing is stored then.
     """
     try:
-        return await _try_to_start(database, user_id, request, process_id, limits, cancels_waiting=False)
+        return await _try_to_start(database, user_id, request, process_id, limits, rejects_waiting_calls=False)
     except Busy:
-        return await _try_to_start(database, user_id, request, process_id, limits, cancels_waiting=True)
+        return await _try_to_start(database, user_id, request, process_id, limits, rejects_waiting_calls=True)
 
 
 async def _try_to_start(
-    database: Database, user_id: str, request: RunRequest, process_id: int, limits: UserLimits, *, cancels_waiting: bool
+    database: Database,
+    user_id: str,
+    request: RunRequest,
+    process_id: int,
+    limits: UserLimits,
+    *,
+    rejects_waiting_calls: bool,
 ) -> StartedRun:
+    """Starts a run in one transaction, with its conversation if that is new.
+
+    `rejects_waiting_calls`: calls of the conversation that wait for approval are not made.
+    """
     conversation_id, run_id = request.conversation_id, new_id("run")
     where = {"conversation": conversation_id, "run": run_id, "replaces": request.replaces}
     async with database.transaction(user_id) as tx:
@@ -174,7 +184,7 @@ async def _try_to_start(
         else:
             found = await tx.execute(_LOCK_CONVERSATION, ConversationHead, **where)
         cancelled = None
-        if cancels_waiting:
+        if rejects_waiting_calls:
             cancelled = await send_cancellations(tx, conversation_id, reason="other_message")
         values = {"agent": ASSISTANT, "process": process_id, "options": Jsonb(request.options or {})}
         started = await tx.execute(_START, Run, **values, **where)

@@ -62,7 +62,7 @@ class ResponseReader:
         self.chars += 1
         if not isinstance(value, dict):
             return Piece()
-        _raise_error(value)
+        _raise_if_error(value)
         self._usage = _usage(value.get("usage")) or self._usage
         choice = _first_choice(value)
         delta = _delta(choice)
@@ -89,7 +89,7 @@ class ResponseReader:
         return Piece(text, rest.thought, self._calls.assemble(), self.finish or "stop", self._usage)
 
 
-def _raise_error(frame: Frame) -> None:
+def _raise_if_error(frame: Frame) -> None:
     is_answer = frame.get("choices") is not None or frame.get("usage")
     # huggingface/text-generation-inference#1896
     says = any(isinstance(frame.get(name), str) for name in ("message", "detail", "msg", "error_msg"))

@@ -154,7 +154,7 @@ def _can_join(one: Message, other: Message) -> bool:
 
 def describe_tools(body: Body) -> Body:
     tools = [tool["function"] for tool in body.get("tools", ())]
-    messages = list(_render_messages(body["messages"]))
+    messages = list(_write_calls_as_text(body["messages"]))
     if tools:
         shown = [{key: tool[key] for key in ("name", "description", "parameters") if key in tool} for tool in tools]
         text = _INSTRUCTIONS.format(example=_example(tools[0]), tools="\n".join(map(_json, shown)))
@@ -170,7 +170,8 @@ def request_correction(body: Body, answer: str, reason: str) -> Body:
     return {**body, "messages": [*body["messages"], *added]}
 
 
-def _render_messages(messages: list[Message]) -> Iterator[Body]:
+def _write_calls_as_text(messages: list[Message]) -> Iterator[Body]:
+    """Yields messages for a model without tool calls: calls become text, and outputs a message of the user."""
     names: dict[str, str] = {}
     outputs: list[str] = []  # joined, because many models' templates accept no two user messages in a row
     for message in messages:

@@ -64,7 +64,7 @@ class ThinkTags:
 
     def _read_thought(self, part: Part) -> bool:
         closing = _CLOSING.search(self._pending)
-        thought = self._release() if closing is None else self._pending[: closing.start()]
+        thought = self._take_complete_text() if closing is None else self._pending[: closing.start()]
         part.thought += thought
         if self._unopened is not None:
             self._unopened.append(thought)
@@ -78,7 +78,7 @@ class ThinkTags:
     def _read_text(self, part: Part) -> bool:
         closing = None if self.has_closed else _CLOSING.search(self._pending)
         if closing is None:
-            self._add_text(part, self._release())
+            self._add_text(part, self._take_complete_text())
             return False
         before, after = self._pending[: closing.start()], self._pending[closing.end() :]
         last = before[-1:] or self._last
@@ -98,7 +98,8 @@ class ThinkTags:
         part.text += text
         self._last = text[-1:] or self._last
 
-    def _release(self) -> str:
+    def _take_complete_text(self) -> str:
+        """Takes the pending text, but for an end that may be the beginning of a tag."""
         begin = max(self._pending.rfind("<"), self._pending.rfind("["))
         is_cut = begin >= 0 and len(self._pending) - begin < _LONGEST_TAG and _CUT_TAG.match(self._pending, begin)
         end = begin if is_cut else len(self._pending)

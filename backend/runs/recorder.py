@@ -286,10 +286,10 @@ class Recorder(RunHooks[RunContext]):
         return True
 
     async def store_wait(self, calls: Sequence[ToolCall], later: Sequence[ToolCall]) -> bool:
-        """Stores that calls wait for approval, and of the top run that its tree waits, and publishes the requests.
+        """Stores the calls that wait for approval and the usage, and publishes the requests for approval.
 
-        The calls `later` are made when the run goes on. Returns false if no call waits any more, or a stop was
-        requested.
+        The calls `later` are stored as requested; they are made when the run goes on. The top run is also stored as
+        waiting, unless no call waits any more or a stop was requested: then this returns false.
         """
         async with self._hold_lease() as tx:
             sent = [await runs.send_record(tx, self.run, call) for call in calls]

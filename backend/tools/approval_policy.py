@@ -75,7 +75,7 @@ class Policy:
         return hashlib.sha256(json.dumps([said, reach]).encode()).hexdigest()
 
     def may_ask(self, tool: str) -> bool:
-        return self._is_asked(tool) or (BULK in self._wanted and find_tool(tool).deletes)
+        return self._must_ask_about(tool) or (BULK in self._wanted and find_tool(tool).deletes)
 
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
         """Whether this call needs approval, if the run will then have deleted `deleted` tasks.
@@ -85,9 +85,10 @@ class Policy:
         given = arguments_of(arguments)
         if not self.may_ask(tool) or given is None or normalize_arguments(tool, given).get("undo") is True:
             return False
-        return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
+        return self._must_ask_about(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
-    def _is_asked(self, tool: str) -> bool:
+    def _must_ask_about(self, tool: str) -> bool:
+        """Whether APPROVALS asks before this tool; of programs without confinement the user is always asked."""
         if find_tool(tool).runs_programs and self._is_unconfined:
             return True
         server = self._servers.get(server_of(tool) or "")

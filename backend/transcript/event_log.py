@@ -153,11 +153,14 @@ class LogRenderer:
         values: Line = {"actor": "tool", "agent": run.agent, "output": output, "latency_ms": latency}
         values["tool_name"] = names.for_people(call.tool)
         error = {} if call.state == "done" else {"level": "ERROR", "error": output}
-        at, kind = self._time_of_result(call, run), _kind_of(call, "result")
+        at, kind = self._estimate_result_time(call, run), _kind_of(call, "result")
         return self._add(run, kind, at, id=f"{before}/result", parent_id=before, **values, **error)
 
-    def _time_of_result(self, call: ToolCall, run: Run) -> datetime:
-        """Returns when a result came: a model turn's calls are made in turn; waits for approval are not stored."""
+    def _estimate_result_time(self, call: ToolCall, run: Run) -> datetime:
+        """Estimates when a result came, as that is not stored: its seconds after the previous result of the turn.
+
+        It is called once for each call, in order.
+        """
         turn, requested_at = self._turn_of(call), _time_of(call, run)
         started_at = max(requested_at, turn.result_at or requested_at)
         turn.result_at = started_at + timedelta(seconds=call.seconds or 0)

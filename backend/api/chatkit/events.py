@@ -29,6 +29,10 @@ class EventRenderer:
         self._has_notice = False
 
     async def render(self, event: Event) -> list[ck.ThreadStreamEvent]:
+        """Applies the next event and returns what ChatKit shows of it.
+
+        Events that the reader has had already only restore the state, and return nothing.
+        """
         if event.type == "progress":
             return [ck.ProgressUpdateEvent(text=event.text)]
         rendered = [] if event.is_of_sub_agent else [*self._render(event)]

@@ -129,12 +129,13 @@ class Connectors:
             return FailedOutput(UNREADABLE)
         began = time.monotonic()
         with traces.span(f"tools/call {shown}", {"gen_ai.tool.name": shown}, kind="CLIENT"):
-            outcome, answer = await self._answer(server, tool, shown, given)
+            outcome, answer = await self._call(server, tool, shown, given)
         seconds = round(time.monotonic() - began, 3)
         logger.info("called", extra=logs.fields(tool=shown, outcome=outcome, seconds=seconds))
         return answer if outcome == _DONE else FailedOutput(answer)
 
-    async def _answer(self, server: Connector, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
+    async def _call(self, server: Connector, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
+        """Calls a tool, unless it has changed; returns the outcome for the log, and the text for the model."""
         link = self._listed[server.name].link
         if not server.read_only and (refusal := await self._refusal(server, tool, shown)) is not None:
             return "not made", refusal
