@@ -33,20 +33,20 @@ class Events:
         day = task.due.date() if isinstance(task.due, datetime) else task.due
         series = recurrence.parse_rule(task.repeat, day)
         if series is None:
-            return [self._event(task, task.due)]
+            return [self._create_event(task, task.due)]
         if series.first == day:
-            return [self._event(task, task.due, self._rule(series, task.due, series.count))]
+            return [self._create_event(task, task.due, self._render_rule(series, task.due, series.count))]
         left = None if series.count is None else series.count - 1
         if left == 0 or (series.until is not None and series.first > series.until):
-            return [self._event(task, task.due)]
+            return [self._create_event(task, task.due)]
         following = task.due.replace(series.first.year, series.first.month, series.first.day)
-        moved = self._event(task, task.due, moved=True)
-        return [moved, self._event(task, following, self._rule(series, following, left))]
+        moved = self._create_event(task, task.due, moved=True)
+        return [moved, self._create_event(task, following, self._render_rule(series, following, left))]
 
-    def _event(self, task: DatedTask, due: date, rule: str | None = None, *, moved: bool = False) -> Event:
+    def _create_event(self, task: DatedTask, due: date, rule: str | None = None, *, moved: bool = False) -> Event:
         """Creates one event: with a time it has an alarm, and a whole day does not count as busy."""
         event = Event()
-        event.add("uid", self._uid(task, moved=moved))
+        event.add("uid", self._create_uid(task, moved=moved))
         event.add("dtstamp", task.updated_at)
         event.add("last-modified", task.updated_at)
         title = " ".join(remove_invisible(task.title).split())
@@ -68,7 +68,7 @@ class Events:
             event.add("transp", "TRANSPARENT")
         return event
 
-    def _rule(self, series: recurrence.Recurrence, start: date, count: int | None) -> str:
+    def _render_rule(self, series: recurrence.Recurrence, start: date, count: int | None) -> str:
         """Adds its end to a rule, as a date or a time like the beginning; a time is in UTC."""
         if count is not None:
             return f"{series.rule};COUNT={count}"
@@ -79,7 +79,7 @@ class Events:
         last = datetime.combine(min(series.until, _LAST), start.time(), self.zone).astimezone(UTC)
         return f"{series.rule};UNTIL={last:%Y%m%dT%H%M%SZ}"
 
-    def _uid(self, task: DatedTask, *, moved: bool) -> str:
+    def _create_uid(self, task: DatedTask, *, moved: bool) -> str:
         """Returns the same id for each task of a series, another for each user."""
         number = f"{task.series or task.id}{'-moved' if moved else ''}"
         return f"{number}.{sha256(self.owner.encode()).hexdigest()[:16]}@todo"

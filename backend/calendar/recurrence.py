@@ -43,8 +43,8 @@ def parse_rule(rule: str | None, due: date) -> Recurrence | None:
     days = {int(day) for day in found["days"].split(",")} if found["days"] else set[int]()
     parts = [f"FREQ={freq}", *([f"INTERVAL={interval}"] if interval > 1 else [])]
     parts += [f"BYMONTH={month}"] if month else []
-    parts += [f"BYDAY={','.join(_numbered(weekdays))}"] if weekdays else []
-    parts += [_month_days(days, shortest=monthrange(2026, month or 2)[1])] if days else []
+    parts += [f"BYDAY={','.join(_add_numbers(weekdays))}"] if weekdays else []
+    parts += [_render_month_days(days, shortest=monthrange(2026, month or 2)[1])] if days else []
     try:
         until = date.fromisoformat(found["until"]) if found["until"] else None
         first = rrulestr(";".join(parts), dtstart=datetime.combine(due, time()))[0].date()
@@ -53,7 +53,7 @@ def parse_rule(rule: str | None, due: date) -> Recurrence | None:
     return Recurrence(";".join(parts), first, int(found["count"]) if found["count"] else None, until)
 
 
-def _numbered(weekdays: Collection[str]) -> list[str]:
+def _add_numbers(weekdays: Collection[str]) -> list[str]:
     """Gives each weekday numbers if some have one: programs read a mixture in different ways."""
     if all(len(day) == 2 for day in weekdays):
         return [*weekdays]
@@ -61,7 +61,7 @@ def _numbered(weekdays: Collection[str]) -> list[str]:
     return list(dict.fromkeys(day for days in each for day in days))
 
 
-def _month_days(days: Collection[int], *, shortest: int) -> str:
+def _render_month_days(days: Collection[int], *, shortest: int) -> str:
     """Writes the days of a month; those that it may be too short for are on its last.
 
     One case has no rule of this kind: with the 29th and the 30th, but neither the 28th nor the last day, a February of

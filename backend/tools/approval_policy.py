@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from backend.tools.connectors.configuration import Connector, usable
+from backend.tools.connectors.configuration import Connector, list_enabled
 from backend.tools.connectors.names import server_of
 from backend.tools.table import OF_AGENTS, TOOLS, find_tool, normalize_arguments
-from backend.tools.workspace.tools import WorkspaceTools
 from common.environment import SettingsInvalid
+
+if TYPE_CHECKING:  # commands that only read the settings do without the Agents SDK
+    from backend.tools.workspace.tools import WorkspaceTools
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
 WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)
@@ -36,10 +38,10 @@ class Policy:
         wanted: Sequence[str],
         *,
         servers: Sequence[Connector] = (),
-        workspace: WorkspaceTools | None = None,
+        workspace: "WorkspaceTools | None" = None,
     ) -> None:
         self._wanted = frozenset(wanted)
-        self._servers = {server.name: server for server in usable(servers)}
+        self._servers = {server.name: server for server in list_enabled(servers)}
         self._workspace = workspace
         known = (*WORDS, *TOOLS, *OF_AGENTS)
         if unknown := [word for word in wanted if word not in known]:
@@ -85,7 +87,7 @@ class Policy:
         given = arguments_of(arguments)
         if not self.may_ask(tool) or given is None or normalize_arguments(tool, given).get("undo") is True:
             return False
-        return self._must_ask_about(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
+        return self._must_ask_about(tool) or (deleted > MOST_DELETED and count_deleted(tool, arguments) > 0)
 
     def _must_ask_about(self, tool: str) -> bool:
         """Whether APPROVALS asks before this tool; of programs without confinement the user is always asked."""
@@ -96,13 +98,13 @@ class Policy:
         return not self._wanted.isdisjoint((ALWAYS, tool, word))
 
 
-def deleted_by(tool: str, arguments: str) -> int:
-    return len(named_in(arguments_of(arguments) or {}, "task_id")) if find_tool(tool).deletes else 0
+def count_deleted(tool: str, arguments: str) -> int:
+    return len(list_named_tasks(arguments_of(arguments) or {}, "task_id")) if find_tool(tool).deletes else 0
 
 
-def named_in(given: Mapping[str, Any], first: str) -> list[str]:
+def list_named_tasks(given: Mapping[str, Any], first: str) -> list[str]:
     """Returns what a call names by an argument and `also`, each once; as the tools do, it reads a list in a text."""
-    return list(dict.fromkeys(map(str, [*_listed(given.get(first)), *_listed(given.get("also"))])))
+    return list(dict.fromkeys(map(str, [*_parse_list(given.get(first)), *_parse_list(given.get("also"))])))
 
 
 def arguments_of(text: str) -> dict[str, Any] | None:
@@ -114,7 +116,7 @@ def arguments_of(text: str) -> dict[str, Any] | None:
     return given if isinstance(given, dict) else None
 
 
-def _listed(value: Any) -> list[Any]:
+def _parse_list(value: Any) -> list[Any]:
     if isinstance(value, str):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)

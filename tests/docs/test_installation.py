@@ -38,7 +38,7 @@ class Installation:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
             stdin=subprocess.DEVNULL,
         )

@@ -27,7 +27,7 @@ async def run_ai_sdk(
         "api": f"{base_url}/chat/stream",
         "headers": headers,
         "body": body,
-        "acts": actions,
+        "actions": actions,
     }
     process = await asyncio.create_subprocess_exec(
         *(node, FRONTENDS / "speak.mjs", json.dumps(options)),
