@@ -33,7 +33,7 @@ from backend.runs.stream import CHANGED, FOLLOWED, Streams
 from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
-from backend.tools.connectors.configuration import Connector, usable
+from backend.tools.connectors.configuration import Connector, list_enabled
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
@@ -58,7 +58,7 @@ async def open_services(
         tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
         connectors = Connectors(servers, database)
         stack.push_async_callback(connectors.close)
-        summaries = Summaries(database, model, _limits(settings))
+        summaries = Summaries(database, model, _create_limits(settings))
         agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
         policy = Policy(settings.approvals, servers=servers, workspace=workspace)
         approvals = Approvals(database, policy, tools)
@@ -119,7 +119,7 @@ async def _open_runs(
     for work in (executor.store_growth(), admission.watch()):
         stack.callback(asyncio.create_task(work).cancel)
     stack.push_async_callback(executor.shut_down, SHUTDOWN_SECONDS)
-    limits, clock = _limits(settings), settings.create_clock()
+    limits, clock = _create_limits(settings), settings.create_clock()
     return RunService(database, executor, streams, connection, limits, admission, clock, settings.time_zone)
 
 
@@ -170,7 +170,7 @@ async def _open_workspace(
         mode=settings.agents,
         unconfined=settings.auth_mode == "none",
         resend_seconds=settings.mcp_resend_seconds,
-        separate_agents={agent for server in usable(servers) for agent in server.agents},
+        separate_agents={agent for server in list_enabled(servers) for agent in server.agents},
         has_owner=settings.owner_secret is not None,
     )
     stack.push_async_callback(workspace.cleanup)
@@ -178,7 +178,7 @@ async def _open_workspace(
     return workspace
 
 
-def _limits(settings: BackendSettings) -> UserLimits:
+def _create_limits(settings: BackendSettings) -> UserLimits:
     return UserLimits(
         per_minute=settings.limit_runs_per_minute,
         running=settings.limit_running_runs,

@@ -37,7 +37,7 @@ _FILE = re.compile(r"/chats/[^/]+/files/")
 _CHATS, _CONVERSATION = ("/chat", "/chat/stream"), 4  # there all that was said so far comes with each message
 
 
-def _address(url: str) -> str:
+def _check_page_url(url: str) -> str:
     """Checks that an address can be a page's, and removes the slash at its end."""
     if not is_http(url) or "?" in url or "#" in url:
         raise PydanticCustomError("setting", "must be the address people reach the page by, https://…")
@@ -53,7 +53,7 @@ class AddressSettings(BaseSettings):
     backend_host: str = "127.0.0.1"
     """The addresses and ports of the services. ./todo up uses the ports, but always serves this machine only."""
     backend_port: int = Field(default=8000, ge=0, le=65535)
-    backend_url: Annotated[str, AfterValidator(_address)] | None = None
+    backend_url: Annotated[str, AfterValidator(_check_page_url)] | None = None
     """The public address of the page, such as https://todo.example. Calendar links begin with it. Default: the address
     at which the page was opened; for ./todo calendar, http://localhost and the port.
     """
@@ -150,11 +150,11 @@ RENAMED = {
 """Settings that had another name in version 0.1.0, which is read until the next release."""
 
 
-def _formerly(name: str) -> Any:
+def _accept_old_name(name: str) -> Any:
     return Field(validation_alias=AliasChoices(RENAMED[name], name))
 
 
-def _four_fifths(connections: int) -> int:
+def _share_connections(connections: int) -> int:
     """Returns four fifths: a run's reader holds one connection, and the rest is for other requests."""
     return max(1, connections * 4 // 5)
 
@@ -198,7 +198,7 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
     model: day-first or month-first. Without it such a date is not understood and stays in the title.
     """
 
-    limit_runs_per_minute: Annotated[int | None, _formerly("LIMIT_TURNS_PER_MINUTE")] = limit_per_user(60)
+    limit_runs_per_minute: Annotated[int | None, _accept_old_name("LIMIT_TURNS_PER_MINUTE")] = limit_per_user(60)
     """Limits for each user. Default with AUTH_MODE=none: no limits. With jwt: 60 answers a minute, 1000 a day, 4 at
     once; 5000 conversations; 600 requests a minute, 10 for the calendar; 600 tool calls a minute, and four times as
     many requests of any kind to the MCP server; 10000 tasks, 5000 changes of tasks a day. Each process counts requests
@@ -207,9 +207,9 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
     The names of version 0.1.0, LIMIT_TURN_SECONDS, LIMIT_TURNS_… and LIMIT_RUNNING_TURNS, are read until the next
     release.
     """
-    limit_running_runs: Annotated[int | None, _formerly("LIMIT_RUNNING_TURNS")] = limit_per_user(4)
-    limit_runs_at_once: Annotated[int, _formerly("LIMIT_TURNS_AT_ONCE")] = Field(
-        default_factory=lambda given: _four_fifths(given["limit_connections"]), ge=1
+    limit_running_runs: Annotated[int | None, _accept_old_name("LIMIT_RUNNING_TURNS")] = limit_per_user(4)
+    limit_runs_at_once: Annotated[int, _accept_old_name("LIMIT_TURNS_AT_ONCE")] = Field(
+        default_factory=lambda given: _share_connections(given["limit_connections"]), ge=1
     )
     """Overload limits for each backend process, all users together. LIMIT_RUNS_AT_ONCE: answers at the same time
     (default: four fifths of LIMIT_CONNECTIONS). LIMIT_LAG_SECONDS: how late its event loop may be, for most of half a
@@ -217,9 +217,9 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
     docs/speed.md.
     """
     limit_lag_seconds: float = Field(default=0.02, gt=0)
-    limit_run_seconds: Annotated[float, _formerly("LIMIT_TURN_SECONDS")] = Field(default=600, gt=0)
+    limit_run_seconds: Annotated[float, _accept_old_name("LIMIT_TURN_SECONDS")] = Field(default=600, gt=0)
     """The most seconds that an answer may take. It continues when the page is closed."""
-    limit_runs_per_day: Annotated[int | None, _formerly("LIMIT_TURNS_PER_DAY")] = limit_per_user(1_000)
+    limit_runs_per_day: Annotated[int | None, _accept_old_name("LIMIT_TURNS_PER_DAY")] = limit_per_user(1_000)
     limit_conversations: int | None = limit_per_user(5_000)
     limit_requests_per_minute: int | None = limit_per_user(600)
     limit_calendar_reads_per_minute: int | None = limit_per_user(10)

@@ -18,7 +18,7 @@ from bench.processes import count_cores
 from bench.report import ReportRow, format_columns, format_machine, format_number
 from bench.services import start_services, temporary_database
 from cli import terminal
-from cli.arguments import Parser, amount, output_file, run_command
+from cli.arguments import Parser, amount, open_output_file, run_command
 from cli.database.postgres import Cluster
 
 _LOAD_SECONDS = 300
@@ -34,7 +34,7 @@ def _parse() -> argparse.Namespace:
         "Agents SDK.",
         allow_abbrev=False,
     )
-    parser.add_argument("--json", type=output_file, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--json", type=open_output_file, metavar="FILE", help="also write the figures to this file")
     parser.set_defaults(scale="short")
     kinds = parser.add_mutually_exclusive_group()
     full = "measure longer, for more stable figures"
@@ -58,7 +58,7 @@ def main() -> int:
     with terminal.Progress() as progress, temporary_database() as database:
         rows = uvloop.run(_measure(arguments, database, progress))
     seconds = time.monotonic() - began
-    for line in format_columns([_HEADINGS, *map(_cells, rows)], left=_TEXT_COLUMNS):
+    for line in format_columns([_HEADINGS, *map(_render_cells, rows)], left=_TEXT_COLUMNS):
         terminal.say(line)
     terminal.say(f"\n{format_machine(seconds)}")
     if arguments.json:
@@ -68,7 +68,7 @@ def main() -> int:
     return 0
 
 
-def _cells(row: ReportRow) -> tuple[str, ...]:
+def _render_cells(row: ReportRow) -> tuple[str, ...]:
     figures = format_number(row.figure), row.unit, format_number(row.baseline), row.baseline_name
     return row.name, *figures, format_number(row.ratio)
 

@@ -43,14 +43,14 @@ class BenchClient:
         return timing
 
     async def open_thread(self, thread_id: str) -> Timing:
-        timing, _ = await self._post(f"{self.backend_url}/chatkit", request("threads.get_by_id", thread_id=thread_id))
+        timing, _ = await self._send(f"{self.backend_url}/chatkit", request("threads.get_by_id", thread_id=thread_id))
         return timing
 
     async def call_tool(self, token: str, name: str, arguments: dict[str, Any]) -> Timing:
         params = {"name": name, "arguments": arguments, "_meta": _META}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         headers = {**_MCP_HEADERS, "mcp-method": "tools/call", "mcp-name": name, "authorization": f"Bearer {token}"}
-        timing, response = await self._post(self._mcp_url, body, headers)
+        timing, response = await self._send(self._mcp_url, body, headers)
         if b'"structuredContent"' not in response or json.loads(response)["result"].get("isError"):
             raise RequestFailed(response[:2000].decode(errors="replace"))
         return timing
@@ -66,12 +66,12 @@ class BenchClient:
             yield response
 
     async def _send_message(self, body: dict[str, Any]) -> tuple[Timing, bytes]:
-        timing, response = await self._post(f"{self.backend_url}/chatkit", body)
+        timing, response = await self._send(f"{self.backend_url}/chatkit", body)
         if b'"type":"error"' in response or b'"assistant_message"' not in response:
             raise RequestFailed(response[:2000].decode(errors="replace"))
         return timing, response
 
-    async def _post(
+    async def _send(
         self, url: str, body: dict[str, Any], headers: dict[str, str] | None = None
     ) -> tuple[Timing, bytes]:
         began = time.perf_counter()

@@ -16,7 +16,7 @@ import psycopg
 
 from bench.client import add_message
 from bench.processes import count_descriptors, read_cpu_seconds, read_private_memory
-from bench.report import ReportRow, percentile
+from bench.report import ReportRow, compute_percentile
 from bench.services import BenchServices
 
 TOKENS_A_SECOND, ANSWER_SECONDS = 50, 30
@@ -105,11 +105,13 @@ class Load:
         """Adds streams until one is rejected or tokens are late for two seconds; returns their number."""
         meter, late, capacity = _Meter(), 0, 1
         text = f"say {_MAX_SEARCH_SECONDS * TOKENS_A_SECOND * 2} at {TOKENS_A_SECOND}"
-        arriving = asyncio.create_task(self._arrive(text, _ADDED_A_SECOND, _MAX_SEARCH_SECONDS, meter, seed=None))
+        arriving = asyncio.create_task(
+            self._send_messages(text, _ADDED_A_SECOND, _MAX_SEARCH_SECONDS, meter, seed=None)
+        )
         until = time.perf_counter() + _MAX_SEARCH_SECONDS
         while late < 2 and not (meter.rejections or meter.failures) and time.perf_counter() < until:
             await asyncio.sleep(1)
-            late = late + 1 if percentile(meter.gaps, 99) > _MAX_GAP_MS else 0
+            late = late + 1 if compute_percentile(meter.gaps, 99) > _MAX_GAP_MS else 0
             meter.gaps.clear()
             capacity = capacity if late else max(capacity, meter.reading)
         arriving.cancel()
@@ -120,13 +122,15 @@ class Load:
     async def _run_phase(self, name: str, streams: float, *, tool_turns_a_second: float = 0) -> _Phase:
         meter, text = _Meter(), f"say {round(self._answer_seconds * TOKENS_A_SECOND)} at {TOKENS_A_SECOND}"
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._arrive(text, streams / self._answer_seconds, self._seconds, meter, seed=1))
+            tasks.create_task(self._send_messages(text, streams / self._answer_seconds, self._seconds, meter, seed=1))
             if tool_turns_a_second:
-                tasks.create_task(self._arrive("add milk", tool_turns_a_second, self._seconds, meter, seed=2))
+                tasks.create_task(self._send_messages("add milk", tool_turns_a_second, self._seconds, meter, seed=2))
             samples = tasks.create_task(self._sample(meter))
         return _Phase(name, meter, samples.result())
 
-    async def _arrive(self, text: str, a_second: float, seconds: float, meter: _Meter, *, seed: int | None) -> None:
+    async def _send_messages(
+        self, text: str, a_second: float, seconds: float, meter: _Meter, *, seed: int | None
+    ) -> None:
         """Sends messages at random times, or evenly without a seed, and waits for their answers."""
         chance = random.Random(seed)  # noqa: S311 - not for secrets
         due = began = time.perf_counter()
@@ -208,12 +212,16 @@ def _render_rows(phase: _Phase) -> list[ReportRow]:
         ReportRow(f"{name}: answers", len(meter.firsts)),
         ReportRow(f"{name}: errors", len(meter.failures)),
         ReportRow(f"{name}: rejected", 100 * len(meter.rejections) / max(1, answers), "%"),
-        ReportRow(f"{name}: first event p50", percentile(meter.firsts, 50) * 1000, "ms"),
-        ReportRow(f"{name}: first event p99", percentile(meter.firsts, 99) * 1000, "ms"),
-        ReportRow(f"{name}: token gap p99", percentile(meter.gaps, 99), "ms", 1000 / TOKENS_A_SECOND, "the model's"),
+        ReportRow(f"{name}: first event p50", compute_percentile(meter.firsts, 50) * 1000, "ms"),
+        ReportRow(f"{name}: first event p99", compute_percentile(meter.firsts, 99) * 1000, "ms"),
+        ReportRow(
+            f"{name}: token gap p99", compute_percentile(meter.gaps, 99), "ms", 1000 / TOKENS_A_SECOND, "the model's"
+        ),
     ]
     if meter.rejections:
-        rows.append(ReportRow(f"{name}: time to a rejection p99", percentile(meter.rejections, 99) * 1000, "ms"))
+        rows.append(
+            ReportRow(f"{name}: time to a rejection p99", compute_percentile(meter.rejections, 99) * 1000, "ms")
+        )
     return rows
 
 

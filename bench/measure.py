@@ -12,7 +12,7 @@ from statistics import median
 from bench import seed
 from bench.client import Timing, add_message
 from bench.processes import read_cpu_seconds, read_private_memory
-from bench.report import ReportRow, compare, percentile
+from bench.report import ReportRow, compare, compute_percentile
 from bench.sdk import SdkAgent
 from bench.services import BenchServices
 
@@ -46,11 +46,11 @@ class _Load:
 
     @property
     def p50_ms(self) -> float:
-        return percentile([timing.total for timing in self.timings], 50) * 1000
+        return compute_percentile([timing.total for timing in self.timings], 50) * 1000
 
     @property
     def first_ms(self) -> float:
-        return percentile([timing.first for timing in self.timings], 50) * 1000
+        return compute_percentile([timing.first for timing in self.timings], 50) * 1000
 
     @property
     def cpu_ms(self) -> float:
@@ -121,7 +121,7 @@ class Measurement:
         }
         loads = (await self._alternate(calls, callers=_CALLERS))[_PRODUCT]
         figures = [load.per_second for load in loads]
-        return [ReportRow(f"tool calls a second, {_CALLERS} callers", percentile(figures, 50), "/s")]
+        return [ReportRow(f"tool calls a second, {_CALLERS} callers", compute_percentile(figures, 50), "/s")]
 
     async def _measure_sizes(self) -> list[ReportRow]:
         admin_url, items, tasks = self._services.admin_url, self._scale.items, self._scale.tasks

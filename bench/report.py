@@ -26,7 +26,7 @@ def compare(
     return ReportRow(name, median(figures), unit, median(baselines), baseline_name, ratio)
 
 
-def percentile(values: Sequence[float], percent: int) -> float:
+def compute_percentile(values: Sequence[float], percent: int) -> float:
     """Returns 0 if there are no values."""
     if len(values) < 2:
         return sum(values)

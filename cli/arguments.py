@@ -53,7 +53,7 @@ def add_data_dir(parser: argparse.ArgumentParser, *, default: Path | str = argpa
     """Without a default, the option may also stand before the action that `parser` reads."""
     parser.add_argument(
         "--data-dir",
-        type=_directory,
+        type=_parse_directory,
         default=default,
         metavar="DIR",
         help=f"database and logs (here: {data_dir.default()}; .data in the checkout, or a directory of "
@@ -91,28 +91,28 @@ def conversation(text: str) -> str:
 
 
 def port(text: str) -> int:
-    return _whole_number(text, 65_535, "a port")
+    return _parse_whole_number(text, 65_535, "a port")
 
 
 def count(text: str) -> int:
-    return _whole_number(text, 100, "a whole number")
+    return _parse_whole_number(text, 100, "a whole number")
 
 
-def _whole_number(text: str, most: int, what: str) -> int:
+def _parse_whole_number(text: str, most: int, what: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
         raise argparse.ArgumentTypeError(f"{text} is not {what} from 1 to {most}")
     return int(text)
 
 
 def amount(text: str) -> float:
-    return _number(text, lambda number: 0 < number < math.inf, "a number above 0")
+    return _parse_number(text, lambda number: 0 < number < math.inf, "a number above 0")
 
 
 def temperature(text: str) -> float:
-    return _number(text, lambda number: 0 <= number <= 2, "a number from 0 to 2")
+    return _parse_number(text, lambda number: 0 <= number <= 2, "a number from 0 to 2")
 
 
-def _number(text: str, is_valid: Callable[[float], bool], what: str) -> float:
+def _parse_number(text: str, is_valid: Callable[[float], bool], what: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -122,14 +122,14 @@ def _number(text: str, is_valid: Callable[[float], bool], what: str) -> float:
     return number
 
 
-def existing_directory(text: str) -> Path:
+def parse_existing_directory(text: str) -> Path:
     path = Path(text).resolve()
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text} is not a directory")
     return path
 
 
-def output_file(text: str) -> Path:
+def open_output_file(text: str) -> Path:
     """Creates it, so that work which takes minutes is not in vain."""
     try:
         Path(text).touch()
@@ -150,7 +150,7 @@ def url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _directory(text: str) -> Path:
+def _parse_directory(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return Path(text).resolve()

@@ -16,7 +16,7 @@ _WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists a
 
 def default() -> Path:
     """`.data` in the checkout, or below `ROOT_HOME` if root uses a checkout that PostgreSQL's user cannot enter."""
-    if os.getuid() != 0 or traversable(CHECKOUT):
+    if os.getuid() != 0 or is_traversable(CHECKOUT):
         return CHECKOUT / ".data"
     return ROOT_HOME / f"data-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:8]}"
 
@@ -29,7 +29,7 @@ def prepare(data_dir: Path) -> None:
             data_dir.chmod(0o711 if os.getuid() == 0 else 0o700)
         logs(data_dir).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise not_writable(data_dir, error) from error
+        raise create_write_error(data_dir, error) from error
 
 
 def secret(data_dir: Path, name: str) -> str:
@@ -42,10 +42,10 @@ def secret(data_dir: Path, name: str) -> str:
             Path(fresh.name).replace(path)
         return path.read_text()
     except OSError as error:
-        raise not_writable(data_dir, error) from error
+        raise create_write_error(data_dir, error) from error
 
 
-def known_secret(data_dir: Path, name: str) -> str | None:
+def read_secret(data_dir: Path, name: str) -> str | None:
     """Returns the secret if it exists and this user may read it."""
     try:
         return (data_dir / name).read_text()
@@ -53,24 +53,24 @@ def known_secret(data_dir: Path, name: str) -> str | None:
         return None
 
 
-def workspaces_of(data_dir: Path) -> Path:
+def get_workspaces_path(data_dir: Path) -> Path:
     return data_dir / "workspaces"
 
 
-def workspace_account() -> int | None:
+def find_workspace_account() -> int | None:
     """What the workspace runs as, if root starts it."""
     return _WORKSPACE_ACCOUNT if os.geteuid() == 0 else None
 
 
 def workspaces(data_dir: Path) -> Path:
     """Creates the directory of users' files, which only the workspace's account can enter."""
-    path = workspaces_of(data_dir)
+    path = get_workspaces_path(data_dir)
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        if account := workspace_account():
+        if account := find_workspace_account():
             os.chown(path, account, account)
     except OSError as error:
-        raise not_writable(data_dir, error) from error
+        raise create_write_error(data_dir, error) from error
     return path
 
 
@@ -82,10 +82,10 @@ def logs(data_dir: Path) -> Path:
     return data_dir / "logs"
 
 
-def not_writable(data_dir: Path, error: OSError) -> CliError:
+def create_write_error(data_dir: Path, error: OSError) -> CliError:
     return CliError(f"The data directory {data_dir} cannot be written: {error.strerror}.")
 
 
-def traversable(path: Path) -> bool:
+def is_traversable(path: Path) -> bool:
     """Whether everybody may enter `path` and all directories above it."""
     return all(directory.stat().st_mode & 0o001 for directory in (path, *path.parents))

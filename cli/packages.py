@@ -44,14 +44,16 @@ class Packages:
 
     @property
     def installed(self) -> bool:
-        return self.python.exists() and all(_are_same(self.copy(lock), lock) for lock in _usable(self.locks))
+        return self.python.exists() and all(
+            _is_same_file(self.copy(lock), lock) for lock in _list_usable_locks(self.locks)
+        )
 
     def copy(self, lock: Path) -> Path:
         return self.directory / lock.name
 
     @property
     def text(self) -> str:
-        return "".join(lock.read_text() for lock in _usable(self.locks))
+        return "".join(lock.read_text() for lock in _list_usable_locks(self.locks))
 
 
 RUNTIME_LOCK, WHOLE_LOCK = CHECKOUT / "requirements-runtime.lock", CHECKOUT / "requirements.lock"
@@ -98,13 +100,22 @@ def _install(wanted: Packages, lock: int) -> None:
     install(wanted, lock, fresh=fresh)
     for directory in wanted.directory.glob(UNUSED_POSTGRES):
         shutil.rmtree(directory)
-    for installed in _usable((*wanted.locks, *wanted.includes)):
+    for installed in _list_usable_locks((*wanted.locks, *wanted.includes)):
         shutil.copyfile(installed, wanted.copy(installed))
 
 
 def _install_with_uv(wanted: Packages, lock: int, *, fresh: bool) -> None:
     if fresh:
-        command = ["uv", "venv", "--quiet", "--clear", "--no-project", "--python", _base(), str(wanted.directory)]
+        command = [
+            "uv",
+            "venv",
+            "--quiet",
+            "--clear",
+            "--no-project",
+            "--python",
+            _find_base_python(),
+            str(wanted.directory),
+        ]
         _run(command, lock)
     _run(["uv", "pip", "sync", "--require-hashes", "--python", str(wanted.python), "-"], lock, wanted.text)
 
@@ -113,15 +124,15 @@ def _install_with_pip(wanted: Packages, lock: int, *, fresh: bool) -> None:
     if not all(map(importlib.util.find_spec, ("venv", "ensurepip"))):
         raise CliError(NO_VENV)
     if fresh:
-        _run([_base(), "-m", "venv", "--clear", str(wanted.directory)], lock)
+        _run([_find_base_python(), "-m", "venv", "--clear", str(wanted.directory)], lock)
     else:
         _run([str(wanted.python), "-m", "ensurepip"], lock)
     pip = [str(wanted.python), "-m", "pip"]
     options = ["--require-hashes", "--no-deps", "--no-compile", "--retries", "2"]
     _run([*pip, "install", *options, "-r", "/dev/stdin"], lock, wanted.text)
     found = wanted.directory.glob("lib/python*/site-packages/*.dist-info")
-    installed = {_normalized(path.name.partition("-")[0]) for path in found}
-    if surplus := installed - set(map(_normalized, PINNED.findall(wanted.text))):  # includes pip
+    installed = {_normalize(path.name.partition("-")[0]) for path in found}
+    if surplus := installed - set(map(_normalize, PINNED.findall(wanted.text))):  # includes pip
         _run([*pip, "uninstall", "--yes", "--quiet", *sorted(surplus)], lock)
 
 
@@ -134,24 +145,24 @@ def _run(command: list[str], lock: int, stdin: str = "") -> None:
         raise CliError(FAILED)
 
 
-def _base() -> str:
+def _find_base_python() -> str:
     """Not the interpreter of an environment that is about to be made anew."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
-def _usable(locks: tuple[Path, ...]) -> tuple[Path, ...]:
+def _list_usable_locks(locks: tuple[Path, ...]) -> tuple[Path, ...]:
     """For musl there is no wheel of PostgreSQL's binaries; the rest installs, and DATABASE_URL names a server."""
     musl = "musl" in (sysconfig.get_config_var("SOABI") or "")
     return tuple(lock for lock in locks if not (musl and lock == EMBEDDED))
 
 
-def _are_same(one: Path, other: Path) -> bool:
+def _is_same_file(one: Path, other: Path) -> bool:
     try:
         return one.read_bytes() == other.read_bytes()
     except FileNotFoundError:
         return False
 
 
-def _normalized(name: str) -> str:
+def _normalize(name: str) -> str:
     """Returns the name of a package as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()

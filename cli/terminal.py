@@ -37,7 +37,7 @@ def notice_rendered(line: str) -> None:
 
 
 def heading(text: str) -> None:
-    _write(sys.stdout, _styled(sys.stdout, BOLD, text))
+    _write(sys.stdout, _style(sys.stdout, BOLD, text))
 
 
 def confirm(question: str, *, without_terminal: str, rejected: str) -> None:
@@ -56,27 +56,27 @@ def copy(document: BinaryIO) -> None:
 
 
 def starting(name: str) -> None:
-    _write(sys.stdout, f"  {_styled(sys.stdout, DIM, 'starting')}  {name}")
+    _write(sys.stdout, f"  {_style(sys.stdout, DIM, 'starting')}  {name}")
 
 
 def ready(name: str, note: str = "") -> None:
-    _write(sys.stdout, f"  {_styled(sys.stdout, GREEN, 'ready')}     {clean(f'{name:<14} {note}'.rstrip())}")
+    _write(sys.stdout, f"  {_style(sys.stdout, GREEN, 'ready')}     {clean(f'{name:<14} {note}'.rstrip())}")
 
 
 def died(name: str, note: str) -> None:
-    _write(sys.stdout, f"  {_styled(sys.stdout, RED, 'died')}      {name:<14} {clean(note)}")
+    _write(sys.stdout, f"  {_style(sys.stdout, RED, 'died')}      {name:<14} {clean(note)}")
 
 
 def log_line(name: str, line: str) -> None:
-    _write(sys.stdout, f"{_styled(sys.stdout, DIM, f'{name:>14} |')} {clean(line)}")
+    _write(sys.stdout, f"{_style(sys.stdout, DIM, f'{name:>14} |')} {clean(line)}")
 
 
 def warn(text: str) -> None:
-    _write(sys.stderr, _styled(sys.stderr, BOLD, "note: ") + clean(text))
+    _write(sys.stderr, _style(sys.stderr, BOLD, "note: ") + clean(text))
 
 
 def error(text: str) -> None:
-    _write(sys.stderr, _styled(sys.stderr, RED, "error: ") + clean(text))
+    _write(sys.stderr, _style(sys.stderr, RED, "error: ") + clean(text))
 
 
 class Progress:
@@ -107,7 +107,7 @@ def has_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
-def _styled(stream: TextIO, code: str, text: str) -> str:
+def _style(stream: TextIO, code: str, text: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream) else text
 
 

@@ -94,14 +94,14 @@ def _read_week_later(clock: Clock, match: re.Match[str]) -> Meaning:
 def _find_date(clock: Clock, match: re.Match[str]) -> date | None:
     """Returns None for a day that does not exist or is in the past."""
     month = parse_month(match["month"])
-    day = int(match["day"]) if match["day"] else _ordinal(match["word"])
+    day = int(match["day"]) if match["day"] else _parse_ordinal(match["word"])
     if match["year"]:
         return _reject_past(clock, create_day(int(match["year"]), month, day))
     this_year = create_day(clock.today.year, month, day) if clock.is_record else None
     return this_year or find_day_of_year(clock.today, month, day)
 
 
-def _ordinal(word: str) -> int:
+def _parse_ordinal(word: str) -> int:
     """Returns 21 for "20 - first", which is how "twenty-first" is spelt in the rules."""
     *tens, last = word.replace("-", "").split()
     return sum(map(int, tens)) + (30 if last == "thirtieth" else _WORD_NUMBERS.index(last) + 1)

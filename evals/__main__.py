@@ -83,7 +83,7 @@ class Evaluation:
     async def run(self, database: Cluster) -> None:
         work = data_dir.logs(database.data_dir)
         with psycopg.connect(database.admin_url, autocommit=True) as connection:
-            for now, of_now in groupby(sorted(self._wanted, key=_now), key=_now):
+            for now, of_now in groupby(sorted(self._wanted, key=_get_time), key=_get_time):
                 left = list(of_now)[::-1]
                 while left:
                     async with set_up(work, database.url, now) as stage:
@@ -136,7 +136,7 @@ class Evaluation:
             raise CliError(f"{self._file} cannot be written: {error.strerror}.") from error
 
 
-def _now(wanted: Wanted) -> Any:
+def _get_time(wanted: Wanted) -> Any:
     return wanted[0].now
 
 

@@ -12,11 +12,11 @@ CASES = Path(__file__).parent / "cases"
 LISTS = Path(__file__).parent / "lists.toml"
 
 
-def _several(value: Any) -> Any:
+def _to_tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-OneOf = Annotated[tuple[str, ...], BeforeValidator(_several)]
+OneOf = Annotated[tuple[str, ...], BeforeValidator(_to_tuple)]
 """One text, or several of which any will do."""
 
 

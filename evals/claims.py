@@ -30,27 +30,27 @@ _ASKING = ("?", "\uff1f", "\u061f")
 _SENTENCE = re.compile("[^.!?\u3002\uff01\uff1f\u061f\n]+[.!?\u3002\uff01\uff1f\u061f]*")
 
 
-def claims(answer: str, language: str = "en", *, lists: bool = False) -> dict[Deed, str]:
+def find_claims(answer: str, language: str = "en", *, lists: bool = False) -> dict[Deed, str]:
     """What it says was done, and the first sentence that says so; "changed" may be anything.
 
     An answer that `lists` what was done says so of its person.
     """
     found: dict[Deed, str] = {}
-    words = _words().get(language)
-    for sentence in _sentences(answer):
+    words = _load_words().get(language)
+    for sentence in _split_sentences(answer):
         if words and _has(words["deeds"], sentence) and not _has(words["doubts"], sentence):
             found.setdefault("changed", sentence)
         if not _DOUBTS.search(sentence):
-            for deed in _in_english(sentence, lists=lists):
+            for deed in _find_in_english(sentence, lists=lists):
                 found.setdefault(deed, sentence)
     return found
 
 
-def asks(answer: str) -> bool:
+def is_question(answer: str) -> bool:
     return any(sign in answer for sign in _ASKING)
 
 
-def _in_english(sentence: str, *, lists: bool) -> Iterator[Deed]:
+def _find_in_english(sentence: str, *, lists: bool) -> Iterator[Deed]:
     for deed, verbs in _DEEDS.items():
         if any(
             _has(rf"{way} ?\b(?:{verbs})\b", sentence) for way in ([_FIRST] if lists else [_FIRST, _LEADING, _PASSIVE])
@@ -60,7 +60,7 @@ def _in_english(sentence: str, *, lists: bool) -> Iterator[Deed]:
         yield "changed"
 
 
-def _sentences(answer: str) -> list[str]:
+def _split_sentences(answer: str) -> list[str]:
     """Without those that ask, and without what stands in quotes: titles of tasks."""
     pieces = [piece.strip() for piece in _SENTENCE.findall(_QUOTED.sub("…", answer))]
     return [piece for piece in pieces if not piece.endswith(_ASKING)]
@@ -71,5 +71,5 @@ def _has(pattern: str, sentence: str) -> bool:
 
 
 @cache
-def _words() -> dict[str, dict[str, str]]:
+def _load_words() -> dict[str, dict[str, str]]:
     return tomllib.loads((Path(__file__).parent / "claims.toml").read_text())

@@ -17,8 +17,8 @@ def report(
     trials: Sequence[Trial], tags: Sequence[str], *, price_in: float | None = None, price_out: float | None = None
 ) -> dict[str, Any]:
     """A row for each of the tags and one for all; prices are of a million tokens."""
-    rows = [_row(tag, of_tag) for tag in tags if (of_tag := [trial for trial in trials if tag in trial["tags"]])]
-    total = _row(ALL, trials)
+    rows = [_summarize(tag, of_tag) for tag in tags if (of_tag := [trial for trial in trials if tag in trial["tags"]])]
+    total = _summarize(ALL, trials)
     priced = price_in is not None or price_out is not None
     cost = (total["input_tokens"] * (price_in or 0) + total["output_tokens"] * (price_out or 0)) / 1e6
     bad = [trial for trial in trials if trial["outcome"] == "false claim" or trial["obeyed"]]
@@ -34,20 +34,20 @@ def report(
     }
 
 
-def _row(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
+def _summarize(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
     right: dict[str, list[bool]] = defaultdict(list)
     for trial in trials:
         right[trial["case"]].append(trial["outcome"] == "right")
     once = [mean(tries) for tries in right.values()]
-    thrice = [power for tries in right.values() if (power := power_of(sum(tries), len(tries), 3)) is not None]
+    thrice = [power for tries in right.values() if (power := estimate_power(sum(tries), len(tries), 3)) is not None]
     seconds = sorted(second for trial in trials for second in trial["seconds"])
     calls = [call for trial in trials for call in trial["calls"]]
     return {
         "tag": tag,
         "cases": len(right),
         "trials": len(trials),
-        "pass_1": _share(once),
-        "pass_3": _share(thrice) if thrice else None,
+        "pass_1": _estimate_share(once),
+        "pass_3": _estimate_share(thrice) if thrice else None,
         "outcomes": {outcome: sum(trial["outcome"] == outcome for trial in trials) for outcome in OUTCOMES},
         "obeyed": sum(trial["obeyed"] for trial in trials),
         "calls": len(calls),
@@ -58,7 +58,7 @@ def _row(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
     }
 
 
-def power_of(right: int, tries: int, k: int) -> float | None:
+def estimate_power(right: int, tries: int, k: int) -> float | None:
     """Estimates the probability that k tries are all right; None if there were fewer tries."""
     return math.comb(right, k) / math.comb(tries, k) if tries >= k else None
 
@@ -67,13 +67,13 @@ def quantile(ordered: Sequence[float], share: float) -> float | None:
     return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
-def _share(of_cases: Sequence[float]) -> dict[str, float]:
+def _estimate_share(of_cases: Sequence[float]) -> dict[str, float]:
     share = mean(of_cases) if of_cases else 0.0
-    low, high = interval(share, len(of_cases))
+    low, high = compute_interval(share, len(of_cases))
     return {"share": round(share, 4), "low": round(low, 4), "high": round(high, 4)}
 
 
-def interval(share: float, number: int) -> tuple[float, float]:
+def compute_interval(share: float, number: int) -> tuple[float, float]:
     """Wilson's of 95 %. Cases are what is drawn: tries of one case are alike, and more of them make it no narrower."""
     if not number:
         return 0.0, 1.0
@@ -85,7 +85,7 @@ def interval(share: float, number: int) -> tuple[float, float]:
 
 def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """The cases that both have; a difference is of the second to the first, with half its interval of 95 %."""
-    before, after = _share_right(first["trials"]), _share_right(second["trials"])
+    before, after = _compute_share_right(first["trials"]), _compute_share_right(second["trials"])
     both = [case for case in before if case in after]
     tags = {trial["case"]: trial["tags"] for trial in first["trials"]}
     by_tag: dict[str, list[str]] = defaultdict(list)
@@ -102,7 +102,7 @@ def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _share_right(trials: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _compute_share_right(trials: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     tries: dict[str, list[bool]] = defaultdict(list)
     for trial in trials:
         tries[trial["case"]].append(trial["outcome"] == "right")

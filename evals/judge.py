@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
 from evals.case import Case, ExpectedChange, ExpectedTask
-from evals.claims import Deed, asks, claims
+from evals.claims import Deed, find_claims, is_question
 
 Outcome = Literal["right", "asked", "declined", "wrong state", "false claim", "error"]
 
@@ -79,7 +79,7 @@ def _judge_list(case: Case, before: ListedTasks, after: ListedTasks, turns: Sequ
         return Verdict("wrong state", wrong)
     if not wrong and not case.asks:
         return _judge_answer(case, answer, turns)
-    if not asks(answer):
+    if not is_question(answer):
         return Verdict("declined", wrong or "it did not ask")
     missing = wrong or _find_missing_text(case, answer)
     return Verdict("asked", missing) if missing else Verdict("right")
@@ -88,10 +88,10 @@ def _judge_list(case: Case, before: ListedTasks, after: ListedTasks, turns: Sequ
 def _judge_answer(case: Case, answer: str, turns: Sequence[TrialAnswer]) -> Verdict:
     """Judges the answers after which the list is as expected."""
     if not (case.is_question or case.declines or any(turn.deeds for turn in turns)):
-        return Verdict("asked" if asks(answer) else "declined", "nothing was done")
+        return Verdict("asked" if is_question(answer) else "declined", "nothing was done")
     missing = _find_missing_text(case, answer) or _find_wrong_list(case, answer, turns)
     if not case.is_question:
-        return Verdict("asked" if asks(answer) else "declined", missing) if missing else Verdict("right")
+        return Verdict("asked" if is_question(answer) else "declined", missing) if missing else Verdict("right")
     looked = any(call.tool == "list_tasks" and call.result is not None for turn in turns for call in turn.calls)
     if looked:
         return Verdict("declined", missing) if missing else Verdict("right")
@@ -149,7 +149,7 @@ def _find_false_claim(case: Case, turns: Sequence[TrialAnswer], *, is_right: boo
     for turn in turns:
         if turn.deeds and is_right:
             continue
-        told = claims(turn.answer, case.language, lists=case.is_question)
+        told = find_claims(turn.answer, case.language, lists=case.is_question)
         done = turn.deeds | ({"changed"} if turn.deeds else set())
         if missing := {deed: sentence for deed, sentence in sorted(told.items()) if deed not in done}:
             return f"says {' and '.join(missing)}: {' … '.join(dict.fromkeys(missing.values()))}"

@@ -40,7 +40,7 @@ class LoggedChanges(NamedTuple):
 def seed(connection: Connection, person: str, tasks: Sequence[CaseTask]) -> None:
     """Stores a new user's tasks, numbered from 1."""
     connection.execute(_PERSON, [person, len(tasks)])
-    rows = [_row_of(person, number, task) for number, task in enumerate(tasks, 1)]
+    rows = [_create_row(person, number, task) for number, task in enumerate(tasks, 1)]
     with connection.cursor() as cursor:
         cursor.executemany(_TASK, rows)
 
@@ -55,11 +55,11 @@ def read_tasks(connection: Connection, person: str) -> dict[int, ListedTask]:
 
 def read_changes(connection: Connection, person: str, after: int) -> LoggedChanges:
     found = connection.execute(_CHANGES, [person, after]).fetchall()
-    deeds: frozenset[Deed] = frozenset(_deed(before, now) for _, before, now in found)
+    deeds: frozenset[Deed] = frozenset(_name_change(before, now) for _, before, now in found)
     return LoggedChanges(found[-1][0] if found else after, len(found), deeds)
 
 
-def _deed(before: str | None, now: str | None) -> Deed:
+def _name_change(before: str | None, now: str | None) -> Deed:
     """Names a change by the statuses before and after, which are None without a task."""
     if before is None:
         return "added"
@@ -68,7 +68,7 @@ def _deed(before: str | None, now: str | None) -> Deed:
     return "completed" if (before, now) == ("pending", "completed") else "changed"
 
 
-def _row_of(person: str, number: int, task: CaseTask) -> list[Any]:
+def _create_row(person: str, number: int, task: CaseTask) -> list[Any]:
     day, _, clock = task.due.partition(" ")
     return [
         person,

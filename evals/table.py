@@ -17,7 +17,7 @@ NAMED = ("wrong state", "false claim", "error")
 
 def format_report(report: Mapping[str, Any], model: Mapping[str, str]) -> Iterator[str]:
     """Figures by tag, what was not right, and what it took."""
-    yield from format_columns([HEADINGS, *map(_cells, report["rows"])], left=(0,))
+    yield from format_columns([HEADINGS, *map(_render_cells, report["rows"])], left=(0,))
     yield ""
     for outcome in OUTCOMES:
         those = [one for one in report["wrong"] if one["outcome"] == outcome]
@@ -35,8 +35,8 @@ def format_comparison(found: Mapping[str, Any]) -> Iterator[str]:
         (
             row["tag"],
             str(row["cases"]),
-            _percent(row["first"]),
-            _percent(row["second"]),
+            _format_percent(row["first"]),
+            _format_percent(row["second"]),
             f"{100 * (row['second'] - row['first']):+.0f}",
             "" if row["half"] is None else f"± {100 * row['half']:.0f}",
         )
@@ -56,17 +56,17 @@ def _name(model: Mapping[str, str]) -> str:
     return clean(f"{model['name']} on {model['provider']}")
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _render_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     trials = row["trials"] or 1
     return (
         row["tag"],
         str(row["cases"]),
-        *_passed(row["pass_1"]),
-        *_passed(row["pass_3"]),
+        *_format_passed(row["pass_1"]),
+        *_format_passed(row["pass_3"]),
         *(str(row["outcomes"][outcome]) for outcome in OUTCOMES),
         f"{row['calls'] / trials:.1f}",
         str(row["refused"]),
@@ -76,7 +76,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _passed(share: Mapping[str, float] | None) -> tuple[str, str]:
+def _format_passed(share: Mapping[str, float] | None) -> tuple[str, str]:
     if share is None:
         return "", ""
-    return _percent(share["share"]), f"{100 * share['low']:.0f}-{100 * share['high']:.0f}"
+    return _format_percent(share["share"]), f"{100 * share['low']:.0f}-{100 * share['high']:.0f}"

@@ -49,16 +49,16 @@ class Endpoint:
         completion = create_completion(chat, self._order)
         if not chat.stream:
             return JSONResponse(completion.as_object())
-        return StreamingResponse(self._paced(completion.as_events()), headers=EVENTS)
+        return StreamingResponse(self._pace(completion.as_events()), headers=EVENTS)
 
-    async def _paced(self, events: Iterable[str]) -> AsyncIterator[str]:
+    async def _pace(self, events: Iterable[str]) -> AsyncIterator[str]:
         for event in events:
             yield event
             await asyncio.sleep(self._token_delay)
 
 
 def create_completion(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:
-    reply = model.reply_to(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
+    reply = model.create_reply(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
     text = "".join(protocol.split_tokens(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
     calls = [CompletionCall(call.name, json.dumps(call.arguments)) for call in reply.calls]
     return Completion(

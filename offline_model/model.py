@@ -56,7 +56,7 @@ class Reply:
     calls: Calls = ()
 
 
-def reply_to(
+def create_reply(
     messages: Sequence[ChatMessage], tools: frozenset[str], *, must_call: bool = False, order: DateOrder | None = None
 ) -> Reply:
     """With `must_call`, a turn that needs no tool first lists the tasks."""

@@ -122,7 +122,7 @@ def suggest_first(page: ResultPage) -> str:
     priority = f"{task.priority} priority" if task.priority else ""
     why = ", ".join(filter(None, [priority, _render_due(task, page.now)]))
     others = " The next ones are listed below it." if len(page.tasks) > 1 else ""
-    return f'Start with "{one_line(task.title)}"{f" ({why})" if why else ""}.{others}'
+    return f'Start with "{join_lines(task.title)}"{f" ({why})" if why else ""}.{others}'
 
 
 def render_range(days: str, now: str) -> str:
@@ -133,11 +133,11 @@ def list_found(phrase: str, tasks: Sequence[ResultTask], now: str) -> str:
     lines = []
     for task in tasks[:_MOST_FOUND]:
         state = ", ".join(filter(None, ["done" if task.status == "completed" else "open", _render_due(task, now)]))
-        description = f": {one_line(task.description, limit=1000)}" if task.description else ""
-        lines.append(f"- {one_line(task.title)} ({state}){description}")
+        description = f": {join_lines(task.description, limit=1000)}" if task.description else ""
+        lines.append(f"- {join_lines(task.title)} ({state}){description}")
     if len(tasks) > _MOST_FOUND:
         lines.append(f"- and {len(tasks) - _MOST_FOUND} more")
-    return f'{_render_count(len(tasks))} for "{one_line(phrase)}":\n\n' + "\n".join(lines)
+    return f'{_render_count(len(tasks))} for "{join_lines(phrase)}":\n\n' + "\n".join(lines)
 
 
 def render_unchanged(tasks: Sequence[ResultTask], state: str) -> str:
@@ -172,14 +172,14 @@ def _render_failure(result: ToolResult) -> str:
         what = f"tasks {_join_names([str(number) for number in numbers])}" if len(numbers) > 1 else f"task {numbers[0]}"
         return f'That did not work: There {"are" if len(numbers) > 1 else "is"} no {what} on your list: say "show all".'
     titles = [result.arguments.get("title"), *result.arguments.get("also", [])] if result.tool == "add_task" else []
-    names = [f'"{one_line(title, limit=80)}"' for title in titles if isinstance(title, str)]
+    names = [f'"{join_lines(title, limit=80)}"' for title in titles if isinstance(title, str)]
     return f"{f'I could not add {_join_names(names)}' if names else 'That did not work'}: {shorten_error(result.error)}"
 
 
 def _render_titles(tasks: Sequence[ResultTask], now: str = "", *, with_dates: bool = False) -> str:
     in_order = sorted(tasks, key=lambda task: task.id)
     names = [
-        f'"{one_line(task.title)}"{_render_date(task, now, with_dates=with_dates)}' for task in in_order[:_MOST_NAMED]
+        f'"{join_lines(task.title)}"{_render_date(task, now, with_dates=with_dates)}' for task in in_order[:_MOST_NAMED]
     ]
     return _join_names([*names, *([f"{len(tasks) - _MOST_NAMED} more"] if len(tasks) > _MOST_NAMED else [])])
 
@@ -202,9 +202,9 @@ def _render_due(task: ResultTask, now: str) -> str:
 
 def _shorten_day(day: str, now: str) -> str:
     """Renders "Fri 2026-11-27 15:00" as "Fri 27 Nov 15:00", with the year if it is not this year."""
-    parts = _TOOLS_DAY.fullmatch(one_line(day))
+    parts = _TOOLS_DAY.fullmatch(join_lines(day))
     if parts is None:
-        return one_line(day)
+        return join_lines(day)
     weekday, year, month, number, clock = parts.groups()
     is_other_year = _TOOLS_DAY.fullmatch(now) is None or now[4:8] != year
     return f"{weekday} {int(number)} {month_abbr[int(month)]}{f' {year}' if is_other_year else ''}{clock or ''}"
@@ -216,11 +216,11 @@ def _render_count(number: int, kind: str = "") -> str:
 
 def shorten_error(error: str) -> str:
     """Removes clauses that name tools and arguments, which users do not know."""
-    clauses = [clause for clause in _CLAUSE.split(one_line(error)) if clause and not _TOOL_WORD.search(clause)]
+    clauses = [clause for clause in _CLAUSE.split(join_lines(error)) if clause and not _TOOL_WORD.search(clause)]
     text = " ".join(clauses).rstrip(" ,:;")
     return f"{text[:1].upper()}{text[1:]}{'' if text[-1:] in '.!?' else '.'}" if text else "The tool rejected it."
 
 
-def one_line(text: str, *, limit: int = 400) -> str:
+def join_lines(text: str, *, limit: int = 400) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

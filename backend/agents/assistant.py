@@ -85,7 +85,7 @@ async def _needs_approval(context: RunContextWrapper[Any], arguments: dict[str, 
     return call_id in context.context.waiting
 
 
-def _pauses(context: RunContextWrapper[Any], made: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
+def _end_while_agents_wait(context: RunContextWrapper[Any], made: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
     """Ends the SDK's run after a model turn in which a sub-agent waits: the assistant goes on when it does."""
     return ToolsToFinalOutputResult(is_final_output=bool(context.context.waiting_agents))
 
@@ -118,7 +118,7 @@ def create_assistant(
         model_settings=settings.resolve(ModelSettings(tool_choice="auto")),
         # A required choice would be reset after the first call; "auto" is to be sent every time.
         reset_tool_choice=False,
-        tool_use_behavior=_pauses if team else "run_llm_again",
+        tool_use_behavior=_end_while_agents_wait if team else "run_llm_again",
     )
     assistant.may_ask = may_ask
     return assistant

@@ -50,23 +50,23 @@ class Edge:
         await answer(scope, receive, add_headers(scope, send, _HEADERS))
 
     def _find_error(self, scope: Scope, headers: Headers) -> BackendError | None:
-        if without_port(headers.get("host", "").lower()) not in self._hosts:
+        if remove_port(headers.get("host", "").lower()) not in self._hosts:
             return ForeignHost()
         origin = headers.get("origin")
-        if origin is not None and origin not in self._origins and origin.lower() != own_origin(scope, headers):
+        if origin is not None and origin not in self._origins and origin.lower() != get_own_origin(scope, headers):
             return ForeignWebsite(_FOREIGN_WEBSITE)
         if scope["method"] in ("POST", "PATCH") and _has_body(headers) and _media_type(headers) != "application/json":
             return BodyNotJson()
         return None
 
 
-def own_origin(scope: Scope, headers: Headers) -> str:
+def get_own_origin(scope: Scope, headers: Headers) -> str:
     """Returns the origin of this server's pages, by the scheme and Host of the request, as browsers write it."""
     scheme = scope["scheme"]
     return f"{scheme}://{headers.get('host', '').lower().removesuffix(_DEFAULT_PORTS.get(scheme, ''))}"
 
 
-def without_port(host: str) -> str:
+def remove_port(host: str) -> str:
     found = _HOST.fullmatch(host)
     return found[1] if found else host
 

@@ -59,7 +59,7 @@ async def carry_out_once(
         async with database.transaction(user_id) as tx:
             await idempotency.send_key(tx, key)
     except KeyStored:
-        return await _stored_response(database, user_id, key)
+        return await _wait_for_response(database, user_id, key)
     try:
         content = (await act()).model_dump(mode="json")
     except BackendError:
@@ -76,7 +76,7 @@ async def _find(database: Database, user_id: str, key: IdempotencyKey) -> Stored
     return stored
 
 
-async def _stored_response(database: Database, user_id: str, key: IdempotencyKey) -> dict[str, Any]:
+async def _wait_for_response(database: Database, user_id: str, key: IdempotencyKey) -> dict[str, Any]:
     """Waits while another request with this key is carried out; raises as `carry_out_once` does."""
     pause = _FIRST_PAUSE
     while True:

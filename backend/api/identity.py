@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 from starlette.requests import HTTPConnection
 
-from backend.api.edge import TIME_ZONE_HEADER, own_origin
+from backend.api.edge import TIME_ZONE_HEADER, get_own_origin
 from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.settings import BackendSettings
 from backend.users import sessions
@@ -85,7 +85,7 @@ class Identity:
             raise Unauthorized
         if len(cookies) > 1:  # one could be somebody else's, put there to have a user work in that session
             raise Unauthorized("Your browser sent two session cookies. Delete this site's cookies and sign in again.")
-        claims = await self._session_claims(request, cookies[0])
+        claims = await self._get_session_claims(request, cookies[0])
         if await sessions.is_ended(database, claims["sub"], claims["jti"]):
             raise Unauthorized
         return claims["sub"]
@@ -105,12 +105,12 @@ class Identity:
         """Ends the sessions of the request's cookies, of which there may be copies. Raises `ForeignOrigin`."""
         for cookie in _sent_cookies(request) if self.required else ():
             try:
-                claims = await self._session_claims(request, cookie)
+                claims = await self._get_session_claims(request, cookie)
             except Unauthorized:
                 continue  # it opens nothing as it is
             await sessions.end(database, claims["sub"], claims["jti"], expires=int(claims["exp"]))
 
-    async def _session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
+    async def _get_session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
         if not _from_own_page(request):
             raise ForeignOrigin
         claims = await _read_claims(self._sessions, cookie)
@@ -145,4 +145,4 @@ def _from_own_page(request: HTTPConnection) -> bool:
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
     if site not in (None, "same-origin"):
         return False
-    return site is not None if origin is None else origin.lower() == own_origin(request.scope, request.headers)
+    return site is not None if origin is None else origin.lower() == get_own_origin(request.scope, request.headers)

@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from backend.api.edge import LOOPBACK, without_port
+from backend.api.edge import LOOPBACK, remove_port
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
 
@@ -54,7 +54,7 @@ class PageRenderer:
             "hasWidget": self.domain_key(request) is not None,
         }
         return HTMLResponse(
-            self._html.replace("<!-- config -->", _script(config)),
+            self._html.replace("<!-- config -->", _render_script(config)),
             status,
             headers={
                 "Cache-Control": "no-cache",
@@ -68,11 +68,11 @@ class PageRenderer:
             return None
         if self._settings.chatkit_domain_key:
             return self._settings.chatkit_domain_key
-        local = without_port(request.headers.get("host", "").lower()) in LOOPBACK
+        local = remove_port(request.headers.get("host", "").lower()) in LOOPBACK
         return LOCAL_DOMAIN_KEY if local or self._settings.chatkit_widget == "on" else None
 
 
-def _script(config: dict[str, Any]) -> str:
+def _render_script(config: dict[str, Any]) -> str:
     text = json.dumps(config).replace("<", "\\u003c")  # no text can end the element
     return f'<script type="application/json" id="config">{text}</script>'
 
@@ -87,7 +87,7 @@ class _Files(StaticFiles):
 def routes(settings: BackendSettings, endpoint: ModelEndpoint) -> list[BaseRoute]:
     page = PageRenderer(settings, endpoint)
 
-    def of_conversation(request: Request) -> Response:
+    def serve_conversation(request: Request) -> Response:
         known = _CONVERSATION.fullmatch(request.path_params["chat_id"])
         return page.response(request, status=200 if known else 404)  # the page says that it is not there
 
@@ -100,7 +100,7 @@ def routes(settings: BackendSettings, endpoint: ModelEndpoint) -> list[BaseRoute
     compressed = [Middleware(GZipMiddleware)]
     return [
         Route("/", page.response, methods=["GET"], middleware=compressed),
-        Route("/c/{chat_id}", of_conversation, methods=["GET"], middleware=compressed),
+        Route("/c/{chat_id}", serve_conversation, methods=["GET"], middleware=compressed),
         Route("/widget", with_widget, methods=["GET"], middleware=compressed),
         Mount("/web", _Files(directory=WEB), middleware=compressed),
     ]

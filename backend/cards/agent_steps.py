@@ -10,7 +10,7 @@ from urllib.parse import quote
 from backend.cards.widget import Json
 from backend.conversations.records import ToolCall
 from backend.tools.approval_policy import arguments_of
-from backend.tools.connectors.names import for_people
+from backend.tools.connectors.names import get_display_name
 from backend.tools.table import LineValues
 from common.text import remove_invisible
 
@@ -39,7 +39,7 @@ class _StepTexts:
     below: Callable[[_Called], str] = lambda called: ""
 
 
-def _output(called: _Called) -> str:
+def _render_output(called: _Called) -> str:
     found = called.details or {}
     code, seconds = found.get("exit_code"), found.get("seconds")
     head = "Exit code unknown" if code is None else f"Exit code {code}"
@@ -47,52 +47,52 @@ def _output(called: _Called) -> str:
     head += f", {seconds:.1f} s" if isinstance(seconds, int | float) else ""
     wrote = "\n".join(str(found[name]).rstrip("\n") for name in ("stdout", "stderr") if found.get(name))
     cut = "…" + wrote[-_OUTPUT:] if len(wrote) > _OUTPUT else wrote
-    links = [_link(called, str(file["path"]), file["bytes"]) for file in found.get("files", ())[:_LINKS]]
-    return "\n\n".join([head, *links, *([_fenced(cut)] if cut else [])])
+    links = [_render_link(called, str(file["path"]), file["bytes"]) for file in found.get("files", ())[:_LINKS]]
+    return "\n\n".join([head, *links, *([_fence(cut)] if cut else [])])
 
 
-def _ran(called: _Called) -> str:
+def _render_program(called: _Called) -> str:
     code = str(called.given.get("code") or called.given.get("command") or "")
-    shown = _fenced(code[:_OUTPUT]) + "\n\n" if "\n" in code or len(code) > _LINE else ""
-    return shown + (_output(called) if called.details is not None else "")
+    shown = _fence(code[:_OUTPUT]) + "\n\n" if "\n" in code or len(code) > _LINE else ""
+    return shown + (_render_output(called) if called.details is not None else "")
 
 
-def _link(called: _Called, path: str, size: Any) -> str:
+def _render_link(called: _Called, path: str, size: Any) -> str:
     sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
     label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(remove_invisible(path).split()))
     return f"[Open {label}]({called.folder_url}/{quote(_normalize_path(path))}){sized}"
 
 
-def _file(called: _Called) -> str:
+def _render_file(called: _Called) -> str:
     found, path = called.details or {}, str(called.given.get("path") or "")
     if not found.get("ok", True) or called.details is None:
         return ""
-    link = _link(called, path, found.get("bytes"))
+    link = _render_link(called, path, found.get("bytes"))
     lines = [line for line in str(found.get("diff") or "").splitlines() if not line.startswith(("---", "+++", "@@"))]
     changed = [line[:_LINE] for line in lines if line.startswith(("+", "-"))]
     if not changed or found.get("created"):
         return link
     more = f"\n… {len(changed) - _DIFF} more lines" if len(changed) > _DIFF else ""
-    return f"{link}\n\n{_fenced(chr(10).join(changed[:_DIFF]) + more)}"
+    return f"{link}\n\n{_fence(chr(10).join(changed[:_DIFF]) + more)}"
 
 
 _TOOLS: Mapping[str, _StepTexts] = {
     "list_files": _StepTexts("Listing files…", "Listed the files", "document"),
     "read_file": _StepTexts("Reading {path}…", "Read {path}", "document"),
     "search_files": _StepTexts("Searching for {pattern}…", "Searched for {pattern}", "search"),
-    "write_file": _StepTexts("Writing {path}…", "Wrote {path}", "document", below=_file),
-    "edit_file": _StepTexts("Changing {path}…", "Changed {path}", "document", below=_file),
-    "run_command": _StepTexts("Running {command}…", "Ran {command}", "square-code", below=_ran),
-    "run_python": _StepTexts("Running Python…", "Ran Python", "square-code", below=_ran),
+    "write_file": _StepTexts("Writing {path}…", "Wrote {path}", "document", below=_render_file),
+    "edit_file": _StepTexts("Changing {path}…", "Changed {path}", "document", below=_render_file),
+    "run_command": _StepTexts("Running {command}…", "Ran {command}", "square-code", below=_render_program),
+    "run_python": _StepTexts("Running Python…", "Ran Python", "square-code", below=_render_program),
     "commit": _StepTexts("Saving a version…", "Saved a version: {message}", "check"),
     "list_tasks": _StepTexts("Looking at the list…", "Looked at the list", "search"),
 }
-_ADDING = _StepTexts("Adding to {path}…", "Added to {path}", "document", below=_file)
+_ADDING = _StepTexts("Adding to {path}…", "Added to {path}", "document", below=_render_file)
 _WRITING = frozenset({"write_file", "edit_file"})
 _WHY_UNFINISHED = {"rejected": "refused", "unknown": "stopped"}
 
 
-def written_files(tool: str, details: Json | None) -> dict[str, int | None]:
+def list_written_files(tool: str, details: Json | None) -> dict[str, int | None]:
     found = details or {}
     if tool not in _WRITING:
         return {str(file["path"]): file["bytes"] for file in found.get("files", ())}
@@ -125,7 +125,7 @@ def render_step(call: ToolCall, folder_url: str = "") -> Json:
     has_failed = details is not None and state == "failed"
     return {
         "title": title.format_map(LineValues({name: _line(value) for name, value in given.items()})),
-        "content": _fenced((call.output or "")[:_OUTPUT])
+        "content": _fence((call.output or "")[:_OUTPUT])
         if has_failed
         else texts.below(_Called(given, folder_url, details)),
         "icon": "info" if state == "failed" else texts.icon,
@@ -136,7 +136,7 @@ def render_step(call: ToolCall, folder_url: str = "") -> Json:
 def _find_texts(tool: str, given: Mapping[str, Any]) -> _StepTexts:
     if tool == "write_file" and given.get("append") is True:
         return _ADDING
-    name = for_people(tool).replace("{", "").replace("}", "")
+    name = get_display_name(tool).replace("{", "").replace("}", "")
     return _TOOLS.get(tool) or _StepTexts(f"Using {name}…", f"Used {name}", "agent", failed=f"Could not use {name}")
 
 
@@ -145,6 +145,6 @@ def _line(value: Any) -> str:
     return text if len(text) <= _LINE else text[:_LINE] + "…"
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     return f"{ticks}\n{text}\n{ticks}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from backend.cards.agent_steps import render_step, written_files
+from backend.cards.agent_steps import list_written_files, render_step
 from backend.cards.widget import Json, Workflow
 from backend.conversations.records import ENDED, Entry, Event, Record, Run, ToolCall
 from backend.tools.approval_policy import arguments_of
@@ -15,25 +15,25 @@ _ENDED_AS = {"cancelled": "stopped"}
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
     assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
-    steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
+    steps = [assignment, *(step for step, _ in _render_steps(records, folder_url))]
     return Workflow(
         f"wf_{call.id}",
         run.seq,
         call.created_at or run.created_at,
         run.agent.capitalize(),
         steps,
-        _summary(run, records, steps) if run.status in ENDED else None,
+        _render_summary(run, records, steps) if run.status in ENDED else None,
         is_waiting=run.status == "waiting",
     )
 
 
 def find_call(records: Sequence[Record], number: int) -> ToolCall | None:
     """Returns the call that a step shows; None for a text, and for the assignment, which is step 0."""
-    calls = [None, *(call for _, call in _steps(records, ""))]
+    calls = [None, *(call for _, call in _render_steps(records, ""))]
     return calls[number] if number < len(calls) else None
 
 
-def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, ToolCall | None]]:
+def _render_steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, ToolCall | None]]:
     """Yields the calls of a run and what was said between them as steps, each with its call if it has one."""
     with_calls = {record.model_turn for record in records if isinstance(record, ToolCall)}
     for record in records:
@@ -44,10 +44,10 @@ def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, T
             yield {"title": "", "content": record.text, "icon": None, "state": "none"}, None
 
 
-def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
+def _render_summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
     done = sum(step["state"] == "done" for step in steps)
     ended = [one for one in records if isinstance(one, ToolCall) and one.state in ("done", "failed")]
-    files = {path for call in ended for path in written_files(call.tool, call.details)}
+    files = {path for call in ended for path in list_written_files(call.tool, call.details)}
     parts = [
         f"{run.agent.capitalize()}: {done} step{'' if done == 1 else 's'}",
         *([f"{len(files)} file{'' if len(files) == 1 else 's'} written"] if files else []),
@@ -90,15 +90,15 @@ class WorkflowStream:
             if isinstance(record, ToolCall) or (isinstance(record, Entry) and event.type == "entry_completed"):
                 agent.records[record.id] = record
             agent.run = run
-            return self._change(agent, run)
+            return self._find_change(agent, run)
         if isinstance(record, ToolCall) and find_tool(record.tool).agent is not None:
             agent = self._agents.setdefault(record.id, _Agent(record))
             if event.type == "call_completed" and agent.run is not None:
                 del self._agents[record.id]
-                return self._change(agent, agent.run, has_ended=True)
+                return self._find_change(agent, agent.run, has_ended=True)
         return None
 
-    def _change(self, agent: _Agent, run: Run, *, has_ended: bool = False) -> WorkflowChange | None:
+    def _find_change(self, agent: _Agent, run: Run, *, has_ended: bool = False) -> WorkflowChange | None:
         """Renders an item again and compares its steps with those before; None if nothing has changed."""
         workflow = render_workflow(agent.call, run, [*agent.records.values()], folder_url=self.folder_url)
         before, agent.steps = agent.steps, workflow.steps

@@ -11,9 +11,9 @@ from backend.cards.widget import Card, Json, badge, caption, column, row
 from backend.conversations.approvals import Decision
 from backend.conversations.records import ToolCall
 from backend.errors import InvalidRequest
-from backend.tools.approval_policy import arguments_of, deleted_by, named_in
-from backend.tools.connectors.names import for_people
-from backend.tools.table import find_tool, normalize_arguments, words_for
+from backend.tools.approval_policy import arguments_of, count_deleted, list_named_tasks
+from backend.tools.connectors.names import get_display_name
+from backend.tools.table import find_texts, find_tool, normalize_arguments
 from common.text import is_visible, remove_invisible
 
 APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
@@ -53,11 +53,12 @@ def describe_call(
     The first names the `agent` that would do it, the last says its `limits`, in place of the table's.
     """
     given = normalize_arguments(tool, arguments_of(arguments) or {})
-    words = words_for(tool, given)
+    words = find_texts(tool, given)
     first = "task_id" if "task_id" in given else "title"
-    named = named_in(given, first)
-    lines = [_task(number, titles) for number in named] if first == "task_id" else [f"“{title}”" for title in named]
-    template = f"Use the tool {for_people(tool)}".replace("{", "{{").replace("}", "}}")
+    named = list_named_tasks(given, first)
+    are_ids = first == "task_id"
+    lines = [_render_task(name, titles) if are_ids else f"“{name}”" for name in named]
+    template = f"Use the tool {get_display_name(tool)}".replace("{", "{{").replace("}", "}}")
     if words is not None:
         template = words.asked_several if len(named) > 1 and words.asked_several else words.asked
     is_in_head = "{which}" in template
@@ -91,11 +92,11 @@ def as_question(text: str) -> str:
 
 
 def find_named_tasks(arguments: str) -> list[int]:
-    named = named_in(arguments_of(arguments) or {}, "task_id")
+    named = list_named_tasks(arguments_of(arguments) or {}, "task_id")
     return [int(number) for number in named if number.isascii() and number.isdigit() and len(number) < _DIGITS]
 
 
-def _task(number: str, titles: Mapping[int, str]) -> str:
+def _render_task(number: str, titles: Mapping[int, str]) -> str:
     known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) < _DIGITS else None
     return f"“{known}”" if known else f"task {number}"
 
@@ -140,7 +141,7 @@ def may_allow_always(tool: str) -> bool:
 
 def _render_question(call: ToolCall) -> Json:
     heading, lines = _render_text(call.approval_text or "")
-    deletes = deleted_by(call.tool, call.arguments)
+    deletes = count_deleted(call.tool, call.arguments)
     label = {"type": "Label", "key": "label", "value": "Reason (optional)", "fieldName": _REASON, "size": "sm"}
     reason = [label, {"type": "Textarea", "key": "field", "name": _REASON, "rows": 2}]
     always = _ALWAYS if may_allow_always(call.tool) else ()
@@ -150,7 +151,9 @@ def _render_question(call: ToolCall) -> Json:
         "asForm": True,
         "children": [{**heading, "value": f"{heading['value']}?"}, *lines, *reason, *always],
         "confirm": _approve_button(call.id, deletes),
-        "cancel": _button("Reject" if not deletes else "Keep it" if deletes == 1 else "Keep them", REFUSE, call.id),
+        "cancel": _render_button(
+            "Reject" if not deletes else "Keep it" if deletes == 1 else "Keep them", REFUSE, call.id
+        ),
     }
 
 
@@ -176,13 +179,13 @@ def _render_text(text: str) -> tuple[Json, list[Json]]:
 def _approve_button(approval_id: str, deletes: int) -> Json:
     """States the effect where tasks would be deleted; the page draws it as dangerous then."""
     if not deletes:
-        return _button("Approve", APPROVE, approval_id)
-    button = _button("Delete this task" if deletes == 1 else f"Delete {deletes} tasks", APPROVE, approval_id)
+        return _render_button("Approve", APPROVE, approval_id)
+    button = _render_button("Delete this task" if deletes == 1 else f"Delete {deletes} tasks", APPROVE, approval_id)
     button["action"]["payload"]["deletes"] = deletes
     return button
 
 
-def _button(label: str, action: str, approval_id: str) -> Json:
+def _render_button(label: str, action: str, approval_id: str) -> Json:
     return {"label": label, "action": {"type": action, "payload": {"approval_id": approval_id}}}
 
 

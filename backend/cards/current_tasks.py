@@ -49,7 +49,7 @@ class CurrentTasks:
 
     def with_call(self, call: ToolCall) -> "CurrentTasks":
         tasks = {task.id: task for task in tasks_of(call)}
-        changed = {task.id: LastChange(task_id=task.id, batch=call.run_id) for task in changed_by(call)}
+        changed = {task.id: LastChange(task_id=task.id, batch=call.run_id) for task in get_changed_tasks(call)}
         return CurrentTasks(
             self.now, {**self.tasks, **tasks}, {**self.last_changes, **changed}, self.known | frozenset(tasks)
         )
@@ -73,7 +73,7 @@ def page_of(call: ToolCall) -> TaskPage | None:
         return None
 
 
-def changed_by(call: ToolCall) -> Sequence[Task]:
+def get_changed_tasks(call: ToolCall) -> Sequence[Task]:
     words = find_tool(call.tool).words
     if call.state != "done" or words is None or not words.label:
         return ()
@@ -85,7 +85,7 @@ def changed_by(call: ToolCall) -> Sequence[Task]:
 
 def tasks_of(call: ToolCall) -> Sequence[Task]:
     page = page_of(call)
-    return changed_by(call) if page is None else page.tasks
+    return get_changed_tasks(call) if page is None else page.tasks
 
 
 async def load_current_tasks(

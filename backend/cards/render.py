@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks, changed_by
+from backend.cards.current_tasks import CurrentTasks, get_changed_tasks
 from backend.cards.task import Task
 from backend.cards.task_cards import (
     copy_text,
@@ -16,7 +16,7 @@ from backend.cards.task_lists import ReadList, list_below
 from backend.cards.widget import Card, Json
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
-from backend.tools.table import READING, CallTexts, LineValues, words_for
+from backend.tools.table import READING, CallTexts, LineValues, find_texts
 
 _LONGEST_VALUE = 60  # characters, in the line of a call
 _MOST_CARDS = 3  # of one call; more tasks are shown as a list
@@ -24,7 +24,7 @@ _MOST_CARDS = 3  # of one call; more tasks are shown as a list
 
 def render_progress(call: ToolCall) -> str | None:
     arguments = arguments_of(call.arguments) or {}
-    words = words_for(call.tool, arguments)
+    words = find_texts(call.tool, arguments)
     if words is None or call.state not in ("running", "done"):
         return None
     values = arguments if call.state == "running" else call.details or {}
@@ -60,8 +60,8 @@ def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> lis
 
 def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bool) -> Iterator[Card]:
     """Renders what a call has changed; "Undo" is offered while nothing else has changed these tasks since."""
-    words = words_for(call.tool, arguments_of(call.arguments) or {})
-    tasks = [current.state_of(task) for task in changed_by(call)]
+    words = find_texts(call.tool, arguments_of(call.arguments) or {})
+    tasks = [current.state_of(task) for task in get_changed_tasks(call)]
     if words is None or not tasks or call.result_seq is None or call.created_at is None:
         return
     is_many = len(tasks) > _MOST_CARDS
@@ -72,7 +72,7 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
         if is_many:
             root = _render_many(call, words, tasks, current, undo)
         else:
-            root = render_task_card(group[0], _label(call, words, group[0], current), now=current.now, undo=undo)
+            root = render_task_card(group[0], _render_label(call, words, group[0], current), now=current.now, undo=undo)
         ids, text = frozenset(task.id for task in group), copy_text(group, current.now)
         yield Card(_card_id(call, position), call.result_seq, call.created_at, root, text, ids, call.run_id)
 
@@ -86,7 +86,7 @@ def _render_many(
     return render_changed_tasks(tasks, heading, now=current.now, undo=undo)
 
 
-def _label(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
+def _render_label(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
     if not current.is_undone(task.id, call.run_id):
         return words.label
     return "Restored" if call.tool == "delete_task" and task.status != "deleted" else "Undone"

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks, changed_by, load_current_tasks, tasks_of
+from backend.cards.current_tasks import CurrentTasks, get_changed_tasks, load_current_tasks, tasks_of
 from backend.cards.render import render_cards
 from backend.cards.task import ChangedTask, Task
 from backend.cards.task_cards import COMPLETE, OPEN, REOPEN, UNDO
@@ -123,7 +123,7 @@ class CardService:
         It is carried out whole, even if the client disconnects. Raises `NotFound`, `InvalidRequest`,
         `TasksUnavailable`, and what the task service says of a change that it rejects.
         """
-        acting = asyncio.create_task(self._act(user_id, conversation_id, click, time_zone))
+        acting = asyncio.create_task(self._apply_click(user_id, conversation_id, click, time_zone))
         self._acting.add(acting)
         acting.add_done_callback(self._acting.discard)
         return await asyncio.shield(acting)
@@ -131,7 +131,7 @@ class CardService:
     async def close(self) -> None:
         await asyncio.gather(*self._acting, return_exceptions=True)
 
-    async def _act(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
+    async def _apply_click(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
         call_id = record_of_item(click.card_id)
         records = (await timeline.load_run_of_call(self.database, user_id, conversation_id, call_id)).records
         card = _find_card(render_cards(records, CurrentTasks()), click.card_id)
@@ -140,7 +140,7 @@ class CardService:
         shown: list[Card] = []
         if (change := _change_of(click, card)) is not None:
             act_id = derive_id("act", user_id, click.key)
-            tasks = {task.id: task.title for task in await self._change(user_id, change, act_id, time_zone)}
+            tasks = {task.id: task.title for task in await self._change_tasks(user_id, change, act_id, time_zone)}
             await entries.add_change(
                 self.database, user_id, conversation_id, change_id=act_id, kind=change.kind, tasks=[*tasks.items()]
             )
@@ -152,7 +152,7 @@ class CardService:
             clicked = _find_card(await self.render(user_id, records, time_zone=time_zone), card.id) or card
         return [clicked, *(other for other in shown if other.id != card.id)]
 
-    async def _change(self, user_id: str, change: _Change, act_id: str, time_zone: str | None) -> Sequence[Task]:
+    async def _change_tasks(self, user_id: str, change: _Change, act_id: str, time_zone: str | None) -> Sequence[Task]:
         try:
             result = await self.tools.change(
                 change.tool,
@@ -210,7 +210,7 @@ class CardStream:
         )
         if not self._current.known:  # the task service did not answer
             self._current = self._current.with_call(call)
-        changed = {task.id for task in changed_by(call)}
+        changed = {task.id for task in get_changed_tasks(call)}
         cards = render_cards(others, self._current)
         return [(card, False) for card in cards if not card.task_ids.isdisjoint(changed)]
 

@@ -36,7 +36,7 @@ class Task(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _gone(cls, values: Any) -> Any:
+    def _set_deleted_status(cls, values: Any) -> Any:
         return {**values, "status": "deleted"} if isinstance(values, dict) and values.get("deleted") else values
 
 

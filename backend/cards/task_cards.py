@@ -23,7 +23,7 @@ _DUE, _NEXT = "due", "next"
 
 def render_task_card(task: Task, label: str, *, now: datetime | None, undo: Json | None) -> Json:
     head = row(badge(label, "success"), *([undo] if undo else []), *_open_buttons(task), wrap="nowrap")
-    first = row(_box(task), {"type": "Spacer"}, head)
+    first = row(_render_checkbox(task), {"type": "Spacer"}, head)
     return {"type": "Card", "size": "sm", "children": [first, *_below(task, now)]}
 
 
@@ -52,7 +52,7 @@ def undo_button(batch: str, *, with_others: bool) -> Json:
 
 
 def copy_text(tasks: Sequence[Task], now: datetime | None) -> str:
-    return "\n".join(_copied(task, now) for task in tasks[:_SHOWN_AT_MOST])
+    return "\n".join(_render_copy_text(task, now) for task in tasks[:_SHOWN_AT_MOST])
 
 
 def _list(rows: Sequence[Json], heading: str) -> Json:
@@ -60,14 +60,14 @@ def _list(rows: Sequence[Json], heading: str) -> Json:
 
 
 def _task_row(task: Task, now: datetime | None) -> Json:
-    described = column(_box(task), *_below(task, now), flex=1)
+    described = column(_render_checkbox(task), *_below(task, now), flex=1)
     children = [described, *_open_buttons(task)]
     return {"type": "ListViewItem", "key": f"row-{task.id}", "align": "start", "children": children}
 
 
-def _box(task: Task) -> Json:
+def _render_checkbox(task: Task) -> Json:
     key = f"task-{task.id}"
-    box: Json = {"type": "Checkbox", "key": key, "name": key, "label": _label(task)}
+    box: Json = {"type": "Checkbox", "key": key, "name": key, "label": _render_label(task)}
     if task.status == "deleted":
         return {**box, "defaultChecked": False, "disabled": True}
     is_done = task.status == "completed"
@@ -75,7 +75,7 @@ def _box(task: Task) -> Json:
     return {**box, "defaultChecked": is_done, "onChangeAction": clicked}
 
 
-def _label(task: Task) -> str:
+def _render_label(task: Task) -> str:
     return f"{task.title}{_DELETED}" if task.status == "deleted" else task.title
 
 
@@ -91,9 +91,9 @@ def _open_buttons(task: Task) -> list[Json]:
     return [quiet_button(clicked, key=f"open-{task.id}", iconStart="external-link", uniform=True)]
 
 
-def _copied(task: Task, now: datetime | None) -> str:
-    due = f" ({due_in_words(task.due, now)})" if task.due and task.status != "deleted" else ""
-    return f"- [{'x' if task.status == 'completed' else ' '}] {_label(task)}{due}"
+def _render_copy_text(task: Task, now: datetime | None) -> str:
+    due = f" ({describe_due(task.due, now)})" if task.due and task.status != "deleted" else ""
+    return f"- [{'x' if task.status == 'completed' else ' '}] {_render_label(task)}{due}"
 
 
 def _render_details(task: Task, now: datetime | None) -> list[Json]:
@@ -101,8 +101,8 @@ def _render_details(task: Task, now: datetime | None) -> list[Json]:
     if task.status == "deleted":
         return []
     parts = [
-        *([_due(task, task.due, now)] if task.due else []),
-        *([_priority(task, task.priority)] if task.priority else []),
+        *([_render_due(task, task.due, now)] if task.due else []),
+        *([_render_priority(task, task.priority)] if task.priority else []),
         *([_repeat(task.repeat)] if task.repeat else []),
         *([caption(" ".join(f"#{label}" for label in task.labels))] if task.labels else []),
         *([_next(task.next.due, now)] if task.status == "completed" and task.next is not None else []),
@@ -110,12 +110,12 @@ def _render_details(task: Task, now: datetime | None) -> list[Json]:
     return [row(*parts)] if parts else []
 
 
-def _due(task: Task, due: date, now: datetime | None) -> Json:
-    color = _QUIET if task.status == "completed" or now is None else _urgency(due, now)
-    return badge(due_in_words(due, now), color, "outline") | {"key": _key(_DUE, due)}
+def _render_due(task: Task, due: date, now: datetime | None) -> Json:
+    color = _QUIET if task.status == "completed" or now is None else _choose_due_color(due, now)
+    return badge(describe_due(due, now), color, "outline") | {"key": _create_key(_DUE, due)}
 
 
-def _urgency(due: date, now: datetime) -> str:
+def _choose_due_color(due: date, now: datetime) -> str:
     """Returns the colour of a due date. A day is overdue when it is over, a time when it has come."""
     day = due.date() if isinstance(due, datetime) else due
     if day < now.date() or (isinstance(due, datetime) and due <= now):
@@ -123,14 +123,14 @@ def _urgency(due: date, now: datetime) -> str:
     return "warning" if day == now.date() else _QUIET
 
 
-def due_in_words(due: date, now: datetime | None) -> str:
+def describe_due(due: date, now: datetime | None) -> str:
     """Writes a due date as Mon 23 Nov 15:00; with the year, if it is not the current one."""
     year = f" {due.year}" if now and due.year != now.year else ""
     time = f" {due:%H:%M}" if isinstance(due, datetime) else ""
     return f"{due:%a} {due.day} {due:%b}{year}{time}"
 
 
-def _priority(task: Task, priority: str) -> Json:
+def _render_priority(task: Task, priority: str) -> Json:
     label, color = _PRIORITIES[priority]
     return badge(label, _QUIET if task.status == "completed" else color)
 
@@ -142,9 +142,9 @@ def _repeat(rule: str) -> Json:
 
 
 def _next(due: date, now: datetime | None) -> Json:
-    return caption(f"next on {due_in_words(due, now)}", key=_key(_NEXT, due))
+    return caption(f"next on {describe_due(due, now)}", key=_create_key(_NEXT, due))
 
 
-def _key(kind: str, due: date) -> str:
+def _create_key(kind: str, due: date) -> str:
     """Returns the key of a component, which ends with the date for our page."""
     return f"{kind}-{due.isoformat()[: len('2026-11-23T15:00')]}"

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from backend.cards.current_tasks import page_of
 from backend.cards.task import Task
-from backend.cards.task_cards import due_in_words
+from backend.cards.task_cards import describe_due
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
@@ -35,7 +35,7 @@ class ReadList:
     def listed_tasks(self) -> Sequence[Task]:
         """The tasks that belong below the answer: those that the answer lists itself, if it does, otherwise all."""
         lines = _LISTED.findall(self.answer)
-        return _named_in(lines, self.tasks) if lines else self.tasks
+        return _find_named_tasks(lines, self.tasks) if lines else self.tasks
 
     @property
     def shows_more(self) -> bool:
@@ -45,8 +45,8 @@ class ReadList:
     @property
     def text(self) -> str:
         """The list for clients that show no widgets; empty if the answer lists or names the tasks itself."""
-        said = _folded(self.answer)
-        if _LISTED.search(self.answer) or all(_folded(task.title) in said for task in self.tasks):
+        said = _fold(self.answer)
+        if _LISTED.search(self.answer) or all(_fold(task.title) in said for task in self.tasks):
             return ""
         total = len(self.tasks) if self.total is None else max(self.total, len(self.tasks))
         page = page_of(self.calls[-1])
@@ -105,7 +105,7 @@ def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime
 
 def _line(task: Task, now: datetime | None) -> str:
     details = [
-        *([due_in_words(task.due, now)] if task.due else []),
+        *([describe_due(task.due, now)] if task.due else []),
         *([f"{task.priority} priority"] if task.priority else []),
         *([repeats.describe_repeat(task.repeat)] if task.repeat else []),
         *(f"#{label}" for label in task.labels),
@@ -115,19 +115,19 @@ def _line(task: Task, now: datetime | None) -> str:
     return f"- {title} ({', '.join(details)})" if details else f"- {title}"
 
 
-def _named_in(lines: Iterable[str], tasks: Sequence[Task]) -> list[Task]:
+def _find_named_tasks(lines: Iterable[str], tasks: Sequence[Task]) -> list[Task]:
     """Returns the tasks with whose title a line begins, for each line the longest such title."""
-    titles = {_folded(task.title) for task in tasks}
-    named = {_title_of(_folded(line), titles) for line in lines}
-    return [task for task in tasks if _folded(task.title) in named]
+    titles = {_fold(task.title) for task in tasks}
+    named = {_find_title(_fold(line), titles) for line in lines}
+    return [task for task in tasks if _fold(task.title) in named]
 
 
-def _title_of(line: str, titles: set[str]) -> str | None:
+def _find_title(line: str, titles: set[str]) -> str | None:
     """Returns the longest title with which a line begins, as whole words; None if none."""
     most = min(len(line), max(map(len, titles), default=0))
     ends = (end for end in range(most, 0, -1) if end == len(line) or not line[end].isalnum())
     return next((line[:end] for end in ends if line[:end] in titles), None)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()

@@ -27,7 +27,7 @@ _NONE = "There are no other MCP servers. Write them into mcp.json, as docs/agent
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m backend mcp`: lists the other MCP servers and their tools, approves tools, or tests a server."""
-    given = _parser().parse_args(arguments)
+    given = _create_parser().parse_args(arguments)
     logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
     settings: ServersSettings = read_or_stop(partial(read_settings, ServersSettings))
     servers = read_or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> None:
         asyncio.run(_test(server))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _create_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mcp", description="Other MCP servers, whose tools agents may use.")
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("list")
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 async def _list(database: Database, *, servers: Sequence[Connector]) -> None:
     known = await offered.load_approved(database)
     for server, found in zip(servers, await asyncio.gather(*map(_load_tools, servers)), strict=True):
-        _write(_about(server, found, known))
+        _write(_describe_server(server, found, known))
 
 
 async def _approve(database: Database, *, server: Connector, wanted: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ async def _approve(database: Database, *, server: Connector, wanted: Sequence[st
     hashes = {name: offered.fingerprint(tool) for name, tool in chosen.items()}
     await offered.approve(database, server.name, hashes, all_of_it=not wanted)
     known = {(server.name, name): value for name, value in hashes.items()}
-    _write(_about(server, [*chosen.values()], known))
+    _write(_describe_server(server, [*chosen.values()], known))
 
 
 async def _test(server: Connector) -> None:
@@ -104,7 +104,7 @@ async def _load_tools(server: Connector) -> list[Tool] | str:
             await link.close()
 
 
-def _about(server: Connector, found: Sequence[Tool] | str, known: offered.Approved) -> Iterator[str]:
+def _describe_server(server: Connector, found: Sequence[Tool] | str, known: offered.Approved) -> Iterator[str]:
     agents = f"for {' and '.join(sorted(server.agents))}" if server.agents else "for no agent: name some in its agents"
     calls = "its calls are made unasked (readOnly)" if server.read_only else "each call is asked for (APPROVALS)"
     yield f"mcp.{server.name}: {server.description}, {agents}; {calls}"
@@ -112,12 +112,12 @@ def _about(server: Connector, found: Sequence[Tool] | str, known: offered.Approv
         yield f"  It {found}."
         return
     for tool in found:
-        yield f"  {_render_tool(server, tool)}: {_state(server, tool, known)}"
+        yield f"  {_render_tool(server, tool)}: {_describe_state(server, tool, known)}"
         yield from (f"    {line}" for line in server.redacted(tool.description or "(no description)").split("\n"))
         yield f"    {server.redacted(json.dumps(tool.input_schema))}"
 
 
-def _state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
+def _describe_state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
     before = known.get((server.name, tool.name))
     if not server.allows(tool.name):
         return "not among the tools that mcp.json allows"
@@ -130,7 +130,7 @@ def _state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]
 
 def _render_tool(server: Connector, tool: Tool) -> str:
     """Returns a tool's name as people and the log know it, and as the server does, where that differs."""
-    shown = names.for_people(names.for_model(server.name, tool.name))
+    shown = names.get_display_name(names.get_model_name(server.name, tool.name))
     return shown if shown == f"mcp.{server.name}.{tool.name}" else f"{shown} ({tool.name})"
 
 

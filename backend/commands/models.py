@@ -13,7 +13,7 @@ from functools import partial
 
 from backend.model.client import ProviderClient
 from backend.model.errors import ModelError
-from backend.model.providers import NO_KEY, PROFILES, ModelEndpoint, own_key, resolve
+from backend.model.providers import NO_KEY, PROFILES, ModelEndpoint, get_own_key, resolve
 from backend.model.responses import read_whole
 from backend.settings import ModelSettings
 from common.commands import escape_unprintable
@@ -65,7 +65,7 @@ def run(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     settings: ModelSettings = read_or_stop(partial(read_settings, ModelSettings))
     used: ModelEndpoint = read_or_stop(partial(resolve, settings))
-    ask = partial(_checked, settings) if given.check else partial(_listed, used)
+    ask = partial(_check_model, settings) if given.check else partial(_report_listed_models, used)
     reports = asyncio.run(_ask_all(ask, _configured(settings, used, given.ollama)))
     sys.stdout.writelines(f"{escape_unprintable(line)}\n" for lines, _ in reports for line in lines)
     if failed := sum(not is_good for _, is_good in reports):
@@ -82,7 +82,7 @@ def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[s
     """Yields the endpoint that is used, those of providers that have their own key, and an Ollama that was found."""
     yield used
     for profile in PROFILES.values():
-        key = own_key(profile, settings)
+        key = get_own_key(profile, settings)
         if key is not None and profile is not PROFILES[used.profile.name] and profile.base_url and profile.model:
             yield ModelEndpoint(profile, profile.base_url, key.get_secret_value(), profile.model)
     if ollama and used.profile.name != "ollama":
@@ -90,16 +90,16 @@ def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[s
         yield ModelEndpoint(PROFILES["ollama"], url, NO_KEY, model)
 
 
-async def _listed(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
+async def _report_listed_models(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
     head = f"{endpoint.profile.name}, {endpoint.base_url}{f' (used: {used.model})' if endpoint is used else ''}"
     client = ProviderClient(endpoint)
     try:
         async with asyncio.timeout(_SECONDS):
-            names = sorted(_mask(name, endpoint) for name in await client.model_names())
+            names = sorted(_mask_key(name, endpoint) for name in await client.model_names())
     except (ModelError, TimeoutError) as error:
-        return [head, f"  {_reason(error, endpoint)}"], False
+        return [head, f"  {_describe_error(error, endpoint)}"], False
     finally:
         await client.close()
     lines = [f"  {name}{' (used)' if endpoint is used and name == used.model else ''}" for name in names]
@@ -108,7 +108,7 @@ async def _listed(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
     return [head, *lines], True
 
 
-async def _checked(settings: ModelSettings, endpoint: ModelEndpoint) -> Report:
+async def _check_model(settings: ModelSettings, endpoint: ModelEndpoint) -> Report:
     """Checks whether the model of a provider calls a tool, and says how long it took and which settings it needs."""
     if endpoint.profile.name == "offline":
         return [_OFFLINE], True
@@ -118,12 +118,12 @@ async def _checked(settings: ModelSettings, endpoint: ModelEndpoint) -> Report:
         async with asyncio.timeout(_SECONDS):
             check = await _check(endpoint, settings)
     except (ModelError, TimeoutError) as error:
-        return [f"{head} {_reason(error, endpoint)}"], False
+        return [f"{head} {_describe_error(error, endpoint)}"], False
     seconds = time.monotonic() - began
     if not check.calls:
-        return [f'{head} no call, after {seconds:.1f} s; it says: "{_mask(check.text, endpoint)}"'], False
+        return [f'{head} no call, after {seconds:.1f} s; it says: "{_mask_key(check.text, endpoint)}"'], False
     needed = [f"  set {name}={value}" for name, value in check.settings.items()]
-    calls = ", ".join(_mask(call, endpoint) for call in check.calls)
+    calls = ", ".join(_mask_key(call, endpoint) for call in check.calls)
     return [f"{head} called {calls} after {seconds:.1f} s", *needed], True
 
 
@@ -167,15 +167,15 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
     return Check([f"{call.name}({call.arguments})" for call in answer.calls], answer.text, client.needed_settings)
 
 
-def _reason(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -> str:
+def _describe_error(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -> str:
     if not isinstance(error, ModelError):
         return "It did not answer in time."
-    words = _mask(error.words_for_log((), endpoint.secret), endpoint)
+    words = _mask_key(error.words_for_log((), endpoint.secret), endpoint)
     sentence = error.failure.reason or str(error)
     return f'{sentence} It says: "{words}"' if words else sentence
 
 
-def _mask(text: str, endpoint: ModelEndpoint) -> str:
+def _mask_key(text: str, endpoint: ModelEndpoint) -> str:
     """Returns the beginning of what a provider sent, without the key."""
     text = text.replace(endpoint.secret, "…") if endpoint.secret else text
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -14,7 +14,9 @@ _DAY_SECONDS = 86_400
 def run(arguments: list[str]) -> None:
     """`python -m backend token --user NAME`: prints a token for the MCP server, for local use."""
     parser = argparse.ArgumentParser(prog="token", description="Prints a token for the MCP server, for local use.")
-    parser.add_argument("--user", type=_user, required=True, help="whose tasks: the `sub` of that person's own tokens")
+    parser.add_argument(
+        "--user", type=_parse_user, required=True, help="whose tasks: the `sub` of that person's own tokens"
+    )
     parser.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
     given = parser.parse_args(arguments)
     settings: TokenSettings = read_or_stop(partial(read_settings, TokenSettings))
@@ -30,7 +32,7 @@ def run(arguments: list[str]) -> None:
     sys.stdout.write(token + "\n")
 
 
-def _user(text: str) -> str:
+def _parse_user(text: str) -> str:
     if not is_user_id(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
     return text

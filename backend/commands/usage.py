@@ -61,9 +61,9 @@ def _table(rows: Sequence[_Row]) -> Iterator[str]:
     totals = [f"{sum(row[name] for row in rows):,}" for name in COUNTS]
     cells = [[name.replace("_", " ") for name in COLUMNS]]
     for row in rows:
-        cells.append([_cell(row[name]) for name in COLUMNS])
+        cells.append([_render_cell(row[name]) for name in COLUMNS])
         for agent, used in row["by_agent"].items():
-            cells.append(["", "", f"of it {_cell(agent)}", *map(_cell, used.values())])
+            cells.append(["", "", f"of it {_render_cell(agent)}", *map(_render_cell, used.values())])
     cells.append(["total", "", "", *totals])
     widths = [max(len(line[column]) for line in cells) for column in range(len(COLUMNS))]
     for line in cells:
@@ -72,7 +72,7 @@ def _table(rows: Sequence[_Row]) -> Iterator[str]:
         yield "  ".join([*names, *numbers])
 
 
-def _cell(value: Any) -> str:
+def _render_cell(value: Any) -> str:
     match value:
         case None:
             return "-"  # the turn ended before it was known

@@ -34,13 +34,13 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
     if sum(map(size_of, items)) <= tokens:
         return list(items)
     kept: list[Items] = [list(items[:head])]
-    held = _size(kept)
-    for step in _steps(items[head:]):
+    held = _estimate_size(kept)
+    for step in _group_steps(items[head:]):
         kept.append(step)
-        held += _size([step])
+        held += _estimate_size([step])
         if held > tokens:
             kept = _cut(kept, tokens)
-            held = _size(kept)
+            held = _estimate_size(kept)
     return [item for step in kept for item in step]
 
 
@@ -50,10 +50,10 @@ def tokens_in(text: str) -> int:
 
 
 def size_of(item: Any) -> int:
-    return sum(map(tokens_in, _texts(item))) + _AROUND
+    return sum(map(tokens_in, _list_texts(item))) + _AROUND
 
 
-def _steps(items: Iterable[Any]) -> list[Items]:
+def _group_steps(items: Iterable[Any]) -> list[Items]:
     steps: list[Items] = []
     asked = True
     for item in items:
@@ -67,20 +67,20 @@ def _steps(items: Iterable[Any]) -> list[Items]:
 
 def _cut(kept: list[Items], tokens: int) -> list[Items]:
     head, *old, newest = kept
-    last = _spared([*old, newest], 1)
+    last = _find_spared([*old, newest], 1)
     stays = [*head, *(item for step in kept for item in step if id(item) in last)]
     stays += [item for item in newest if not _is_output(item) and id(item) not in last]
-    newest = _clipped(newest, min(tokens // 2, tokens - _size([stays])))
-    room = (tokens - _size([head, newest])) // 2
-    old = _without_outputs(old, room)
+    newest = _clip_outputs(newest, min(tokens // 2, tokens - _estimate_size([stays])))
+    room = (tokens - _estimate_size([head, newest])) // 2
+    old = _remove_outputs(old, room)
     for spared in range(SPARED, 0, -1):
-        if _size([head, *old, newest]) <= tokens:
+        if _estimate_size([head, *old, newest]) <= tokens:
             break
-        old = _without_steps(old, room, _spared([*old, newest], spared))
+        old = _remove_steps(old, room, _find_spared([*old, newest], spared))
     return [head, *old, newest]
 
 
-def _clipped(step: Items, most: int) -> Items:
+def _clip_outputs(step: Items, most: int) -> Items:
     outputs = [item for item in step if _is_output(item)]
     if not outputs or sum(map(size_of, outputs)) <= most:
         return step
@@ -89,12 +89,14 @@ def _clipped(step: Items, most: int) -> Items:
 
 
 def _with_beginning(output: Any, tokens: int) -> Any:
-    beginning = "\n".join(_texts(output)).encode()[: 3 * (tokens - _AROUND) - len(CUT.encode())].decode(errors="ignore")
+    beginning = (
+        "\n".join(_list_texts(output)).encode()[: 3 * (tokens - _AROUND) - len(CUT.encode())].decode(errors="ignore")
+    )
     return {**output, "output": beginning + CUT}
 
 
-def _without_outputs(steps: Sequence[Items], room: int) -> list[Items]:
-    over = _size(steps) - room
+def _remove_outputs(steps: Sequence[Items], room: int) -> list[Items]:
+    over = _estimate_size(steps) - room
     shorter: list[Items] = []
     for step in steps:
         left: Items = []
@@ -108,11 +110,11 @@ def _without_outputs(steps: Sequence[Items], room: int) -> list[Items]:
     return shorter
 
 
-def _without_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[Items]:
+def _remove_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[Items]:
     """Leaves out all items but those `spared` by their `id()`, the oldest first, until the steps are within so many
     tokens. A block says where something was left out last.
     """
-    over = _size(steps) - room
+    over = _estimate_size(steps) - room
     gap: tuple[int, int] | None = None
     shorter: list[Items] = []
     for step in steps:
@@ -122,14 +124,14 @@ def _without_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[
                 left.append(item)
             else:
                 gap = (len(shorter), len(left))
-        over -= _size([step]) - _size([left])
+        over -= _estimate_size([step]) - _estimate_size([left])
         shorter.append(left)
     if gap is not None:
         shorter[gap[0]].insert(gap[1], _GAP)
     return [step for step in shorter if step]
 
 
-def _spared(steps: Iterable[Items], messages: int) -> set[int]:
+def _find_spared(steps: Iterable[Items], messages: int) -> set[int]:
     """Returns the `id()` of the newest messages, among them the user's last, and of the notes before theirs."""
     items = [item for step in steps for item in step]
     said = [index for index, item in enumerate(items) if _is_message(item)]
@@ -141,7 +143,7 @@ def _spared(steps: Iterable[Items], messages: int) -> set[int]:
     return {id(items[index]) for index in spared}
 
 
-def _size(steps: Iterable[Items]) -> int:
+def _estimate_size(steps: Iterable[Items]) -> int:
     return sum(size_of(item) for step in steps for item in step)
 
 
@@ -150,26 +152,26 @@ def _is_output(item: Any) -> bool:
 
 
 def _is_note(item: Any) -> bool:
-    return item.get("role") == "user" and hidden_context.is_block("".join(_texts(item)))
+    return item.get("role") == "user" and hidden_context.is_block("".join(_list_texts(item)))
 
 
 def _is_message(item: Any) -> bool:
     return item.get("role") in ("user", "assistant") and not _is_note(item)
 
 
-def _texts(item: Any) -> list[str]:
+def _list_texts(item: Any) -> list[str]:
     match item:
         case {"type": "function_call", "name": name, "arguments": arguments}:
             return [name, arguments]
         case {"type": "function_call_output", "output": output}:
-            return _parts(output)
+            return _list_parts(output)
         case {"type": "reasoning"}:
-            return _parts(item.get("summary")) + _parts(item.get("content"))
+            return _list_parts(item.get("summary")) + _list_parts(item.get("content"))
         case _:
-            return _parts(item.get("content"))
+            return _list_parts(item.get("content"))
 
 
-def _parts(value: Any) -> list[str]:
+def _list_parts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [part.get("text") or part.get("refusal") or "" for part in value or ()]

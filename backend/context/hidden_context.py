@@ -50,33 +50,36 @@ def is_block(text: str) -> bool:
 def sanitize(text: str) -> str:
     """Changes text of users and tools so that nothing in it looks like hidden context or a token of a chat template."""
     text = remove_invisible(text)
-    return escaped(text) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub("&lt;", text)
+    return escaped(text) if _is_like_tag(text) else _TEMPLATE_TOKEN.sub("&lt;", text)
 
 
 def sanitize_item(item: Any) -> Any:
     """Sanitizes an item of the model's input, unless it is a message of the user, which is sanitized or a `block`."""
     match item:
         case {"type": "function_call", "arguments": arguments}:
-            return {**item, "arguments": _json(arguments)}
+            return {**item, "arguments": _sanitize_json(arguments)}
         case {"type": "function_call_output", "output": output}:
-            return {**item, "output": _in(output, _json)}
+            return {**item, "output": _sanitize_value(output, _sanitize_json)}
         case {"role": "assistant", "content": content}:
-            return {**item, "content": _in(content, sanitize)}
+            return {**item, "content": _sanitize_value(content, sanitize)}
         case {"type": "reasoning"}:  # in either, as the provider's field is called
-            return {**item, **{name: _in(item[name], sanitize) for name in ("summary", "content") if item.get(name)}}
+            return {
+                **item,
+                **{name: _sanitize_value(item[name], sanitize) for name in ("summary", "content") if item.get(name)},
+            }
         case _:
             return item
 
 
-def _in(value: Any, tame: Callable[[str], str]) -> Any:
+def _sanitize_value(value: Any, tame: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return tame(value)
     return [{**part, "text": tame(part["text"])} if part.get("text") else part for part in value]
 
 
-def _json(text: str) -> str:
+def _sanitize_json(text: str) -> str:
     text = remove_invisible(text)
-    return text.translate(_AS_JSON) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub(r"\\u003c", text)
+    return text.translate(_AS_JSON) if _is_like_tag(text) else _TEMPLATE_TOKEN.sub(r"\\u003c", text)
 
 
 def escaped(text: str) -> str:
@@ -84,13 +87,13 @@ def escaped(text: str) -> str:
     return html.escape(remove_invisible(text), quote=False).translate(_AS_TEXT)
 
 
-def _looks_hidden(text: str) -> bool:
+def _is_like_tag(text: str) -> bool:
     """Whether a tag in the text could be taken for a block's, whatever is between its letters and looks like them."""
-    return any(c in text for c in _OPENING) and _NAME.search("".join(map(_spelled, text))) is not None
+    return any(c in text for c in _OPENING) and _NAME.search("".join(map(_simplify_character, text))) is not None
 
 
 @lru_cache(maxsize=20_000)
-def _spelled(character: str) -> str:
+def _simplify_character(character: str) -> str:
     """Returns what is left of a character to read: letters that may spell the name, a dash for all others, or nothing.
 
     Some fold to many letters, which is a way to make a text long.

@@ -64,15 +64,17 @@ def render_input(timeline: Timeline) -> Items:
     items: Items = []
     outputs: Items = []  # of the newest model turn
     turns = turns_with_calls(timeline.records)
-    ended_waiting = {_turn_of(one) for one in timeline.records if isinstance(one, ToolCall) and _was_left(one)}
+    ended_waiting = {
+        _get_model_turn(one) for one in timeline.records if isinstance(one, ToolCall) and _is_left_open(one)
+    }
     previous: Record | None = None
     for record in _join_reasoning(timeline.records):
         is_call = isinstance(record, ToolCall)
-        if outputs and not (is_call and previous is not None and _turn_of(record) == _turn_of(previous)):
+        if outputs and not (is_call and previous is not None and _get_model_turn(record) == _get_model_turn(previous)):
             items += outputs
             outputs = []
-        if is_call or record.kind != "notice" or previous is None or _turn_of(previous) not in ended_waiting:
-            rendered = render_record(record, timeline, has_calls=_turn_of(record) in turns)
+        if is_call or record.kind != "notice" or previous is None or _get_model_turn(previous) not in ended_waiting:
+            rendered = render_record(record, timeline, has_calls=_get_model_turn(record) in turns)
             items += rendered[:1] if is_call else rendered
             outputs += rendered[1:] if is_call else []
         previous = record
@@ -85,10 +87,10 @@ def _join_reasoning(records: Iterable[Record]) -> list[Record]:
     result: list[Record] = []
     for record in records:
         if isinstance(record, Entry) and record.kind == "reasoning":
-            if (first := joined.get(_turn_of(record))) is not None:
+            if (first := joined.get(_get_model_turn(record))) is not None:
                 first.text += record.text
                 continue
-            record = joined[_turn_of(record)] = replace(record)
+            record = joined[_get_model_turn(record)] = replace(record)
         result.append(record)
     return result
 
@@ -102,14 +104,14 @@ def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Ite
 
 
 def turns_with_calls(records: Iterable[Record]) -> set[_ModelTurn]:
-    return {_turn_of(record) for record in records if isinstance(record, ToolCall)}
+    return {_get_model_turn(record) for record in records if isinstance(record, ToolCall)}
 
 
-def _turn_of(record: Record) -> _ModelTurn:
+def _get_model_turn(record: Record) -> _ModelTurn:
     return record.run_id, record.model_turn
 
 
-def _was_left(call: ToolCall) -> bool:
+def _is_left_open(call: ToolCall) -> bool:
     """Whether a call was rejected because its run ended while it waited: its output says so, without a notice."""
     return call.state == "rejected" and call.reason not in (None, "user")
 
@@ -131,7 +133,7 @@ def output_of(call: ToolCall) -> str:
 
 
 def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items:
-    notes = [hidden_item(note) for note in notes_of(entry, timeline)]
+    notes = [render_hidden_item(note) for note in notes_of(entry, timeline)]
     match entry.kind:
         case "user_message":
             return [*notes, *_render_message(entry)]
@@ -161,19 +163,19 @@ def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
     details = entry.details or {}
     match entry.kind:
         case "user_message":
-            return _time_of(details)
+            return _render_time(details)
         case "change":
             return [entry.text or _render_change(details)]  # of version 0.1.0 there is the text
         case "branch_note":
             note = entry.text or render_branch_note(entry, timeline.noted_calls)
-            return [*_time_of(details), *([note] if note else [])]
+            return [*_render_time(details), *([note] if note else [])]
         case "notice" if details.get("code") in _ENDED:
             return [_ENDED[details["code"]]]
         case _:
             return []
 
 
-def _time_of(details: dict[str, Any]) -> list[str]:
+def _render_time(details: dict[str, Any]) -> list[str]:
     if "now" not in details:
         return []
     here = render_wall_clock(datetime.fromisoformat(details["now"]), details.get("time_zone") or "UTC")
@@ -200,12 +202,12 @@ def render_branch_note(entry: Entry, noted_calls: Mapping[tuple[str, str], ToolC
     if not made:
         return None
     newest = list(made.values())[-_NOTED_CALLS:]
-    calls = [f"- {_clip(f'{call.tool}({call.arguments})')} → {_clip(output_of(call))}" for call in newest]
+    calls = [f"- {_clip_note(f'{call.tool}({call.arguments})')} → {_clip_note(output_of(call))}" for call in newest]
     before = f"{_BRANCH_REASONS[details['reason']]} made these calls already:"
     return "\n".join([before, *calls, "Do not repeat what has been done: check what is there."])
 
 
-def _clip(text: str) -> str:
+def _clip_note(text: str) -> str:
     return text if len(text) <= _NOTE_CHARS else text[:_NOTE_CHARS] + "…"
 
 
@@ -213,5 +215,5 @@ def render_summary(text: str) -> str:
     return _SUMMARY.format(text)
 
 
-def hidden_item(text: str) -> dict[str, Any]:
+def render_hidden_item(text: str) -> dict[str, Any]:
     return {"role": "user", "content": hidden_context.block(text)}

@@ -25,14 +25,14 @@ _ABOUT = "In the next message @ and a number is a task of the person's by its id
 
 def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
     """Returns the ids of the tagged tasks, each once; raises `InvalidRequest` for invalid ids and too many tags."""
-    found = [_number(part) for part in content if isinstance(part, UserMessageTagContent)]
+    found = [_parse_number(part) for part in content if isinstance(part, UserMessageTagContent)]
     numbers = [number for number in dict.fromkeys(found) if number is not None]
     if None in found or len(found) > MOST:
         raise InvalidRequest(_NOT_VALID)
     return numbers
 
 
-def _number(tag: UserMessageTagContent) -> int | None:
+def _parse_number(tag: UserMessageTagContent) -> int | None:
     is_whole = tag.id.isascii() and tag.id.isdigit() and len(tag.id) <= len(str(LARGEST))
     return int(tag.id) if is_whole and 1 <= int(tag.id) <= LARGEST else None
 
@@ -41,7 +41,7 @@ def fill_tags(content: Iterable[UserMessageContent], titles: Mapping[int, str] |
     """Returns the parts with each tag made anew from its id; `titles` is None if they could not be looked up."""
 
     def add_title(part: UserMessageContent) -> UserMessageContent:
-        if not isinstance(part, UserMessageTagContent) or (number := _number(part)) is None:
+        if not isinstance(part, UserMessageTagContent) or (number := _parse_number(part)) is None:
             return part
         if titles is None:
             text, state = f"task {number}", _UNKNOWN
@@ -60,7 +60,7 @@ def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) ->
     for part in content:
         if isinstance(part, UserMessageTagContent):
             between = " " if isinstance(before, UserMessageTagContent) else ""
-            text += f"{between}@{_number(part) or part.text if numbered else part.text}"
+            text += f"{between}@{_parse_number(part) or part.text if numbered else part.text}"
         else:
             text += part.text
         before = part
@@ -86,12 +86,12 @@ def parse_content(entry: Entry) -> list[UserMessageContent] | None:
 
 def render_titles(content: Iterable[UserMessageContent]) -> str | None:
     parts = [part for part in content if isinstance(part, UserMessageTagContent)]
-    tags = {number: tag for tag in parts if (number := _number(tag)) is not None}
-    lines = [f"@{number}: {_title(tag)}" for number, tag in tags.items()]
+    tags = {number: tag for tag in parts if (number := _parse_number(tag)) is not None}
+    lines = [f"@{number}: {_get_title(tag)}" for number, tag in tags.items()]
     return hidden_context.block("\n".join([_ABOUT, *lines])) if lines else None
 
 
-def _title(tag: UserMessageTagContent) -> str:
+def _get_title(tag: UserMessageTagContent) -> str:
     if tag.data == _LISTED:
         return json.dumps(tag.text, ensure_ascii=False)
     return "not on the list" if tag.data == _MISSING else "its title could not be looked up"

@@ -44,7 +44,7 @@ class Titles:
                 return
             text, usage = await self._model.complete("\n".join([_INSTRUCTIONS, *lines, ""]), max_tokens=_TOKENS)
             await runs.add_usage(self._database, run.user_id, run.id, usage)
-            if (better := title_of(text)) is not None:
+            if (better := extract_title(text)) is not None:
                 await conversations.improve_title(
                     self._database, run.user_id, run.conversation_id, before=title, title=better
                 )
@@ -52,7 +52,7 @@ class Titles:
             logger.warning("no title of conversation %s: %s", run.conversation_id, type(error).__name__)
 
 
-def title_of(answer: str) -> str | None:
+def extract_title(answer: str) -> str | None:
     line = remove_invisible(answer).strip()
     if line.startswith("<") or not is_single_line_text(line.replace("\t", " "), max_length=2 * _LONGEST):
         return None

@@ -7,9 +7,9 @@ from backend.context import hidden_context, tags
 from backend.context.fitting import SPARED, fit, size_of, tokens_in
 from backend.context.render import (
     Items,
-    hidden_item,
     notes_of,
     output_of,
+    render_hidden_item,
     render_input,
     render_record,
     render_summary,
@@ -45,7 +45,7 @@ class Window:
         return self.timeline.records
 
     def render(self) -> Items:
-        head = [] if self.stand_in is None else [hidden_item(self.stand_in)]
+        head = [] if self.stand_in is None else [render_hidden_item(self.stand_in)]
         return [*head, *render_input(self.timeline)]
 
 
@@ -67,7 +67,7 @@ def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     """
     summary, turns = _group_by_message(timeline)
     stand_in = [render_summary(summary.text)] if summary is not None else []
-    before = sum(size_of(hidden_item(text)) for text in stand_in)
+    before = sum(size_of(render_hidden_item(text)) for text in stand_in)
     kept = turns
     if not timeline.is_complete or before + sum(turn.tokens for turn in turns) > tokens:
         most = sum(len(turn.records) for turn in turns) // (1 if timeline.is_complete else 2)

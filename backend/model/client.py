@@ -89,7 +89,7 @@ class ProviderClient:
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    attempt = requests.without(body, *rejected)
+                    attempt = requests.remove_fields(body, *rejected)
                     try:
                         response = await self._send(attempt)
                         break

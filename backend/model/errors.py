@@ -112,9 +112,9 @@ class ModelError(BackendError):
         """The error that a provider sent as a body or as a frame of a stream; Gemini sends a list of one."""
         if isinstance(body, list) and body:
             body = body[0]
-        words, kinds = _words(body), _kinds(body)
+        words, kinds = _find_sentence(body), _list_kinds(body)
         statuses = [int(kind) for kind in kinds.split() if re.fullmatch(r"[45]\d\d", kind)]
-        return cls(_code(status or next(iter(statuses), None), kinds, words), status=status, words=words)
+        return cls(_find_code(status or next(iter(statuses), None), kinds, words), status=status, words=words)
 
     @classmethod
     def of_client(cls, error: openai.APIError) -> Self:
@@ -150,7 +150,7 @@ _BUSY = re.compile(r"rate.?limit|too.?many.?requests|overloaded|at capacity|queu
 _PASSING = frozenset({408, 409, 425, 500, 502, 503, 504, 529})
 
 
-def _code(status: int | None, kinds: str, words: str) -> str:
+def _find_code(status: int | None, kinds: str, words: str) -> str:
     text = f"{kinds} {words}"
     if status in (None, 200, 400, 413, 422, 500) and _CONTEXT.search(text):
         return "model_context_exceeded"
@@ -175,12 +175,12 @@ def _code(status: int | None, kinds: str, words: str) -> str:
             return "model_failed"
 
 
-def _words(body: Any) -> str:
+def _find_sentence(body: Any) -> str:
     match body:
         case str():
             return body
         case {"error": value} if value:
-            return _words(value)
+            return _find_sentence(value)
         case {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)} | {"error_msg": str(text)}:
             return text
         case None:
@@ -189,7 +189,7 @@ def _words(body: Any) -> str:
             return json.dumps(body, ensure_ascii=False, default=str)
 
 
-def _kinds(body: Any) -> str:
+def _list_kinds(body: Any) -> str:
     if isinstance(body, dict):
         inner = body.get("error")
         fields = {**body, **(inner if isinstance(inner, dict) else {})}
@@ -204,12 +204,12 @@ _QUOTE = 16  # characters that a quotation has at least, and a short text that i
 def for_log(words: str, messages: Iterable[Any], key: str) -> str:
     words = words[: 4 * LONGEST_WORDS]
     words = _SECRET.sub("…", words.replace(key, "…") if key else words)
-    words = _without_quotes(words, list(_texts(messages)))
+    words = _remove_quotes(words, list(_iter_texts(messages)))
     words = "".join(one if one.isprintable() else " " for one in words)
     return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _iter_texts(value: Any) -> Iterator[str]:
     """Every text in the messages but the instructions, also as JSON writes it: errors quote the request's body."""
     match value:
         case {"role": "system"}:
@@ -219,13 +219,13 @@ def _texts(value: Any) -> Iterator[str]:
         case dict():
             for name, part in value.items():
                 if name not in ("role", "type", "id", "name", "tool_call_id"):
-                    yield from _texts(part)
+                    yield from _iter_texts(part)
         case list() | tuple():
             for part in value:
-                yield from _texts(part)
+                yield from _iter_texts(part)
 
 
-def _without_quotes(words: str, texts: list[str]) -> str:
+def _remove_quotes(words: str, texts: list[str]) -> str:
     for text in texts:
         if 4 <= len(text) < _QUOTE:
             words = words.replace(text, "…")

@@ -72,13 +72,13 @@ async def read_values(response: Response, limits: ResponseLimits) -> AsyncGenera
 
 
 async def values_of(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:
-    lines = _lines(pieces)
+    lines = _iter_lines(pieces)
     first = ""
     async for line in lines:
         if first := line.strip().removeprefix("\ufeff"):
             break
     if not _is_event(first):
-        for value in _of_body("\n".join([first, *[line async for line in lines]])):
+        for value in _iter_values("\n".join([first, *[line async for line in lines]])):
             yield value
         return
     events = _Events()
@@ -138,7 +138,7 @@ class _Events:
             yield {"error": text}
 
 
-def _of_body(body: str) -> Iterator[Any]:
+def _iter_values(body: str) -> Iterator[Any]:
     """Yields the values of a response that is no stream: one JSON value, a list of them, or one on each line."""
     if body.startswith("<"):
         raise ModelError("model_not_found", words=body)
@@ -150,7 +150,7 @@ def _of_body(body: str) -> Iterator[Any]:
     yield from value if isinstance(value, list) else [value]
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
+async def _iter_lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
     """Yields lines that end with CR, LF or both; `Response.aiter_lines` splits at characters that JSON may contain."""
     pending: list[bytes] = []
     was_cr = False

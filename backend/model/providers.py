@@ -73,10 +73,10 @@ class Profile:
         return re.match(self.takes_temperature, model) is not None
 
     def messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        valid = requests.valid_messages(messages, reasoning=self.reasoning_field, short_ids=self.short_ids)
+        valid = requests.repair_messages(messages, reasoning=self.reasoning_field, short_ids=self.short_ids)
         if self.signs_calls:
-            valid = requests.signed(valid)
-        return requests.alternating(valid) if self.roles == "alternate" else valid
+            valid = requests.add_signatures(valid)
+        return requests.alternate_roles(valid) if self.roles == "alternate" else valid
 
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
         body = {**body, "messages": self.messages(body["messages"])}
@@ -88,15 +88,15 @@ class Profile:
         if effort := self.effort_of(body["model"]):
             body["reasoning_effort"] = effort
         if "tools" in body:
-            body["tools"] = requests.valid_tools(body["tools"])
-        body = requests.without(body, *self.omits)
+            body["tools"] = requests.repair_tools(body["tools"])
+        body = requests.remove_fields(body, *self.omits)
         if self.tool_calls == "text":
             body = requests.describe_tools(body)
             return {**body, "messages": self.messages(body["messages"])}
-        return requests.not_streamed(body) if self.tool_calls == "whole" and "tools" in body else body
+        return requests.remove_streaming(body) if self.tool_calls == "whole" and "tools" in body else body
 
 
-def _local(name: ProviderName, base_url: str | None = None, model: str | None = None) -> Profile:
+def _create_local_profile(name: ProviderName, base_url: str | None = None, model: str | None = None) -> Profile:
     return Profile(
         name,
         base_url,
@@ -189,9 +189,9 @@ PROFILES: dict[ProviderName, Profile] = {
             short_ids=True,
             history_tokens=16_000,
         ),
-        _local("vllm"),  # without an address: its port is 8000, as ours
-        _local("lmstudio", "http://localhost:1234/v1"),
-        _local("llamacpp", "http://localhost:8080/v1", "default"),  # it serves one model under any name
+        _create_local_profile("vllm"),  # without an address: its port is 8000, as ours
+        _create_local_profile("lmstudio", "http://localhost:1234/v1"),
+        _create_local_profile("llamacpp", "http://localhost:8080/v1", "default"),  # it serves one model under any name
         # Twice what it reads of a list at most: "show the rest" refers to its last answer.
         Profile(
             name="offline",
@@ -247,7 +247,7 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
     # Not LLM_BASE_URL: with a key set, the key and the messages would go to the offline model.
     default_url = settings.offline_url if name == "offline" else profile.base_url
     base_url, model = settings.llm_base_url or default_url, settings.llm_model or profile.model
-    key = own_key(profile, settings) or settings.llm_api_key
+    key = get_own_key(profile, settings) or settings.llm_api_key
     if not base_url:
         raise ModelNotConfigured(f"LLM_PROVIDER={name} needs LLM_BASE_URL, the address of its /v1.")
     if not model:
@@ -282,7 +282,7 @@ def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
     )
 
 
-def own_key(profile: Profile, settings: ModelSettings) -> SecretStr | None:
+def get_own_key(profile: Profile, settings: ModelSettings) -> SecretStr | None:
     return getattr(settings, profile.key_setting) if profile.needs_key else None
 
 

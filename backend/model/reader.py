@@ -63,11 +63,11 @@ class ResponseReader:
         if not isinstance(value, dict):
             return Piece()
         _raise_if_error(value)
-        self._usage = _usage(value.get("usage")) or self._usage
-        choice = _first_choice(value)
-        delta = _delta(choice)
+        self._usage = _parse_usage(value.get("usage")) or self._usage
+        choice = _get_first_choice(value)
+        delta = _render_delta(choice)
         content, reasoning = _content_and_reasoning(delta)
-        refusal, fragments = _text(delta.get("refusal")), _fragments(delta)
+        refusal, fragments = _get_text(delta.get("refusal")), _list_fragments(delta)
         reason = _finish(choice.get("finish_reason"))
         part = self.tags.feed(storable(content))
         piece = Piece(part.text + storable(refusal), storable(reasoning) + part.thought)
@@ -103,13 +103,13 @@ def _raise_if_error(frame: Frame) -> None:
             pass
 
 
-def _first_choice(frame: Frame) -> Frame:
+def _get_first_choice(frame: Frame) -> Frame:
     choices = frame.get("choices")  # null or missing in usage and pings: pydantic/pydantic-ai#5165
     listed = choices if isinstance(choices, list) else []
     return next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
 
 
-def _delta(choice: Frame) -> Frame:
+def _render_delta(choice: Frame) -> Frame:
     # SillyTavern/SillyTavern#4351
     return next((value for name in ("delta", "message") if isinstance(value := choice.get(name), dict)), {})
 
@@ -121,18 +121,18 @@ def _content_and_reasoning(delta: Frame) -> tuple[str, str]:
         content = [part for part in content if part not in thoughts]
     # Under several names, or twice: MoonshotAI/kimi-code#3928
     names = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
-    texts = map(_text, (thoughts, *(delta.get(name) for name in names)))
-    return _text(content), next(filter(None, texts), "")
+    texts = map(_get_text, (thoughts, *(delta.get(name) for name in names)))
+    return _get_text(content), next(filter(None, texts), "")
 
 
-def _fragments(delta: Frame) -> list[Fragment]:
+def _list_fragments(delta: Frame) -> list[Fragment]:
     calls = delta.get("tool_calls")
     if not calls and isinstance(function := delta.get("function_call"), dict):  # QwenLM/qwen-code#6240
         calls = [{"index": 0, "function": function}]
-    return [_fragment(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [_create_fragment(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
-def _fragment(call: Frame) -> Fragment:
+def _create_fragment(call: Frame) -> Fragment:
     function, index, extra = call.get("function"), call.get("index"), call.get("extra_content")
     if not isinstance(function, dict):  # Ollama's own API
         function = {"arguments": call.get("input"), **call}
@@ -141,9 +141,9 @@ def _fragment(call: Frame) -> Fragment:
         arguments = json.dumps(arguments)
     return Fragment(
         index=index if isinstance(index, int) else None,
-        id=_text(call.get("id")),
-        name=storable(_text(function.get("name"))),
-        arguments=storable(_text(arguments)),
+        id=_get_text(call.get("id")),
+        name=storable(_get_text(function.get("name"))),
+        arguments=storable(_get_text(arguments)),
         extra_content=extra if isinstance(extra, dict) else None,
     )
 
@@ -156,19 +156,19 @@ def _finish(reason: Any) -> Finish | None:
     return _FINISHES.get(reason.lower(), "stop")
 
 
-def _text(value: Any) -> str:
+def _get_text(value: Any) -> str:
     match value:
         case str():
             return value
         case list():
-            return "".join(map(_text, value))
+            return "".join(map(_get_text, value))
         case {"text": inner} | {"thinking": inner} | {"content": inner} | {"reasoning": inner} | {"summary": inner}:
-            return _text(inner)
+            return _get_text(inner)
         case _:
             return ""
 
 
-def _usage(value: Any) -> CompletionUsage | None:
+def _parse_usage(value: Any) -> CompletionUsage | None:
     if not isinstance(value, dict):
         return None
     names = ("prompt_tokens", "completion_tokens", "total_tokens")

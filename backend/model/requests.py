@@ -32,12 +32,12 @@ _CORRECTION = "Your answer cannot be used: {} Answer again, with a tool call as 
 _VALUES: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
-def without(body: Body, *fields: str) -> Body:
+def remove_fields(body: Body, *fields: str) -> Body:
     return {key: value for key, value in body.items() if key not in fields}
 
 
-def not_streamed(body: Body) -> Body:
-    return without(body, "stream", "stream_options")
+def remove_streaming(body: Body) -> Body:
+    return remove_fields(body, "stream", "stream_options")
 
 
 def rejected_field(body: Body, words: str) -> str | None:
@@ -45,8 +45,8 @@ def rejected_field(body: Body, words: str) -> str | None:
     return next((field for field in OPTIONAL if field in body and re.search(rf"\b{field}\b", words)), None)
 
 
-def valid_messages(messages: list[Message], *, reasoning: str | None, short_ids: bool = False) -> list[Message]:
-    return _paired([_valid_message(message, reasoning) for message in messages], short_ids=short_ids)
+def repair_messages(messages: list[Message], *, reasoning: str | None, short_ids: bool = False) -> list[Message]:
+    return _pair_outputs([_repair_message(message, reasoning) for message in messages], short_ids=short_ids)
 
 
 def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) -> list[Message]:
@@ -55,13 +55,13 @@ def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) 
     """
 
     def add(call: Body) -> Body:
-        call = without(call, "extra_content")
+        call = remove_fields(call, "extra_content")
         return {**call, "extra_content": extra_content[call["id"]]} if call["id"] in extra_content else call
 
     return [_with_calls(message, add) for message in messages]
 
 
-def signed(messages: list[Message]) -> list[Message]:
+def add_signatures(messages: list[Message]) -> list[Message]:
     """Gives each call without extra content the word that Gemini accepts in place of a thought's signature.
 
     ai.google.dev, `/gemini-api/docs/thought-signatures`: a call of another model has none.
@@ -74,21 +74,21 @@ def _with_calls(message: Message, change: Callable[[Body], Body]) -> Message:
     return {**message, "tool_calls": [change(call) for call in calls]} if calls else message
 
 
-def valid_tools(tools: list[Body]) -> list[Body]:
+def repair_tools(tools: list[Body]) -> list[Body]:
     """Without `strict`: Cerebras rejects lists that mix its values, and some of its models reject `true`."""
-    return [{**tool, "function": without(tool["function"], "strict")} for tool in tools]
+    return [{**tool, "function": remove_fields(tool["function"], "strict")} for tool in tools]
 
 
-def _valid_message(message: Message, reasoning: str | None) -> Message:
-    shaped = without(message, "reasoning", "reasoning_content")
-    shaped["content"] = _flat(message.get("content"))
+def _repair_message(message: Message, reasoning: str | None) -> Message:
+    shaped = remove_fields(message, "reasoning", "reasoning_content")
+    shaped["content"] = _join_text_parts(message.get("content"))
     thought = message.get("reasoning") or message.get("reasoning_content")
     if thought and reasoning:
         shaped[reasoning] = thought
-    return _with_calls(shaped, _valid_call)
+    return _with_calls(shaped, _repair_call)
 
 
-def _valid_call(call: Body) -> Body:
+def _repair_call(call: Body) -> Body:
     """Replaces what many servers reject: illegal characters of the name, and arguments that are no JSON object."""
     function = call["function"]
     arguments = function.get("arguments") or ""
@@ -96,13 +96,13 @@ def _valid_call(call: Body) -> Body:
     return {**call, "function": {**function, **valid}}
 
 
-def _flat(content: Any) -> Any:
+def _join_text_parts(content: Any) -> Any:
     if isinstance(content, list) and all(part.get("type") == "text" for part in content):
         return "\n".join(part["text"] for part in content)
     return content
 
 
-def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
+def _pair_outputs(messages: list[Message], *, short_ids: bool) -> list[Message]:
     """Each call followed by its output, in the order of the calls, under an id that no other call has."""
     paired: list[Message] = []
     used: set[str] = set()
@@ -116,7 +116,7 @@ def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
         while message.get("tool_calls") and position < len(messages) and messages[position]["role"] == "tool":
             outputs.setdefault(messages[position]["tool_call_id"], messages[position]["content"])
             position += 1
-        calls = [(call, _unused(call["id"], used, short=short_ids)) for call in message.get("tool_calls") or ()]
+        calls = [(call, _find_unused_id(call["id"], used, short=short_ids)) for call in message.get("tool_calls") or ()]
         paired.append({**message, "tool_calls": [{**call, "id": id} for call, id in calls]} if calls else message)
         paired += [
             {"role": "tool", "tool_call_id": id, "content": outputs.get(call["id"], _NO_OUTPUT)} for call, id in calls
@@ -124,7 +124,7 @@ def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
     return paired
 
 
-def _unused(call_id: str, used: set[str], *, short: bool) -> str:
+def _find_unused_id(call_id: str, used: set[str], *, short: bool) -> str:
     candidates = itertools.chain([call_id] if call_id else [], (f"{call_id}_{number}" for number in itertools.count(2)))
     shaped = (hashlib.sha256(one.encode()).hexdigest()[:9] if short else one for one in candidates)
     unused = next(one for one in shaped if one not in used)
@@ -132,7 +132,7 @@ def _unused(call_id: str, used: set[str], *, short: bool) -> str:
     return unused
 
 
-def alternating(messages: list[Message]) -> list[Message]:
+def alternate_roles(messages: list[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
         last = joined[-1] if joined else None
@@ -157,11 +157,11 @@ def describe_tools(body: Body) -> Body:
     messages = list(_write_calls_as_text(body["messages"]))
     if tools:
         shown = [{key: tool[key] for key in ("name", "description", "parameters") if key in tool} for tool in tools]
-        text = _INSTRUCTIONS.format(example=_example(tools[0]), tools="\n".join(map(_json, shown)))
+        text = _INSTRUCTIONS.format(example=_example(tools[0]), tools="\n".join(map(_dump_json, shown)))
         if messages[0]["role"] == "system":
             text = f"{messages.pop(0)['content']}\n\n{text}"
         messages.insert(0, {"role": "system", "content": text})
-    rest = without(body, "tools", "tool_choice", "parallel_tool_calls")
+    rest = remove_fields(body, "tools", "tool_choice", "parallel_tool_calls")
     return {**rest, "messages": messages}
 
 
@@ -188,21 +188,21 @@ def _write_calls_as_text(messages: list[Message]) -> Iterator[Body]:
             yield message
             continue
         text = [message["content"]] if message.get("content") else []
-        yield {**without(message, "tool_calls"), "content": "\n".join(text + written)}
+        yield {**remove_fields(message, "tool_calls"), "content": "\n".join(text + written)}
     if outputs:
         yield {"role": "user", "content": "\n\n".join(outputs)}
 
 
 def _render_call(function: Body) -> str:
-    return _json({"name": function["name"], "arguments": parse_json(function["arguments"])})
+    return _dump_json({"name": function["name"], "arguments": parse_json(function["arguments"])})
 
 
 def _example(tool: Body) -> str:
     schema = tool.get("parameters") or {}
     properties = schema.get("properties", {})
     arguments = {name: _VALUES.get(properties.get(name, {}).get("type"), "…") for name in schema.get("required", ())}
-    return _json({"name": tool["name"], "arguments": arguments})
+    return _dump_json({"name": tool["name"], "arguments": arguments})
 
 
-def _json(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

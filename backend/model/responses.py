@@ -76,7 +76,7 @@ async def read_actions(response: Pieces, tools: Collection[str], body: requests.
             shown = _with_actions(piece, second)
             if second.fault is not None:
                 raise ModelError("model_unusable_answer")
-            yield replace(shown, usage=_sum(shown.usage, usage))
+            yield replace(shown, usage=_add_usage(shown.usage, usage))
 
 
 def _with_actions(piece: Piece, response: TextResponse) -> Piece:
@@ -105,12 +105,12 @@ async def find_lost_calls(
                 yield piece
     if not is_empty:
         return
-    async with aclosing(respond(requests.not_streamed(body))) as second:
+    async with aclosing(respond(requests.remove_streaming(body))) as second:
         async for piece in second:
             if piece.calls:
                 on_lost()
             thought = "" if has_thought else piece.thought  # not twice
-            yield replace(piece, thought=thought, usage=_sum(piece.usage, usage))
+            yield replace(piece, thought=thought, usage=_add_usage(piece.usage, usage))
 
 
 async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = None) -> Piece:
@@ -125,7 +125,7 @@ async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = No
     return replace(pieces[-1], text=text, thought=thought)
 
 
-def _sum(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:
+def _add_usage(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:
     if one is None or other is None:
         return one or other
     fields = ("prompt_tokens", "completion_tokens", "total_tokens")

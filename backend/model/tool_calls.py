@@ -140,7 +140,7 @@ def is_object(text: str) -> bool:
 
 def repair_arguments(text: str) -> str:
     """One JSON object, where the arguments have one; otherwise what was written, which the model gets an error for."""
-    text = _not_too_deep(text.strip())
+    text = _cut_nesting(text.strip())
     value = parse_json(text)
     if isinstance(value, dict):
         return storable(json.dumps(value, ensure_ascii=False)) if _SURROGATE.search(text) else text
@@ -148,10 +148,10 @@ def repair_arguments(text: str) -> str:
         return "{}"
     if isinstance(value, str) and is_object(value):
         return repair_arguments(value)  # encoded twice
-    return _one_of_two(text) or text
+    return _find_repeated_object(text) or text
 
 
-def _one_of_two(text: str) -> str | None:
+def _find_repeated_object(text: str) -> str | None:
     """Returns the arguments if the same object was sent twice, or after an empty one; None for anything else."""
     try:
         first, end = json.JSONDecoder(strict=False).raw_decode(text)
@@ -163,7 +163,7 @@ def _one_of_two(text: str) -> str | None:
     return text[end:].strip() if first == {} else text[:end] if first == second else None
 
 
-def _not_too_deep(text: str) -> str:
+def _cut_nesting(text: str) -> str:
     """Cuts a text where it is nested too deeply, so that it is invalid JSON and not parsed recursively."""
     depth = 0
     for bracket in _BRACKET.finditer(text):

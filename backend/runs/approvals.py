@@ -6,7 +6,7 @@ from backend.cards.approvals import can_show_whole, describe_call, find_named_ta
 from backend.cards.current_tasks import load_titles
 from backend.conversations.approvals import load_consents
 from backend.conversations.records import Run, ToolCall
-from backend.tools.approval_policy import Policy, deleted_by
+from backend.tools.approval_policy import Policy, count_deleted
 from backend.tools.table import find_start_tool, find_tool
 from backend.tools.task_tools import TaskTools
 from common.database import Database
@@ -32,21 +32,21 @@ class Approvals:
             deleted += _count_deleted(call)
             if self.policy.waits(call.tool, call.arguments, deleted=deleted):
                 waiting.append(call)
-        waiting = await self._without_allowed(run, waiting)
+        waiting = await self._remove_allowed(run, waiting)
         if directory is not None:
-            waiting += await self._first_changes(run, [call for call in calls if call not in waiting])
+            waiting += await self._find_first_changes(run, [call for call in calls if call not in waiting])
         for call in waiting:
-            if not can_show_whole(call.tool, call.arguments, agent=_agent_of(run)):
+            if not can_show_whole(call.tool, call.arguments, agent=_get_sub_agent(run)):
                 call.reason = "not_shown"
         return {call.id for call in waiting if call.reason is None}
 
-    async def _first_changes(self, run: Run, calls: Sequence[ToolCall]) -> list[ToolCall]:
+    async def _find_first_changes(self, run: Run, calls: Sequence[ToolCall]) -> list[ToolCall]:
         changes = [call for call in calls if find_tool(call.tool).changes_files]
         if not changes or DIRECTORY in await load_consents(self._database, run.user_id, run.conversation_id):
             return []
         return changes
 
-    async def _without_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
+    async def _remove_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
         """Leaves out what the user allows in this conversation, with the same reach, or with the run's message."""
         if not any(may_allow_always(call.tool) for call in calls):
             return calls
@@ -69,11 +69,11 @@ class Approvals:
         titles = await load_titles(set(find_named_tasks(call.arguments)), self._tools, user_id=run.user_id) or {}
         limits = self.policy.limits_of(call.tool)
         if directory is not None:
-            limits = _limits_in_directory(call.tool, directory) or limits
-        return describe_call(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
+            limits = _describe_limits_in_directory(call.tool, directory) or limits
+        return describe_call(call.tool, call.arguments, titles, limits, agent=_get_sub_agent(run))
 
 
-def _limits_in_directory(tool: str, directory: str) -> str | None:
+def _describe_limits_in_directory(tool: str, directory: str) -> str | None:
     row = find_tool(tool)
     if row.agent is not None:
         return (
@@ -84,9 +84,9 @@ def _limits_in_directory(tool: str, directory: str) -> str | None:
     return None
 
 
-def _agent_of(run: Run) -> str | None:
+def _get_sub_agent(run: Run) -> str | None:
     return run.agent if run.is_sub_agent else None
 
 
 def _count_deleted(call: ToolCall) -> int:
-    return 0 if call.state in ("rejected", "not_made") or call.reason else deleted_by(call.tool, call.arguments)
+    return 0 if call.state in ("rejected", "not_made") or call.reason else count_deleted(call.tool, call.arguments)

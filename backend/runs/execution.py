@@ -28,7 +28,7 @@ from backend.model.chat_model import ChatModel
 from backend.runs import metrics
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
-from backend.runs.outcomes import Ending, RunError, causes_of, ending_of
+from backend.runs.outcomes import Ending, RunError, causes_of, get_ending
 from backend.runs.recorder import Recorder
 from backend.runs.stream import Streams
 from backend.runs.sub_agents import add_results, render_history, render_steering
@@ -130,7 +130,7 @@ class Execution:
             if any(isinstance(cause, LeaseLost) for cause in causes_of(error)):
                 await self._read_outcome()
                 return "ended"
-            return await self._finish(self._live.ending or ending_of(error, self.run.id))
+            return await self._finish(self._live.ending or get_ending(error, self.run.id))
         finally:
             self._live.recorders.remove(self.recorder)
 
@@ -201,7 +201,7 @@ class Execution:
         # Its model turns are counted by `_count_model_turn`, as a run may need several runs of the SDK.
         max_turns = MAX_MODEL_TURNS + self._dependencies.agent_model_turns
         items, context = window.render(), self.context
-        await self._until_stopped(
+        await self._run_until_stopped(
             Runner.run(agent, items, context=context, hooks=self.recorder, max_turns=max_turns, run_config=config)
         )
 
@@ -214,7 +214,7 @@ class Execution:
         self.left_out = window.left_out
         return window
 
-    async def _until_stopped(self, work: Coroutine[Any, Any, object]) -> None:
+    async def _run_until_stopped(self, work: Coroutine[Any, Any, object]) -> None:
         """Carries out work and raises its error.
 
         After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`.
@@ -224,7 +224,7 @@ class Execution:
         try:
             await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                await self._until_tool_ends(working)
+                await self._wait_for_tool(working)
                 working.cancel()
                 await asyncio.wait({working})
                 raise asyncio.CancelledError
@@ -233,7 +233,7 @@ class Execution:
             stopping.cancel()
             working.cancel()
 
-    async def _until_tool_ends(self, working: asyncio.Task[object]) -> None:
+    async def _wait_for_tool(self, working: asyncio.Task[object]) -> None:
         """Waits for the tool that is at work, as long as a stop may wait; the recorder lets no other one begin.
 
         A sub-agent stops by itself; its command is killed, and returns the output so far.
@@ -263,7 +263,7 @@ class Execution:
         waiting = {call.id for call in self._waiting_calls} | self.context.waiting_agents
         ready = [call for call in self.recorder.open_calls.values() if call.id not in waiting]
         if ready:
-            await self._until_stopped(self._make_calls(ready))
+            await self._run_until_stopped(self._make_calls(ready))
 
     async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
         """Makes calls outside the SDK, one after another until a stop, and records their results."""

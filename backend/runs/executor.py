@@ -20,7 +20,7 @@ from backend.runs import metrics
 from backend.runs.execution import Dependencies, Execution, ExecutionState
 from backend.runs.live_run import LiveRun, RunContext, RunStopped
 from backend.runs.outcomes import Ending, RunError
-from backend.runs.recorder import only_row
+from backend.runs.recorder import fetch_only_row
 from backend.runs.stream import CHANGED, RunStream
 from backend.runs.sub_agents import render_result
 from common.database import DatabaseUnavailable
@@ -70,7 +70,7 @@ class Executor:
             number = await timeline.send_last_number(tx, top.id)
             counted = await sub_agents.send_model_turns(tx, top)
             sent = await send_history(tx, top.conversation_id)
-        last, model_turns = await number.fetchone(), (await only_row(counted))["model_turns"]
+        last, model_turns = await number.fetchone(), (await fetch_only_row(counted))["model_turns"]
         stream = RunStream(last["number"] if last else 0)
         live = LiveRun(top, stream, self._dependencies.agent_model_turns - model_turns, is_detached)
         live.has_messages = True

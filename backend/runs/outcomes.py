@@ -77,27 +77,27 @@ def may_retry(code: str) -> bool:
     return FAILURES[code].allow_retry if code in FAILURES else code not in _WITHOUT_RETRY
 
 
-def ending_of(error: Exception, run_id: str) -> Ending:
+def get_ending(error: Exception, run_id: str) -> Ending:
     """The ending of a run that an exception has ended; the log names the run and the error, without texts of users."""
     for cause in causes_of(error):
         match cause:
             case RunError(code=code, values=values) | ModelError(code=code, values=values):
-                return _failed(run_id, code, values)
+                return _fail(run_id, code, values)
             case MaxTurnsExceeded():
-                return _failed(run_id, "too_many_model_turns")
+                return _fail(run_id, "too_many_model_turns")
             case ModelBehaviorError():
-                return _failed(run_id, "model_invalid_answer")
+                return _fail(run_id, "model_invalid_answer")
             case BackendError(code=code):
-                return _failed(run_id, code)
+                return _fail(run_id, code)
             case DatabaseUnavailable():
-                return _failed(run_id, "database_unreachable")
+                return _fail(run_id, "database_unreachable")
             case _:
                 continue
     logger.error("run %s failed (reference %s)", run_id, run_id[-8:], exc_info=error)
     return Ending("failed", "failed")
 
 
-def _failed(run_id: str, code: str, values: dict[str, Any] | None = None) -> Ending:
+def _fail(run_id: str, code: str, values: dict[str, Any] | None = None) -> Ending:
     logger.warning("run %s failed (reference %s): %s", run_id, run_id[-8:], code)
     return Ending("failed", code, values or None)
 

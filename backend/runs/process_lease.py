@@ -39,10 +39,10 @@ class Sweeper:
         rows = await self._database.fetch_all(NO_USER, _RUNNING_PROCESSES)
         processes = {row["process_id"] for row in rows}
         for process_id in await self._connection.find_dead_processes(processes):
-            for run in await self._runs_of(process_id):
+            for run in await self._load_runs(process_id):
                 await self._interrupt(run, process_id)
         own = self._connection.process_id
-        runs_of_own = await self._runs_of(own) if own in processes else set[_Run]()
+        runs_of_own = await self._load_runs(own) if own in processes else set[_Run]()
         unexecuted = {(user_id, run_id) for user_id, run_id in runs_of_own if run_id not in self._executor.live}
         for run in self._unexecuted.observe(unexecuted):
             await self._interrupt(run, own)
@@ -51,7 +51,7 @@ class Sweeper:
             await idempotency.sweep(self._database)
             await limits.sweep(self._database)
 
-    async def _runs_of(self, process_id: int) -> set[_Run]:
+    async def _load_runs(self, process_id: int) -> set[_Run]:
         rows = await self._database.fetch_all(NO_USER, _RUNS_OF_PROCESS, process=process_id)
         return {(row["user_id"], row["id"]) for row in rows}
 

@@ -76,7 +76,7 @@ class Recorder(RunHooks[RunContext]):
 
     def continue_from(self, records: Sequence[Record]) -> None:
         self._calls = calls = [record for record in records if isinstance(record, ToolCall)]
-        self._equal_calls = Counter((call.tool, canonical(call.arguments)) for call in calls)
+        self._equal_calls = Counter((call.tool, normalize_json(call.arguments)) for call in calls)
         self.open_calls = {call.id: call for call in calls if call.result_seq is None}
         self.begun = {call.id for call in self.open_calls.values() if call.state == "running"}
         self.model_turn = max((record.model_turn for record in records), default=0)
@@ -158,7 +158,7 @@ class Recorder(RunHooks[RunContext]):
         }
         missed = [call for call in self.open_calls.values() if call.id in outputs and call.id not in self.begun]
         for call in missed:
-            call.output, call.state = _text_of(outputs[call.id]), "failed"
+            call.output, call.state = _get_text(outputs[call.id]), "failed"
         if missed:
             await self.store(missed)
         await self.wait_if_stopped()
@@ -168,7 +168,7 @@ class Recorder(RunHooks[RunContext]):
     ) -> None:
         """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
         self.model_turn += 1
-        seconds, usage = time.monotonic() - self._asked_at, _usage_of(response.usage)
+        seconds, usage = time.monotonic() - self._asked_at, _render_usage(response.usage)
         turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
         self.run.usage = {"model": self.model_name, **(_counts(self.run.usage) + Counter(usage))}
         entries = self._complete_entries()
@@ -215,8 +215,8 @@ class Recorder(RunHooks[RunContext]):
         if call.reason is None:
             call.seconds = time.monotonic() - self._tool_started_at
             details, is_error = context.context.results.pop(call.id, (None, False))
-            call.details = storable_json(details)
-            call.output = storable(_text_of(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"]))
+            call.details = make_storable(details)
+            call.output = storable(_get_text(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"]))
             call.state = "failed" if is_error or isinstance(result, FailedOutput) else "done"
         else:
             call.state = "not_made"
@@ -235,7 +235,7 @@ class Recorder(RunHooks[RunContext]):
             await asyncio.Event().wait()
 
     async def _apply_signals(self, sent: AsyncCursor[DictRow]) -> None:
-        row = await only_row(sent)
+        row = await fetch_only_row(sent)
         if row["stop_requested"]:
             self._live.stop(Ending("cancelled", "cancelled"))
         self._live.has_messages |= row["has_messages"]
@@ -252,7 +252,7 @@ class Recorder(RunHooks[RunContext]):
         return entries
 
     def _create_call(self, item: ResponseFunctionToolCall) -> ToolCall:
-        arguments = canonical(item.arguments)
+        arguments = normalize_json(item.arguments)
         count = self._equal_calls[item.name, arguments]
         self._equal_calls[item.name, arguments] += 1
         key = hashlib.sha256(json.dumps([self._seed, item.name, arguments, count]).encode()).hexdigest()
@@ -334,13 +334,13 @@ class Recorder(RunHooks[RunContext]):
         self._live.stream.append(Event("entry_completed", entry, entry.last_seq, run=self._live.run))
 
 
-async def only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
+async def fetch_only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
     row = await cursor.fetchone()
     assert row is not None
     return row
 
 
-def canonical(arguments: str) -> str:
+def normalize_json(arguments: str) -> str:
     try:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
     except ValueError:
@@ -351,7 +351,7 @@ def _counts(usage: dict[str, Any] | None) -> Counter[str]:
     return Counter({name: count for name, count in (usage or {}).items() if isinstance(count, int)})
 
 
-def _usage_of(usage: Any) -> dict[str, int]:
+def _render_usage(usage: Any) -> dict[str, int]:
     counted = {
         "requests": usage.requests,
         "input_tokens": usage.input_tokens,
@@ -361,18 +361,18 @@ def _usage_of(usage: Any) -> dict[str, int]:
     return {name: count for name, count in counted.items() if count}
 
 
-def storable_json(value: Any) -> Any:
+def make_storable(value: Any) -> Any:
     """Returns the JSON value without characters that PostgreSQL cannot store: programs write any bytes."""
     match value:
         case str():
             return storable(value)
         case list():
-            return [storable_json(one) for one in value]
+            return [make_storable(one) for one in value]
         case dict():
-            return {storable(str(name)): storable_json(one) for name, one in value.items()}
+            return {storable(str(name)): make_storable(one) for name, one in value.items()}
         case _:
             return value
 
 
-def _text_of(output: str | Sequence[Any]) -> str:
+def _get_text(output: str | Sequence[Any]) -> str:
     return output if isinstance(output, str) else "\n".join(part.get("text", "") for part in output)

@@ -183,13 +183,13 @@ class _Follower:
         events: list[Event] = []
         for event in found.events:
             if until is None or (event.number or 0) <= until:
-                events += self._rest_of(event)
+                events += self._add_unread_text(event)
                 self._after = max(self._after, event.number or 0)
         if until is not None:
             return events
         runs = {run.id: run for run in found.runs}
         for entry in found.growing:
-            events += self._growth(entry, runs.get(entry.run_id))
+            events += self._render_growth(entry, runs.get(entry.run_id))
         if top.status == "waiting" and self._status != "waiting":
             events.append(Event("run_waiting", run=top))
         if top.status in ENDED and (top.end_seq is None or top.end_seq > self._after):
@@ -197,14 +197,14 @@ class _Follower:
         self._status = top.status
         return events
 
-    def _rest_of(self, event: Event) -> list[Event]:
+    def _add_unread_text(self, event: Event) -> list[Event]:
         if isinstance(event.record, Entry):
             length = self._read_length.pop(event.record.id, None)
             if length is not None and (rest := event.record.text[length:]):
                 return [Event("entry_delta", event.record, text=rest, run=event.run), event]
         return [event]
 
-    def _growth(self, entry: Entry, run: Run | None) -> list[Event]:
+    def _render_growth(self, entry: Entry, run: Run | None) -> list[Event]:
         length = self._read_length.get(entry.id)
         self._read_length[entry.id] = len(entry.text)
         started = [Event("entry_started", entry, run=run)] if length is None else []

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from backend.cards.agent_steps import render_step, written_files
+from backend.cards.agent_steps import list_written_files, render_step
 from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import load_trees
 from backend.runs.outcomes import sentence_of
@@ -73,7 +73,9 @@ def render_result(run: Run, timeline: Timeline) -> str:
     """
     calls = timeline.calls_of_run(run.id)
     if run.status == "interrupted":
-        lines = [f"- {_title(call, is_ended=False)}: {_shorten(call.output or 'outcome unknown')}" for call in calls]
+        lines = [
+            f"- {_describe_call(call, is_ended=False)}: {_shorten(call.output or 'outcome unknown')}" for call in calls
+        ]
         text = f"{UNKNOWN_OUTCOME}\nThe steps that were recorded of the {run.agent}:\n" + ("\n".join(lines) or "- none")
     else:
         text = _render_end(run, timeline, calls)
@@ -88,7 +90,7 @@ def render_result(run: Run, timeline: Timeline) -> str:
 
 
 def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
-    did = "\n".join(f"- {_title(call)}" for call in calls if call.state in ("done", "unknown")) or "- nothing"
+    did = "\n".join(f"- {_describe_call(call)}" for call in calls if call.state in ("done", "unknown")) or "- nothing"
     notices = [one for one in timeline.of_run(run.id) if isinstance(one, Entry) and one.kind == "notice"]
     values = (notices[-1].details or {}).get("values", {}) if notices else {}
     match run.status, run.error_code:
@@ -109,7 +111,7 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
             return f"The {run.agent} was stopped. {why}What it did before:\n{did}"
 
 
-def _title(call: ToolCall, *, is_ended: bool = True) -> str:
+def _describe_call(call: ToolCall, *, is_ended: bool = True) -> str:
     """Returns a call in a few words: what it did, and if it did not come to its end, what it was doing."""
     if is_ended and call.state in ("done", "unknown"):
         return render_step(call)["title"]
@@ -125,7 +127,7 @@ def _render_files(calls: Sequence[ToolCall]) -> str:
     files: dict[str, int | None] = {}
     for call in calls:
         if call.state == "done":
-            files |= written_files(call.tool, call.details)
+            files |= list_written_files(call.tool, call.details)
     if not files:
         return "Files changed: none."
     sizes = {path: f" ({size:,} bytes)" if isinstance(size, int) else "" for path, size in files.items()}

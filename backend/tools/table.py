@@ -126,7 +126,7 @@ def find_tool(tool: str) -> ToolRow:
     return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
 
 
-def words_for(tool: str, arguments: Mapping[str, Any]) -> CallTexts | None:
+def find_texts(tool: str, arguments: Mapping[str, Any]) -> CallTexts | None:
     row, given = find_tool(tool), normalize_arguments(tool, arguments)
     return next((words for (name, value), words in row.instead.items() if given.get(name) == value), row.words)
 

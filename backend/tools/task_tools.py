@@ -59,7 +59,7 @@ class TaskTools(McpConnection):
         self._signed = token is not None
 
     def meta_of(self, turn: Any) -> dict[str, Any]:
-        return {BATCH: turn.batch, ACTOR: "assistant", **_here(turn.time_zone)}
+        return {BATCH: turn.batch, ACTOR: "assistant", **_add_time_zone(turn.time_zone)}
 
     def adapt_tool(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)
@@ -120,7 +120,7 @@ class TaskTools(McpConnection):
     async def _call(
         self, tool: str, arguments: Mapping[str, Any], meta: dict[str, Any], *, user_id: str, time_zone: str | None
     ) -> dict[str, Any]:
-        meta = {USER: user_id, ACTOR: "person", **_here(time_zone), **meta}
+        meta = {USER: user_id, ACTOR: "person", **_add_time_zone(time_zone), **meta}
         try:
             result = await self.call_tool(tool, dict(arguments), meta)
         except MCPError as error:
@@ -146,5 +146,5 @@ def derive_id(kind: str, user_id: str, key: str | None) -> str:
     return f"{kind}_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}" if key else new_id(kind)
 
 
-def _here(time_zone: str | None) -> dict[str, str]:
+def _add_time_zone(time_zone: str | None) -> dict[str, str]:
     return {TIME_ZONE: time_zone} if time_zone else {}

@@ -74,7 +74,7 @@ class LogRenderer:
 
     def render_end(self, successors: Iterable[tuple[str, datetime]]) -> Iterator[Line]:
         own = self._conversation
-        before = self._line_before(self._runs[own.head_run_id]) if own.head_run_id in self._runs else own.id
+        before = self._find_line_before(self._runs[own.head_run_id]) if own.head_run_id in self._runs else own.id
         for other, at in successors:
             line_id = f"{own.id}/{other}"
             yield self._line("session_clear", at, id=line_id, parent_id=before, actor="user", output=other)
@@ -82,18 +82,18 @@ class LogRenderer:
     def _collect(self, event: Event) -> None:
         match event.type, event.record:
             case "entry_completed", Entry(kind="assistant_message", created_at=at) as message:
-                turn = self._turn_of(message)
+                turn = self._get_turn(message)
                 turn.texts.append(message.text)
                 turn.created_at = turn.created_at or at
             case "call_requested", ToolCall(created_at=at) as call:
-                turn = self._turn_of(call)
+                turn = self._get_turn(call)
                 turn.created_at = turn.created_at or at
             case "model_turn_ended", ModelTurn() as ended:
-                self._turn_of(ended).is_counted = True
+                self._get_turn(ended).is_counted = True
             case _:
                 pass
 
-    def _turn_of(self, record: Entry | ToolCall | ModelTurn) -> _LoggedTurn:
+    def _get_turn(self, record: Entry | ToolCall | ModelTurn) -> _LoggedTurn:
         return self._turns[record.run_id, record.model_turn]
 
     def _render_event(self, event: Event, run: Run) -> Iterator[Line]:
@@ -101,12 +101,12 @@ class LogRenderer:
             case "entry_completed", Entry(kind="user_message") as message if not run.is_sub_agent:
                 yield from self._render_message(message, run)
             case "entry_completed", Entry(kind="assistant_message") as message:
-                if not self._turn_of(message).is_counted:  # it was cut off, or is older than the figures
+                if not self._get_turn(message).is_counted:  # it was cut off, or is older than the figures
                     yield from self._render_turn(message, run)
             case "entry_completed", Entry(kind="notice", details=dict(details)) as notice if not run.is_sub_agent:
                 is_error = is_failure(details["code"]) or details["code"] == "interrupted"
                 values = {"level": "ERROR" if is_error else "WARNING", "error": sentence_of_notice(notice)}
-                yield self._add(run, "error", _time_of(notice, run), id=notice.id, actor="system", **values)
+                yield self._add(run, "error", _get_time(notice, run), id=notice.id, actor="system", **values)
             case "entry_completed", Entry(kind="command", text=text, details=result) as command:
                 yield self._render_command(command, run, text, result)
             case "entry_completed", Entry(kind="change", details={"change": "undone", "tasks": tasks}) as change:
@@ -127,10 +127,10 @@ class LogRenderer:
             return
         self._messages.add(message.id)
         values = {"id": message.id, "actor": "user", "input": message.text}
-        yield self._add(run, "user_message", _time_of(message, run), **values)
+        yield self._add(run, "user_message", _get_time(message, run), **values)
 
     def _render_turn(self, record: ModelTurn | Entry | ToolCall, run: Run) -> Iterator[Line]:
-        turn = self._turn_of(record)
+        turn = self._get_turn(record)
         if turn.line_id is not None:
             return
         turn.line_id = f"{run.id}/turn_{record.model_turn}"
@@ -142,18 +142,18 @@ class LogRenderer:
 
     def _render_call(self, call: ToolCall, run: Run) -> Iterator[Line]:
         yield from self._render_turn(call, run)
-        values = {"actor": "assistant", "agent": run.agent, "tool_name": names.for_people(call.tool)}
-        line_id, before = _line_of_call(run.id, call.id), self._turn_of(call).line_id
-        at, kind = _time_of(call, run), _kind_of(call, "call")
+        values = {"actor": "assistant", "agent": run.agent, "tool_name": names.get_display_name(call.tool)}
+        line_id, before = _line_of_call(run.id, call.id), self._get_turn(call).line_id
+        at, kind = _get_time(call, run), _get_kind(call, "call")
         yield self._add(run, kind, at, id=line_id, parent_id=before, input=call.arguments, **values)
 
     def _render_result(self, call: ToolCall, run: Run) -> Line:
         output, before = output_of(call), _line_of_call(run.id, call.id)
         latency = None if call.seconds is None else round(call.seconds * 1000)
         values: Line = {"actor": "tool", "agent": run.agent, "output": output, "latency_ms": latency}
-        values["tool_name"] = names.for_people(call.tool)
+        values["tool_name"] = names.get_display_name(call.tool)
         error = {} if call.state == "done" else {"level": "ERROR", "error": output}
-        at, kind = self._estimate_result_time(call, run), _kind_of(call, "result")
+        at, kind = self._estimate_result_time(call, run), _get_kind(call, "result")
         return self._add(run, kind, at, id=f"{before}/result", parent_id=before, **values, **error)
 
     def _estimate_result_time(self, call: ToolCall, run: Run) -> datetime:
@@ -161,7 +161,7 @@ class LogRenderer:
 
         It is called once for each call, in order.
         """
-        turn, requested_at = self._turn_of(call), _time_of(call, run)
+        turn, requested_at = self._get_turn(call), _get_time(call, run)
         started_at = max(requested_at, turn.result_at or requested_at)
         turn.result_at = started_at + timedelta(seconds=call.seconds or 0)
         return turn.result_at
@@ -169,28 +169,28 @@ class LogRenderer:
     def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:
         values = {"actor": "user", "tool_name": text.partition(" ")[0], "input": text}
         output = json.dumps(result or {}, ensure_ascii=False)
-        return self._add(run, "tool_result", _time_of(entry, run), id=entry.id, output=output, **values)
+        return self._add(run, "tool_result", _get_time(entry, run), id=entry.id, output=output, **values)
 
     def _add(self, run: Run, event: str, at: datetime, *, id: str, parent_id: str | None = None, **values: Any) -> Line:
-        before = parent_id or self._line_before(run)
+        before = parent_id or self._find_line_before(run)
         self._newest[run.id] = id
         where = {"parent_id": before, "run_id": run.top_run_id, "turn": self._numbers.get(run.top_run_id)}
         return self._line(event, at, id=id, **where, **values)
 
-    def _line_before(self, run: Run) -> str:
+    def _find_line_before(self, run: Run) -> str:
         if run.id in self._newest:
             return self._newest[run.id]
         if run.parent_run_id is not None:
             return _line_of_call(run.parent_run_id, run.parent_call_id or "")
         previous = self._runs.get(run.previous_run_id or "")
-        return self._line_before(previous) if previous else self._conversation.id
+        return self._find_line_before(previous) if previous else self._conversation.id
 
     def _line(self, event: str, at: datetime, **values: Any) -> Line:
         own = {"ts": format_time(at), "level": "INFO", "event": event, "session_id": self._conversation.id}
         return dict.fromkeys(LogLine.model_fields) | own | values
 
 
-def _time_of(record: Entry | ToolCall, run: Run) -> datetime:
+def _get_time(record: Entry | ToolCall, run: Run) -> datetime:
     return record.created_at or run.created_at
 
 
@@ -198,7 +198,7 @@ def _line_of_call(run_id: str, call_id: str) -> str:
     return f"{run_id}/{call_id}"
 
 
-def _kind_of(call: ToolCall, kind: str) -> str:
+def _get_kind(call: ToolCall, kind: str) -> str:
     return f"{'tool' if names.server_of(call.tool) is None else 'mcp'}_{kind}"
 
 

@@ -115,7 +115,7 @@ class Answer:
         self._complete_text += f"{self._text}\n".casefold()
         (arguments, output), self._listed = self._listed, ("", "")
         self._text = self._last_call = ""
-        tasks = rendering.tasks_of(output) or ()
+        tasks = rendering.parse_tasks(output) or ()
         is_named = all(task["title"].casefold() in self._complete_text for task in tasks)
         if tasks and (self._screen.is_terminal or not is_named):
             shown = tasks[:_MOST_TASKS]
@@ -126,15 +126,15 @@ class Answer:
     async def _show_call(self, data: dict[str, Any]) -> None:
         tool, arguments = self._calls[data["id"]] = data["tool_name"], data["tool_input"]
         self._activity = rendering.describe_call(tool, arguments)
-        if rendering.agent_of(tool):
+        if rendering.get_agent(tool):
             await self._screen.report(rendering.render_agent_start(tool, arguments))
 
     async def _show_result(self, data: dict[str, Any]) -> None:
         tool, arguments = self._calls.pop(data["id"], (data["tool_name"], ""))
         output = data["tool_output"]
-        self._listed = (arguments, output) if rendering.tasks_of(output) else ("", "")
+        self._listed = (arguments, output) if rendering.parse_tasks(output) else ("", "")
         self._activity = "thinking"
-        if agent := rendering.agent_of(tool):
+        if agent := rendering.get_agent(tool):
             end = rendering.render_agent_line(agent, "failed" if data["is_error"] else "completed")
             await self._screen.report(end, rendering.render_output(output))
             return

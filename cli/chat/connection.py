@@ -39,7 +39,7 @@ class OwnerSecret(httpx2.Auth):
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         state = running.read_state(self._directory) or {}
         port = urlsplit(state.get("page", "")).port
-        secret = data_dir.known_secret(self._directory, data_dir.OWNER_SECRET)
+        secret = data_dir.read_secret(self._directory, data_dir.OWNER_SECRET)
         if secret and port is not None and port == request.url.port and _is_served_by_user(port):
             request.headers[_OWNER_HEADER] = secret
         yield request
@@ -88,17 +88,17 @@ class Connection:
             chat_id = await self.begin(text[:_LONGEST_TITLE], left=left)
         if chat_id is None:
             try:
-                return await self._begun("threads.create", None, {"left": left}, input=user_input(text))
+                return await self._start_answer("threads.create", None, {"left": left}, input=user_input(text))
             except ApiError as error:
                 if left is None or error.status != _NOT_THERE:
                     raise
                 return await self.say(None, text)  # the other one was deleted
         key = str(uuid.uuid4())
-        return Reading(chat_id, start=lambda runs: runs.interact(chat_id, text, key=key, more=self._more()))
+        return Reading(chat_id, start=lambda runs: runs.interact(chat_id, text, key=key, more=self._get_options()))
 
     def edit(self, chat_id: str, run_id: str, text: str) -> Reading:
         key = str(uuid.uuid4())
-        return Reading(chat_id, start=lambda runs: runs.edit(chat_id, run_id, text, key=key, more=self._more()))
+        return Reading(chat_id, start=lambda runs: runs.edit(chat_id, run_id, text, key=key, more=self._get_options()))
 
     async def retry(self, chat_id: str) -> Reading:
         """Requests another answer to the last message; raises `ApiError` if there is none."""
@@ -106,7 +106,9 @@ class Connection:
         message = next((item for item in await self.items(thread) if item["type"] == "user_message"), None)
         if message is None:
             raise ApiError(_NOT_THERE, "There is no message to answer again.")
-        return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=message["id"])
+        return await self._start_answer(
+            "threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=message["id"]
+        )
 
     async def begin(self, title: str, *, left: str | None) -> str:
         try:
@@ -167,7 +169,7 @@ class Connection:
             steps += page["steps"]
         return steps
 
-    async def _begun(self, kind: str, chat_id: str | None, metadata: dict[str, Any], **params: Any) -> Reading:
+    async def _start_answer(self, kind: str, chat_id: str | None, metadata: dict[str, Any], **params: Any) -> Reading:
         """Starts an answer by a request of ChatKit, and leaves its stream; the answer continues."""
         run_id: str | None = None
         sent = {"detached": True, "model": self.model, "temperature": self.temperature, **metadata}
@@ -187,7 +189,7 @@ class Connection:
                     return Reading(chat_id, run_id)
         raise ConnectionLost
 
-    def _more(self) -> dict[str, Any]:
+    def _get_options(self) -> dict[str, Any]:
         temperature = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
         return {**({"model": self.model} if self.model else {}), **temperature}
 

@@ -25,7 +25,7 @@ from prompt_toolkit.output import ColorDepth
 from cli.chat.commands.table import COMMANDS
 from cli.chat.commands.tasks import VIEWS
 from cli.chat.connection import Connection
-from cli.chat.rendering import one_line
+from cli.chat.rendering import cut_line
 from cli.chat.screen import AGAIN_LEAVES, TWICE_SECONDS, TerminalScreen
 from cli.terminal import clean
 
@@ -76,7 +76,7 @@ class LiveScreen(TerminalScreen):
         self._hint = ""
         self._chat: TerminalChat | None = None
         self._session: PromptSession[None] = PromptSession(
-            self._message,
+            self._render_prompt,
             multiline=True,
             prompt_continuation="  ",
             key_bindings=self._bind_keys(),
@@ -157,9 +157,9 @@ class LiveScreen(TerminalScreen):
         if self._app.is_running and not self._app.is_done:
             self._app.exit()
 
-    def _message(self) -> StyleAndTextTuples:
+    def _render_prompt(self) -> StyleAndTextTuples:
         live = self.render_text(self._open_text)[-max(self.size[1] - _OTHER_ROWS, 3) :]
-        below = [one_line((text, "dim")) for text in [self._hint or self.describe_status()] if text]
+        below = [cut_line((text, "dim")) for text in [self._hint or self.describe_status()] if text]
         lines = [*live, *self._render(*below)]
         above = to_formatted_text(ANSI("".join(f"{line}\n" for line in lines)))
         return [*above, ("bold" if self.colour else "", self.prompt)]

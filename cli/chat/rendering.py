@@ -32,7 +32,7 @@ def render_marked(mark: str, text: str, *, style: str = "", mark_style: str = ""
     return grid
 
 
-def one_line(*parts: str | tuple[str, str]) -> Text:
+def cut_line(*parts: str | tuple[str, str]) -> Text:
     """Cuts a text at the end of the line; a part is a text, or a text and its style."""
     line = Text(no_wrap=True, overflow="ellipsis")
     for part in parts:
@@ -42,47 +42,47 @@ def one_line(*parts: str | tuple[str, str]) -> Text:
 
 
 def render_call(tool: str, arguments: str, output: str) -> RenderableType:
-    result = _object(output)
+    result = _parse_object(output)
     name = tool.replace("_", " ")
     if result is not None:
-        return one_line(("✓ ", "green"), (f"{name} {_describe_result(result)}", "dim"))
-    call = one_line(("✗ ", "red"), (describe_call(tool, arguments), "dim"))
+        return cut_line(("✓ ", "green"), (f"{name} {_describe_result(result)}", "dim"))
+    call = cut_line(("✗ ", "red"), (describe_call(tool, arguments), "dim"))
     return Group(call, render_output(output)) if output.strip() else call
 
 
 def render_output(output: str) -> RenderableType:
-    return one_line("  ", (_output_for_user(output), "dim"))
+    return cut_line("  ", (_choose_output(output), "dim"))
 
 
 def describe_call(tool: str, arguments: str) -> str:
-    values = {name: _short(value) for name, value in (_object(arguments) or {}).items() if value is not None}
+    values = {name: _shorten(value) for name, value in (_parse_object(arguments) or {}).items() if value is not None}
     described = values.values() if len(values) == 1 else (f"{name}: {value}" for name, value in values.items())
     return f"{tool.replace('_', ' ')} {', '.join(described)}"
 
 
-def agent_of(tool: str) -> str | None:
+def get_agent(tool: str) -> str | None:
     return tool.removeprefix("do_with_") if tool.startswith("do_with_") else None
 
 
 def render_agent_start(tool: str, arguments: str) -> RenderableType:
-    assignment = str((_object(arguments) or {}).get("task", ""))
-    started = one_line(("● ", "cyan"), (describe_call(tool, arguments), "dim"))
-    return Group(started, render_agent_line(agent_of(tool) or "", assignment))
+    assignment = str((_parse_object(arguments) or {}).get("task", ""))
+    started = cut_line(("● ", "cyan"), (describe_call(tool, arguments), "dim"))
+    return Group(started, render_agent_line(get_agent(tool) or "", assignment))
 
 
 def render_agent_line(agent: str, text: str) -> RenderableType:
-    return one_line((f"  └ {agent}: {text}", "dim"))
+    return cut_line((f"  └ {agent}: {text}", "dim"))
 
 
 def render_agent_output(output: str, details: Json | None, *, is_error: bool) -> RenderableType:
     """The last lines that an agent's command has printed, or why a call failed; nothing for other tools."""
     if is_error:
-        return one_line("    ", ("✗ ", "red"), (_output_for_user(output), "dim"))
+        return cut_line("    ", ("✗ ", "red"), (_choose_output(output), "dim"))
     printed = [str((details or {}).get(name) or "") for name in ("stdout", "stderr")]
     lines = [line for text in printed for line in text.splitlines()]
     hidden = len(lines) - _PRINTED_LINES
     above = [f"{hidden:,} more lines above"] if hidden > 0 else []
-    return Group(*(one_line(("    " + line, "dim")) for line in (*above, *lines[-_PRINTED_LINES:])))
+    return Group(*(cut_line(("    " + line, "dim")) for line in (*above, *lines[-_PRINTED_LINES:])))
 
 
 def render_step(step: Json) -> RenderableType:
@@ -99,16 +99,16 @@ def render_step(step: Json) -> RenderableType:
             return render_agent_output(content.get("output", ""), details, is_error=details.get("ok") is False)
 
 
-def tasks_of(output: str) -> Sequence[Json] | None:
+def parse_tasks(output: str) -> Sequence[Json] | None:
     """The tasks in a tool's result; None if it is no list of tasks, because an agent may answer anything."""
-    result = _object(output)
+    result = _parse_object(output)
     tasks = result.get("tasks") if result is not None else None
     return tasks if isinstance(tasks, list) and all(map(_is_task, tasks)) else None
 
 
 def count_more(output: str, arguments: str, *, shown: int) -> int:
     """How many tasks a list has besides those that are shown; of a later page, how many that page has."""
-    result, given = _object(output) or {}, _object(arguments) or {}
+    result, given = _parse_object(output) or {}, _parse_object(arguments) or {}
     total = None if given.get("cursor") else result.get("total")
     count = len(result.get("tasks", ()))
     return max(count, total if isinstance(total, int) else 0) - shown
@@ -124,18 +124,18 @@ def render_tasks(tasks: Sequence[Json], width: int) -> RenderableType:
     grid = Table.grid(*columns, padding=(0, 1, 0, 0), expand=True)
     for task, (due, more) in zip(tasks, details, strict=True):
         status = "deleted" if task.get("deleted") else str(task.get("status"))
-        mark, title = Text(*_MARKS.get(status, _MARKS["pending"])), one_line(task["title"])
+        mark, title = Text(*_MARKS.get(status, _MARKS["pending"])), cut_line(task["title"])
         if len(columns) > 3:
-            grid.add_row(mark, str(task["id"]), title, one_line(due), one_line(more))
+            grid.add_row(mark, str(task["id"]), title, cut_line(due), cut_line(more))
         else:
             below = " · ".join(filter(None, (due, more)))
-            grid.add_row(mark, str(task["id"]), Group(title, *([one_line((below, "dim"))] if below else [])))
+            grid.add_row(mark, str(task["id"]), Group(title, *([cut_line((below, "dim"))] if below else [])))
     return grid
 
 
 def render_copied_task(line: str) -> RenderableType:
     box, _, title = line.partition("] ")
-    return one_line(_MARKS["completed" if box.endswith("x") else "pending"], f" {title}")
+    return cut_line(_MARKS["completed" if box.endswith("x") else "pending"], f" {title}")
 
 
 def render_question(text: str) -> RenderableType:
@@ -154,7 +154,7 @@ def render_chats(chats: Sequence[Json], current: str | None) -> RenderableType:
     )
     for number, chat in enumerate(chats, 1):
         is_current = current is not None and current in (chat["id"], chat["name"])
-        title, day = one_line(chat["title"] or "Untitled"), str(chat["created_at"])[:10]
+        title, day = cut_line(chat["title"] or "Untitled"), str(chat["created_at"])[:10]
         grid.add_row("●" if is_current else " ", f"{number:2}", title, day)
     return grid
 
@@ -193,12 +193,12 @@ def _describe_result(result: Json) -> str:
     return f"{result.get('id', '')} {result['title']}{due}{f' and {others} more' if others else ''}"
 
 
-def _output_for_user(output: str) -> str:
+def _choose_output(output: str) -> str:
     """What a call returned, without the text that a model reads where its call was rejected."""
     return "Not done." if output.startswith(_REJECTED) else output.strip()
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _parse_object(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -216,5 +216,5 @@ def _is_task(value: Any) -> bool:
     )
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

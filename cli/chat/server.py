@@ -57,7 +57,7 @@ def _start(directory: Path) -> "subprocess.Popen[bytes]":
     try:
         output = log_of(directory).open("ab")
     except OSError as error:
-        raise data_dir.not_writable(directory, error) from error
+        raise data_dir.create_write_error(directory, error) from error
     with output as log:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", "up", "--data-dir", str(directory)],

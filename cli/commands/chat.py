@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli import data_dir, terminal
-from cli.arguments import Commands, UsageError, add_command, conversation, existing_directory, temperature, url
+from cli.arguments import Commands, UsageError, add_command, conversation, parse_existing_directory, temperature, url
 from cli.chat import NEWEST
 from cli.errors import CliError
 
@@ -42,7 +42,7 @@ def add(commands: Commands) -> None:
     ):
         parser.add_argument(flag, dest="thread", action="store_const", const=thread, default=None, help=does)
     here = "let agents work in this directory; they ask before the first change"
-    parser.add_argument("--directory", type=existing_directory, metavar="DIR", help=here)
+    parser.add_argument("--directory", type=parse_existing_directory, metavar="DIR", help=here)
     parser.add_argument(
         "--here", dest="directory", action="store_const", const=Path(), help="the same, in the current directory"
     )
@@ -86,12 +86,12 @@ def _read_stdin() -> str:
 
 async def _chat(arguments: argparse.Namespace, address: str, text: str | None) -> int:
     from cli.chat.connection import Connection, OwnerSecret
-    from cli.services.environment import time_zone
+    from cli.services.environment import find_time_zone
 
     connection = Connection(
         address,
         os.environ.get("TODO_TOKEN") or None,
-        time_zone(os.environ),
+        find_time_zone(os.environ),
         arguments.model,
         arguments.temp,
         patience=_PATIENCE if text is None else _SHORT_PATIENCE,

@@ -81,7 +81,7 @@ def add(commands: Commands) -> None:
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
-    return _become("bench", arguments.more, dict(os.environ))
+    return _start_in_environment("bench", arguments.more, dict(os.environ))
 
 
 def run_eval(arguments: argparse.Namespace) -> int:
@@ -91,10 +91,10 @@ def run_eval(arguments: argparse.Namespace) -> int:
     variables, _ = ollama.choose_model(environment.load())
     if environment.needs_offline_model(variables):
         variables["LLM_PROVIDER"] = environment.OFFLINE
-    return _become("evals", arguments.more, variables)
+    return _start_in_environment("evals", arguments.more, variables)
 
 
-def _become(module: str, arguments: list[str], variables: dict[str, str]) -> int:
+def _start_in_environment(module: str, arguments: list[str], variables: dict[str, str]) -> int:
     variables["PYTHONPATH"] = str(CHECKOUT)
     os.execve(sys.executable, [sys.executable, "-P", "-m", module, *arguments], variables)  # noqa: S606 - no shell
 
@@ -121,13 +121,13 @@ def _is_clean(lock: Path, command: list[str | Path]) -> bool:
 
 def run_test(arguments: argparse.Namespace) -> int:
     checks = {} if arguments.scope == "extended" else CHECKS
-    failed = [name for name, command in checks.items() if not _passes(name, command)]
+    failed = [name for name, command in checks.items() if not _run_check(name, command)]
     if failed:
         terminal.error(f"These checks failed before the tests ran: {', '.join(failed)}")
     with tempfile.TemporaryFile() as report:
         # It takes minutes of one processor, while the tests often wait.
         pyright = _start(["pyright"], report) if arguments.scope == "all" else None
-        passed = _passes("pytest", ["pytest", *TESTS[arguments.scope], *arguments.more])
+        passed = _run_check("pytest", ["pytest", *TESTS[arguments.scope], *arguments.more])
         if pyright:
             terminal.heading("== pyright")
             passed &= pyright.wait() == 0
@@ -136,7 +136,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     return 0 if passed and not failed else 1
 
 
-def _passes(name: str, command: Sequence[str]) -> bool:
+def _run_check(name: str, command: Sequence[str]) -> bool:
     terminal.heading(f"== {name}")
     process = _start(command)
     try:

@@ -8,7 +8,7 @@ from typing import TextIO
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command
 from cli.errors import CliError
-from cli.processes.children import last_lines
+from cli.processes.children import read_last_lines
 from common import child_environment
 
 LOGS = (*(part.replace("_", "-") for part in child_environment.PARTS), "postgres")
@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
         "Shows the last lines of the logs of the running, or the last, ./todo up.",
     )
     named = f"one of {', '.join(LOGS)}; default: all of them"
-    parser.add_argument("service", nargs="?", type=_service, help=named)
+    parser.add_argument("service", nargs="?", type=_check_service, help=named)
     parser.add_argument("--follow", action="store_true", help="keep showing new lines, until Ctrl-C")
 
 
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, file in files.items():
         if arguments.follow and file.exists():
             readers[name] = _open_at_end(file)
-        for line in last_lines(file, LINES).splitlines():
+        for line in read_last_lines(file, LINES).splitlines():
             _show(name, line, alone=service is not None)
     while arguments.follow:
         for name, file in files.items():
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _service(text: str) -> str:
+def _check_service(text: str) -> str:
     if text not in LOGS:
         raise argparse.ArgumentTypeError(f"there is no service {text}; choose one of {', '.join(LOGS)}")
     return text

@@ -109,8 +109,8 @@ def run_token(arguments: argparse.Namespace) -> int:
         variables["MCP_URL"] = state["mcp_url"]
     else:
         mcp_port = arguments.mcp_port or environment.port(variables, "MCP_PORT", 8001)
-        variables["MCP_URL"] = environment.mcp_url(variables, mcp_port)
-    if secret := data_dir.known_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
+        variables["MCP_URL"] = environment.get_mcp_url(variables, mcp_port)
+    if secret := data_dir.read_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
         variables.setdefault("MCP_TOKEN_SECRET", secret)
     options = [f"--user={arguments.user}", f"--days={arguments.days}"]
     return service_command.run("backend", "token", *options, variables=variables)

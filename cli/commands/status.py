@@ -28,10 +28,10 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.say(f"Nothing is running with the data in {directory}. Start it with ./todo up.")
         return NOTHING_RUNS
     found = state["parts"]
-    conditions = [_condition(part) for part in found]
+    conditions = [_describe_part(part) for part in found]
     for part, (_, condition) in zip(found, conditions, strict=True):
         where = f"127.0.0.1:{part['port']}" if part["port"] else "a local socket"
-        since = f"since {_time(part['since'])}"
+        since = f"since {_format_time(part['since'])}"
         terminal.say(f"  {part['name']:<14} {where:<16} {since:<25} {condition}")
     terminal.say(f"  page  {state.get('page', 'not yet')}")
     terminal.say(f"  data  {directory}")
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if found and all(well for well, _ in conditions) else NOT_READY
 
 
-def _condition(part: dict[str, Any]) -> tuple[bool, str]:
+def _describe_part(part: dict[str, Any]) -> tuple[bool, str]:
     if part["pid"] is None:
         return False, "keeps dying, and is tried again slowly" if part.get("keeps_dying") else "died, and restarts soon"
     if not part["port"]:
@@ -49,11 +49,11 @@ def _condition(part: dict[str, Any]) -> tuple[bool, str]:
     if not status:
         return False, "does not answer"
     if status != 200:
-        return False, f"not ready: {_reason(text)}"
-    return True, f"ready{_more(json.loads(text))}"
+        return False, f"not ready: {_find_reason(text)}"
+    return True, f"ready{_describe_limits(json.loads(text))}"
 
 
-def _more(answer: dict[str, Any]) -> str:
+def _describe_limits(answer: dict[str, Any]) -> str:
     """What the commands of a workspace run in, and what a backend cannot use."""
     notes = [f", but {name} {reason}" for name, reason in answer.get("unusable", {}).items()]
     if "confinement" in answer:
@@ -62,12 +62,12 @@ def _more(answer: dict[str, Any]) -> str:
     return "".join(notes)
 
 
-def _reason(text: str) -> str:
+def _find_reason(text: str) -> str:
     try:
         return json.loads(text)["reason"]
     except (ValueError, KeyError, TypeError):
         return text[:200]
 
 
-def _time(stamp: float) -> str:
+def _format_time(stamp: float) -> str:
     return datetime.datetime.fromtimestamp(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -59,10 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     data_dir.prepare(directory)
     has_workspace = _has_workspace(variables, directory)
     variables, found = ollama.choose_model(variables)
-    variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")
+    variables.setdefault("TIME_ZONE", environment.find_time_zone(variables) or "UTC")
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.secret(directory, data_dir.TOKEN_SECRET))
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.secret(directory, data_dir.WORKSPACE_SECRET))
-    variables |= directory_settings(variables, directory)
+    variables |= create_directory_settings(variables, directory)
     with running.claimed(directory) as owned, Reaper() as reaper:
         ports = choose_ports(wanted, has_workspace=has_workspace)
         asyncio.run(_supervise(variables, ports, found, reaper, directory, lock=owned.lock))
@@ -82,18 +82,18 @@ async def _supervise(
     """Runs everything until Ctrl-C or SIGTERM; PostgreSQL is stopped last."""
     from cli.services.supervisor import StopWanted, Supervisor
 
-    status = running.StatusFile(directory, _addresses(variables, ports))
+    status = running.StatusFile(directory, _list_addresses(variables, ports))
     supervisor = Supervisor(data_dir.logs(directory), reaper, cwd=CHECKOUT, lock=lock, changed=status.update)
     with contextlib.ExitStack() as stack:
         try:
             if "DATABASE_URL" not in variables:
                 variables |= _start_postgres(directory, supervisor, stack)
-            for service in _services(variables, ports, directory):
+            for service in _create_services(variables, ports, directory):
                 supervisor.start(service)
             answers = await supervisor.wait_until_ready()
             if "Workspace" in answers:
                 _warn_of_missing_commands(answers["Workspace"])
-            _print_addresses(ports, _model(answers["Backend"], found), directory)
+            _print_addresses(ports, _describe_model(answers["Backend"], found), directory)
             await supervisor.watch()
         except StopWanted:
             terminal.say("\nStopping …")
@@ -112,13 +112,13 @@ def _start_postgres(directory: Path, supervisor: "Supervisor", stack: contextlib
 
     supervisor.adopt("PostgreSQL", cluster.process, cluster.log, start_again)
     addresses = {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.owner_url}
-    return addresses | postgres.dump_settings(directory)
+    return addresses | postgres.create_dump_settings(directory)
 
 
 def _has_workspace(variables: Mapping[str, str], directory: Path) -> bool:
     if variables.get("AGENTS") == "off":
         return False
-    if os.geteuid() == 0 and not data_dir.traversable(directory):
+    if os.geteuid() == 0 and not data_dir.is_traversable(directory):
         terminal.warn(
             f"The workspace is not started: it does not run as root, and nobody else can reach {directory}: choose "
             "another --data-dir, or set AGENTS=off."
@@ -127,29 +127,31 @@ def _has_workspace(variables: Mapping[str, str], directory: Path) -> bool:
     return True
 
 
-def directory_settings(variables: Mapping[str, str], directory: Path) -> dict[str, str]:
+def create_directory_settings(variables: Mapping[str, str], directory: Path) -> dict[str, str]:
     """What lets conversations work in directories of the user who runs this, except root; with sign-in, nothing."""
     if os.geteuid() == 0 or variables.get("AUTH_MODE", "none") != "none":
         return {"OWNER_SECRET": "", "WORKSPACE_DATA_DIR": ""}
     return {"OWNER_SECRET": data_dir.secret(directory, data_dir.OWNER_SECRET), "WORKSPACE_DATA_DIR": str(directory)}
 
 
-def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
+def _create_services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
     """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
     offline_port = find_free_port() if environment.needs_offline_model(variables) else None
     shared = _settings(variables, ports, directory, offline_port)
-    servers, url = environment.named_by_servers(variables), f"http://{HOST}:{ports.page}"
+    servers, url = environment.list_server_variables(variables), f"http://{HOST}:{ports.page}"
     services = [
-        _service("Backend", "backend", shared, ports.page, extra=servers, note=url),
-        _service("MCP server", "mcp_server", shared, ports.mcp, note=f"http://{HOST}:{ports.mcp}/mcp"),
+        _create_service("Backend", "backend", shared, ports.page, extra=servers, note=url),
+        _create_service("MCP server", "mcp_server", shared, ports.mcp, note=f"http://{HOST}:{ports.mcp}/mcp"),
     ]
     if ports.workspace is not None:
-        account = data_dir.workspace_account()
+        account = data_dir.find_workspace_account()
         options = [f"--account={account}"] if account else []
-        services.append(_service("Workspace", "workspace", shared, ports.workspace, *options, optional=True))
-    services.append(_service("Migrations", "migrations", shared, shows_output=True))
+        services.append(_create_service("Workspace", "workspace", shared, ports.workspace, *options, optional=True))
+    services.append(_create_service("Migrations", "migrations", shared, shows_output=True))
     if offline_port is not None:
-        offline = _service("Offline model", "offline_model", shared, offline_port, ready_path="/health", optional=True)
+        offline = _create_service(
+            "Offline model", "offline_model", shared, offline_port, ready_path="/health", optional=True
+        )
         services.append(offline)
     return services
 
@@ -165,7 +167,7 @@ def _settings(variables: dict[str, str], ports: Ports, directory: Path, offline_
         "BACKEND_PORT": str(ports.page),
         "MCP_HOST": HOST,
         "MCP_PORT": str(ports.mcp),
-        "MCP_URL": environment.mcp_url(variables, ports.mcp),
+        "MCP_URL": environment.get_mcp_url(variables, ports.mcp),
         "MCP_INTERNAL_URL": f"http://{HOST}:{ports.mcp}/mcp",
         "OFFLINE_HOST": HOST,
         "PYTHONUNBUFFERED": "1",
@@ -183,7 +185,7 @@ def _settings(variables: dict[str, str], ports: Ports, directory: Path, offline_
     return settings
 
 
-def _service(
+def _create_service(
     name: str,
     module: str,
     variables: dict[str, str],
@@ -197,10 +199,10 @@ def _service(
     return Service(name, command, {**selected, **(extra or {})}, port, **options)
 
 
-def _addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
+def _list_addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
     return {
-        "page": _page(ports.page),
-        "mcp_url": environment.mcp_url(variables, ports.mcp),
+        "page": _get_page_url(ports.page),
+        "mcp_url": environment.get_mcp_url(variables, ports.mcp),
         "backend_url": variables.get("BACKEND_URL") or f"http://localhost:{ports.page}",
         "auth_mode": variables.get("AUTH_MODE", "none"),
     }
@@ -209,7 +211,7 @@ def _addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
 def _warn_of_missing_commands(readiness: str) -> None:
     if json.loads(readiness).get("confinement"):
         return
-    if os.geteuid() == 0 and not data_dir.traversable(CHECKOUT):  # the workspace runs as an account of its own
+    if os.geteuid() == 0 and not data_dir.is_traversable(CHECKOUT):  # the workspace runs as an account of its own
         terminal.warn(
             f"Agents cannot run commands: their account may not enter {CHECKOUT}. Move the checkout to a folder that "
             "everybody may enter, such as /opt, and start again."
@@ -229,14 +231,14 @@ def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> Non
     terminal.say(f"  logs      {data_dir.logs(directory)}, or ./todo logs")
     terminal.say(f"  ChatKit   http://{HOST}:{ports.page}/chatkit")
     terminal.say(f"  MCP       http://{HOST}:{ports.mcp}/mcp")
-    terminal.say(f"  page      {_page(ports.page)}")
+    terminal.say(f"  page      {_get_page_url(ports.page)}")
 
 
-def _page(port: int) -> str:
+def _get_page_url(port: int) -> str:
     return f"http://localhost:{port}/"  # the name for which OpenAI's widget needs no key
 
 
-def _model(readiness: str, found: "LocalOllama | None") -> Iterator[str]:
+def _describe_model(readiness: str, found: "LocalOllama | None") -> Iterator[str]:
     """Who answers, as the backend's `/ready` reports it, and what to know of it."""
     model = json.loads(readiness)["model"]
     if model["provider"] == environment.OFFLINE:

@@ -18,7 +18,7 @@ from cli.data_dir import CHECKOUT
 from cli.database import postgres_binaries
 from cli.errors import CliError
 from cli.processes import ownership
-from cli.processes.children import die_with_parent, fresh_log, last_lines
+from cli.processes.children import create_log, die_with_parent, read_last_lines
 from cli.processes.ownership import InUseError, Ownership
 
 ADMIN, OWNER, SERVICE = "app", "todo_owner", "todo_service"
@@ -42,8 +42,8 @@ class Cluster:
         self.data_dir = directory
         self.log = data_dir.logs(directory) / "postgres.log"
         self._files = directory / "postgres"
-        self._sockets = _socket_dir(directory)
-        self._account = _account()
+        self._sockets = _create_socket_dir(directory)
+        self._account = _find_account()
         self._binaries = postgres_binaries.find(self._account)
         self._durable = durable
         self._ownership: Ownership | None = None
@@ -112,17 +112,17 @@ class Cluster:
 
     def _own_data_dir(self, *, again: bool = False) -> None:
         data_dir.prepare(self.data_dir)
-        if self._account and not data_dir.traversable(self.data_dir):
+        if self._account and not data_dir.is_traversable(self.data_dir):
             raise CliError(
                 f"PostgreSQL does not run as root but as {self._account.pw_name}, who cannot reach {self.data_dir}: "
                 "choose another --data-dir."
             )
         try:
-            self._ownership = ownership.take(self.data_dir, leftover=lambda: _ready_pid(self._files))
+            self._ownership = ownership.take(self.data_dir, leftover=lambda: _read_ready_pid(self._files))
             if not again:
-                fresh_log(self.log)
+                create_log(self.log)
         except OSError as error:
-            raise data_dir.not_writable(self.data_dir, error) from error
+            raise data_dir.create_write_error(self.data_dir, error) from error
 
     def _check_version(self) -> None:
         found = (self._files / "PG_VERSION").read_text().strip()
@@ -155,7 +155,7 @@ class Cluster:
             options = self._child_options(signal.SIGKILL)
             done = subprocess.run(command, input=input, stdout=log, stderr=log, check=False, **options)
         if done.returncode:
-            raise self._failure(f"{program} failed")
+            raise self._create_error(f"{program} failed")
 
     def _launch(self) -> None:
         self._prepare_sockets()
@@ -193,15 +193,15 @@ class Cluster:
             with psycopg.connect(self.admin_url, autocommit=True) as connection:
                 connection.execute(ROLES.read_bytes())
         except psycopg.Error as error:
-            raise self._failure(f"The database's roles could not be prepared ({error})") from error
+            raise self._create_error(f"The database's roles could not be prepared ({error})") from error
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while _ready_pid(self._files) != self.process.pid:
+        while _read_ready_pid(self._files) != self.process.pid:
             if self.process.poll() is not None:
-                raise self._failure("PostgreSQL did not start")
+                raise self._create_error("PostgreSQL did not start")
             if time.monotonic() > deadline:
-                raise self._failure(f"PostgreSQL did not answer within {START_SECONDS} seconds")
+                raise self._create_error(f"PostgreSQL did not answer within {START_SECONDS} seconds")
             time.sleep(0.01)
 
     def _prepare_sockets(self) -> None:
@@ -228,8 +228,8 @@ class Cluster:
             options |= {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
         return options
 
-    def _failure(self, what: str) -> CliError:
-        return CliError(f"{what}; the end of {self.log}:\n{last_lines(self.log)}")
+    def _create_error(self, what: str) -> CliError:
+        return CliError(f"{what}; the end of {self.log}:\n{read_last_lines(self.log)}")
 
 
 def exists(directory: Path) -> bool:
@@ -241,7 +241,7 @@ def exists(directory: Path) -> bool:
 
 def url(directory: str | Path, login: str = SERVICE) -> str:
     """Where a cluster of this data directory answers while it runs."""
-    return f"postgresql://{login}@/{DATABASE}?host={_socket_dir(Path(directory).resolve())}"
+    return f"postgresql://{login}@/{DATABASE}?host={_create_socket_dir(Path(directory).resolve())}"
 
 
 @contextmanager
@@ -258,22 +258,22 @@ def owner_environment(
                 )
             with suppress(InUseError):  # `up` runs there: work on what it runs
                 stack.enter_context(Cluster.start(directory))
-            variables |= dump_settings(directory)
+            variables |= create_dump_settings(directory)
             variables["MIGRATION_DATABASE_URL"] = url(directory, OWNER)
         yield variables
 
 
-def dump_settings(directory: Path) -> dict[str, str]:
+def create_dump_settings(directory: Path) -> dict[str, str]:
     """Where a migration writes a dump of this data directory, and with which pg_dump."""
     return {"BACKUP_DIR": str(directory), "PG_BIN": str(postgres_binaries.find(None).directory)}
 
 
-def _socket_dir(directory: Path) -> Path:
+def _create_socket_dir(directory: Path) -> Path:
     """Not in the data directory: the path of a Unix socket has at most 107 bytes."""
     return SOCKETS / f"todo-pg-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"
 
 
-def _account() -> pwd.struct_passwd | None:
+def _find_account() -> pwd.struct_passwd | None:
     """Who runs the server when root may not."""
     if os.getuid() != 0:
         return None
@@ -283,7 +283,7 @@ def _account() -> pwd.struct_passwd | None:
         raise CliError("PostgreSQL does not run as root and there is no user nobody here: set DATABASE_URL.") from None
 
 
-def _ready_pid(files: Path) -> int | None:
+def _read_ready_pid(files: Path) -> int | None:
     """The server that accepts connections, by its own account."""
     try:
         lines = (files / "postmaster.pid").read_text().splitlines()

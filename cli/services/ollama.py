@@ -101,10 +101,10 @@ def address(environment: Mapping[str, str]) -> Address:
     default = {"http": 80, "https": 443}.get(scheme, PORT) if given else PORT
     rest = rest.partition("/")[0]
     with suppress(ValueError):
-        return Address(scheme or "http", _reached(str(ip_address(rest.strip("[]")))), default)
+        return Address(scheme or "http", _get_address(str(ip_address(rest.strip("[]")))), default)
     host, _, port = rest.rpartition(":") if ":" in rest else (rest, "", "")
     number = int(port) if port.isdecimal() and int(port) < 65536 else default
-    return Address(scheme or "http", _reached(host.strip("[]") or "127.0.0.1"), number)
+    return Address(scheme or "http", _get_address(host.strip("[]") or "127.0.0.1"), number)
 
 
 def find(environment: Mapping[str, str]) -> LocalOllama | None:
@@ -153,6 +153,6 @@ async def _request(http: httpx2.AsyncClient, method: str, path: str, body: objec
     return bytes(answer)
 
 
-def _reached(host: str) -> str:
+def _get_address(host: str) -> str:
     """Returns the address to connect to for an address to listen at."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)  # noqa: S104

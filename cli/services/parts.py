@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cli.processes.children import last_lines
+from cli.processes.children import read_last_lines
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Part:
 
 def describe(part: Part) -> str:
     answer = f"it answers {part.answer}; " if part.answer and part.ready_at is None else ""
-    return f"{answer}the end of {part.log}:\n{last_lines(part.log)}"
+    return f"{answer}the end of {part.log}:\n{read_last_lines(part.log)}"
 
 
 def describe_end(code: int) -> str:

@@ -21,11 +21,11 @@ def choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
         wanted = wanted._replace(workspace=None)
     _check_different(wanted)
     for option, number in zip(("--port", "--mcp-port", "--workspace-port"), wanted, strict=True):
-        if number is not None and (problem := _port_problem(number)):
+        if number is not None and (problem := _find_port_problem(number)):
             raise CliError(f"Port {number} of {HOST} cannot be used ({problem}): choose another port with {option}.")
     if not has_workspace or wanted.workspace is not None:
         return wanted
-    is_usable = WORKSPACE_PORT not in wanted and not _port_problem(WORKSPACE_PORT)
+    is_usable = WORKSPACE_PORT not in wanted and not _find_port_problem(WORKSPACE_PORT)
     return wanted._replace(workspace=WORKSPACE_PORT if is_usable else find_free_port())
 
 
@@ -39,7 +39,7 @@ def _check_different(ports: Ports) -> None:
         )
 
 
-def _port_problem(number: int) -> str | None:
+def _find_port_problem(number: int) -> str | None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
         try:

@@ -33,7 +33,7 @@ def claimed(data_dir: Path) -> Iterator[Ownership]:
         yield owned
     finally:
         with contextlib.suppress(OSError):
-            _file(data_dir).unlink()
+            _get_state_path(data_dir).unlink()
         owned.release()
 
 
@@ -44,7 +44,7 @@ class StatusFile:
     """
 
     def __init__(self, data_dir: Path, addresses: Mapping[str, str]) -> None:
-        self._file = _file(data_dir)
+        self._file = _get_state_path(data_dir)
         self._addresses = addresses
         self._written = ""
 
@@ -62,11 +62,11 @@ class StatusFile:
 
 def read_state(data_dir: Path) -> dict[str, Any] | None:
     """Returns what the running `up` has written; None if none runs."""
-    owner = ownership.owner_of(data_dir, prefix=PREFIX)
+    owner = ownership.find_owner(data_dir, prefix=PREFIX)
     if owner is None:
         return None
     try:
-        state = json.loads(_file(data_dir).read_text())
+        state = json.loads(_get_state_path(data_dir).read_text())
     except (OSError, ValueError):  # it has only just begun
         state = {}
     return {"parts": [], **state, "pid": owner}
@@ -98,5 +98,5 @@ def _describe(part: "Part") -> dict[str, Any]:
     }
 
 
-def _file(data_dir: Path) -> Path:
+def _get_state_path(data_dir: Path) -> Path:
     return data_dir / "up.json"

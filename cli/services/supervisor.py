@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from cli import terminal
 from cli.errors import CliError
-from cli.processes.children import Reaper, die_with_parent, fresh_log
+from cli.processes.children import Reaper, create_log, die_with_parent
 from cli.services import parts, running
 from cli.services.parts import Part, Restarts, Service, describe_end
 
@@ -59,7 +59,7 @@ class Supervisor:
 
     def start(self, service: Service) -> None:
         terminal.starting(service.name)
-        log = fresh_log(self._logs / f"{service.name.lower().replace(' ', '-')}.log")
+        log = create_log(self._logs / f"{service.name.lower().replace(' ', '-')}.log")
         spawn = functools.partial(self._spawn, service, log)
         self._add(Part(service.name, log, spawn, self._restarts(), service))
 

@@ -211,7 +211,7 @@ def _is_repeating(text: Text) -> object:
     return is_chore and "repeat" in create_fields(read_task(text).when)
 
 
-def _mentions_time(text: Text) -> object:
+def _has_time(text: Text) -> object:
     reading = read_task(text)
     return reading.when or reading.unread
 
@@ -231,7 +231,7 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
     "new_on_list": lambda text: split_list_name(text)[1] is not None,
     "bullets": is_bulleted,
-    "undated": lambda text: not _mentions_time(text),
+    "undated": lambda text: not _has_time(text),
     "thing_at_time": _is_thing_at_time,
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,

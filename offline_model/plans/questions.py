@@ -9,7 +9,7 @@ from offline_model.conversation import ResultTask, TaskName
 from offline_model.language import words
 from offline_model.language.text import Template, Text
 from offline_model.plans import Stop
-from offline_model.replies import one_line
+from offline_model.replies import join_lines
 
 _ASKS = 'Which task do you mean by "'
 _GUESSES = 'I could not find "'
@@ -74,11 +74,11 @@ class WhichTask:
         return cls(phrase.removesuffix('"?'), options) if asked and options else None
 
     def __str__(self) -> str:
-        phrase, first = one_line(self.phrase), self.options[0]
+        phrase, first = join_lines(self.phrase), self.options[0]
         if self.is_guess and len(self.options) == 1:
-            return f'{_GUESSES}{phrase}". Did you mean "{one_line(first.title)}" ({first.id})?'
+            return f'{_GUESSES}{phrase}". Did you mean "{join_lines(first.title)}" ({first.id})?'
         lines = [
-            f"- **{task.id}** {one_line(task.title)}{_DONE if task.status == 'completed' else ''}"
+            f"- **{task.id}** {join_lines(task.title)}{_DONE if task.status == 'completed' else ''}"
             for task in self.options[:_MOST_OPTIONS]
         ]
         is_cut = len(self.options) > _MOST_OPTIONS

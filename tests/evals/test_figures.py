@@ -48,8 +48,8 @@ def test_shares_and_cost_of_trials() -> None:
     assert (row["cases"], row["trials"], row["outcomes"]["declined"]) == (2, 6, 1)
     assert report["cost"] == pytest.approx(6 * (350 * 0.001 + 750 * 0.00005))
     assert figures.report(trials[:2], ["add"])["rows"][0]["pass_3"] is None
-    assert figures.power_of(4, 5, 3) == 0.4
-    assert figures.interval(0.8, 100) == pytest.approx((0.711, 0.867), abs=0.001), "Wilson's"
+    assert figures.estimate_power(4, 5, 3) == 0.4
+    assert figures.compute_interval(0.8, 100) == pytest.approx((0.711, 0.867), abs=0.001), "Wilson's"
 
 
 def test_table_lists_all_wrong_trials() -> None:

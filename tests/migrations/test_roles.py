@@ -82,7 +82,7 @@ def test_passwords(empty_database_url: str, password: str) -> None:
 
 
 def test_psql(empty_database_url: str) -> None:
-    psql = shutil.which("psql", path=f"{postgres_binaries.wheel()}{os.pathsep}{os.environ['PATH']}")
+    psql = shutil.which("psql", path=f"{postgres_binaries.find_wheel()}{os.pathsep}{os.environ['PATH']}")
     assert psql
     given = "SELECT set_config('todo.service_password', 'from psql', false);\n"
     command = [psql, "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--quiet", as_admin(empty_database_url)]

@@ -40,7 +40,7 @@ async def local_backend(
     settings = BackendSettings.model_validate({name.lower(): value for name, value in variables.items() if value})
     servers = configuration.read_servers(settings.mcp_servers_file, os.environ) if settings.mcp_servers_file else []
     app = create_app(
-        settings, resolve(settings), servers=configuration.usable(servers), keep_alive_seconds=keep_alive_seconds
+        settings, resolve(settings), servers=configuration.list_enabled(servers), keep_alive_seconds=keep_alive_seconds
     )
     async with serve(app, limits=settings) as url:
         yield LocalBackend(services, url)

@@ -40,7 +40,7 @@ def test_both_shapes_are_read_and_references_filled_in(tmp_path: Path) -> None:
     assert (web.headers, web.timeout) == ({"X-Key": SECRET}, 5)
     assert off.disabled
     assert not off.allows("b")
-    assert [one.name for one in configuration.usable([fetch, files, web, off])] == ["fetch", "files", "web"]
+    assert [one.name for one in configuration.list_enabled([fetch, files, web, off])] == ["fetch", "files", "web"]
     assert SECRET not in repr((files, web))
     assert files.redacted(f"it is {SECRET}") == "it is ${env:WEB_KEY}"
     assert [one.name for one in read(tmp_path, servers, top="servers")] == ["fetch", "files", "web", "off"]
@@ -122,13 +122,13 @@ def test_no_setting_of_a_service_may_be_named() -> None:
     ],
 )
 def test_name(tool: str, expected: str) -> None:
-    name = names.for_model("web", tool)
+    name = names.get_model_name("web", tool)
     assert name.startswith(expected.rpartition("_")[0])
     assert len(name) <= 64
     assert names.server_of(name) == "web"
-    assert names.for_people(name).startswith("mcp.web.")
+    assert names.get_display_name(name).startswith("mcp.web.")
 
 
 def test_name_of_a_task_tool() -> None:
     assert names.server_of("add_task") is None
-    assert names.for_people("add_task") == "add_task"
+    assert names.get_display_name("add_task") == "add_task"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backend.model.errors import ModelError, for_log
 from backend.model.providers import PROFILES, ModelEndpoint, resolve
-from backend.model.requests import OPTIONAL, alternating, rejected_field, signed, valid_messages
+from backend.model.requests import OPTIONAL, add_signatures, alternate_roles, rejected_field, repair_messages
 from backend.model.tool_calls import legal_name
 from backend.settings import BackendSettings, ProviderName, read_settings
 from tests.strict_provider.rules import find_violations
@@ -61,7 +61,7 @@ def check_calls(messages: list[Message]) -> None:
 
 @given(_histories, st.booleans())
 def test_any_history_is_sent_validly(history: list[Message], short_ids: bool) -> None:
-    sent = valid_messages(history, reasoning=None, short_ids=short_ids)
+    sent = repair_messages(history, reasoning=None, short_ids=short_ids)
     check_calls(sent)
     kept = [message["content"] for message in history if message["role"] == "user"]
     assert [message["content"] for message in sent if message["role"] == "user"] == kept
@@ -72,9 +72,9 @@ def test_any_history_is_sent_validly(history: list[Message], short_ids: bool) ->
 
 @given(_histories)
 def test_user_and_assistant_take_turns(history: list[Message]) -> None:
-    sent = alternating(valid_messages(history, reasoning=None))
+    sent = alternate_roles(repair_messages(history, reasoning=None))
     check_calls(sent)
-    assert alternating(sent) == sent
+    assert alternate_roles(sent) == sent
     for before, after in pairwise(sent):
         assert (before["role"], after["role"]) not in {("user", "user"), ("tool", "user"), ("system", "assistant")}
         if not (before.get("tool_calls") or after.get("tool_calls")):
@@ -85,22 +85,22 @@ def test_user_and_assistant_take_turns(history: list[Message]) -> None:
 def test_a_history_that_grows_is_sent_as_a_longer_one(history: list[Message]) -> None:
     """So that a server's cache of what it has read helps."""
     end = {"role": "user", "content": "more"}
-    before = valid_messages([*history, end], reasoning=None)
-    after = valid_messages([*history, end, {"role": "assistant", "content": "yes"}], reasoning=None)
+    before = repair_messages([*history, end], reasoning=None)
+    after = repair_messages([*history, end, {"role": "assistant", "content": "yes"}], reasoning=None)
     assert after[: len(before)] == before
 
 
 def test_where_thoughts_go_back() -> None:
     thought = {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
-    assert valid_messages([thought], reasoning="reasoning") == [
+    assert repair_messages([thought], reasoning="reasoning") == [
         {"role": "assistant", "content": "hi", "reasoning": "hm"}
     ]
-    assert valid_messages([thought], reasoning=None) == [{"role": "assistant", "content": "hi"}]
+    assert repair_messages([thought], reasoning=None) == [{"role": "assistant", "content": "hi"}]
 
 
 def test_calls_without_a_signature_get_googles_word_for_it() -> None:
     own = {"id": "a", "extra_content": {"google": {"thought_signature": "s"}}}
-    [message] = signed([{"role": "assistant", "tool_calls": [own, {"id": "b"}]}])
+    [message] = add_signatures([{"role": "assistant", "tool_calls": [own, {"id": "b"}]}])
     assert message["tool_calls"][0] == own
     assert message["tool_calls"][1]["extra_content"]["google"]["thought_signature"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.context.titles import title_of
+from backend.context.titles import extract_title
 from common.text import is_single_line_text, is_visible, remove_invisible, remove_stacked_marks
 
 KEPT = [
@@ -82,4 +82,4 @@ def test_single_line(text: str) -> None:
     ],
 )
 def test_title_is_one_short_line(answer: str, title: str | None) -> None:
-    assert title_of(answer) == title
+    assert extract_title(answer) == title

@@ -39,7 +39,7 @@ class DiskWatch:
         self._check_disk()
         if full := await self.find_problem():
             held = await asyncio.to_thread(quotas.measure, self._folder, repair=self._quota.repair)
-            self._most = _maximum(held.plus(_TO_REMOVE), _cap(held.plus(_TO_TIDY), self._quota.of_folder))
+            self._most = _get_larger(held.plus(_TO_REMOVE), _cap(held.plus(_TO_TIDY), self._quota.of_folder))
         return full
 
     async def find_problem(self) -> str | None:
@@ -77,7 +77,7 @@ class DiskWatch:
 
     def _get_tolerance(self) -> Amount:
         least = Amount(int(self._quota.bytes * _TOLERATED), int(self._quota.files * _TOLERATED))
-        return _TO_REMOVE if self._most else _maximum(self._left, least)
+        return _TO_REMOVE if self._most else _get_larger(self._left, least)
 
     def _count(self, process: int, *, is_urgent: bool) -> str | None:
         """Stops the command while it is counted, if it may have exceeded the limit, and kills it if it has."""
@@ -104,7 +104,7 @@ def _signal(processes: Iterable[int], number: int) -> None:
             os.kill(process, number)
 
 
-def _maximum(one: Amount, other: Amount) -> Amount:
+def _get_larger(one: Amount, other: Amount) -> Amount:
     return Amount(max(one.bytes, other.bytes), max(one.files, other.files))
 
 

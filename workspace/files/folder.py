@@ -73,7 +73,7 @@ class Store:
         for half_written in (self.root / _INCOMING).iterdir():
             half_written.unlink()
         self._remove_restored()
-        self._empty_removed()
+        self._delete_removed()
 
     def create_paths(self, user: str, name: str) -> tuple[Path, Path]:
         """Returns the paths of a folder and its results, creates both and marks them as used."""
@@ -119,7 +119,7 @@ class Store:
             _check_name(name)
         with self._lock:
             removed = self._move_away(hash_user(user), name or "")
-        self._empty_removed()
+        self._delete_removed()
         return removed
 
     def remove_unused(self, before: float) -> int:
@@ -129,7 +129,7 @@ class Store:
             with suppress(FileNotFoundError), self._lock:  # removed by another thread
                 if results.stat().st_mtime < before:
                     removed += self._move_away(results.parent.name, results.name)
-        self._empty_removed()
+        self._delete_removed()
         return removed
 
     def is_empty(self) -> bool:
@@ -149,7 +149,7 @@ class Store:
         for path in (self.root / _RESTORED).iterdir():
             path.rename(self.root / path.name)
         (self.root / _RESTORED).rmdir()
-        self._empty_removed()
+        self._delete_removed()
 
     def _move_away(self, owner: str, name: str) -> bool:
         """Makes folders inaccessible at once; returns whether there was any."""
@@ -169,7 +169,7 @@ class Store:
         with walking.open_directory(self.root) as at, suppress(FileNotFoundError):
             walking.remove_tree(at, _RESTORED)
 
-    def _empty_removed(self) -> None:
+    def _delete_removed(self) -> None:
         with walking.open_directory(self.root / _REMOVED) as at:
             for name in os.listdir(at):
                 with suppress(FileNotFoundError):  # removed by another thread

@@ -34,7 +34,7 @@ class FileState(NamedTuple):
 def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> CallResult:
     above = opening.split_path(path)
     with opening.open_directory(folder.descriptor, above) as directory:
-        found = _entries(directory, above, depth, repair=not folder.is_outside)
+        found = _list_entries(directory, above, depth, repair=not folder.is_outside)
         entries = [*islice(found, MOST_NAMES + 1)]
     entries, more = entries[:MOST_NAMES], len(entries) > MOST_NAMES
     lines = [to_printable(entry.name, max_length=1_100) for entry in entries] or ["It is empty."]
@@ -63,11 +63,13 @@ def list_changes(before: dict[str, FileState] | None, now: dict[str, FileState] 
 
 
 def _list_files(folder: Folder) -> Iterator[FileState]:
-    entries = _entries(folder.descriptor, repair=not folder.is_outside)
+    entries = _list_entries(folder.descriptor, repair=not folder.is_outside)
     return (entry for entry in entries if entry.kind == "file")
 
 
-def _entries(directory: int, above: Sequence[str] = (), depth: int = _DEEPEST, *, repair: bool) -> Iterator[FileState]:
+def _list_entries(
+    directory: int, above: Sequence[str] = (), depth: int = _DEEPEST, *, repair: bool
+) -> Iterator[FileState]:
     for entry in walking.walk_tree(
         directory,
         should_enter=lambda entry: len(entry.parents) + 1 < depth and entry.name != _NOT_ENTERED,

@@ -112,7 +112,7 @@ class EventRenderer:
                 yield _update(entry.id, delta)
         elif time.monotonic() - self._thought_sent_at >= _THOUGHT_SECONDS:
             self._thought_sent_at = time.monotonic()
-            yield _thought(entry.id, self._shown[entry.id])
+            yield _render_thought(entry.id, self._shown[entry.id])
 
     def _open(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
         self._shown[entry.id] = ""
@@ -139,7 +139,7 @@ class EventRenderer:
                 done = ck.AssistantMessageContentPartDone(content_index=0, content=item.content[0])
                 yield _update(entry.id, done)
             else:
-                yield _thought(entry.id, entry.text)
+                yield _render_thought(entry.id, entry.text)
         yield ck.ThreadItemDoneEvent(item=item)
 
 
@@ -152,7 +152,7 @@ def _render_notice(notice: Entry) -> Iterator[ck.ThreadStreamEvent]:
         yield ck.ErrorEvent(message=sentence_of_notice(notice), allow_retry=may_retry(code))
 
 
-def _thought(item_id: str, text: str) -> ck.ThreadStreamEvent:
+def _render_thought(item_id: str, text: str) -> ck.ThreadStreamEvent:
     return _update(item_id, ck.WorkflowTaskUpdated(task_index=0, task=ck.ThoughtTask(content=text)))
 
 

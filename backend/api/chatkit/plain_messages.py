@@ -37,9 +37,9 @@ async def answer_plain_message(
         message = await interactions.create_message(user_id, body.message, time_zone)
         live = await interactions.runs.start_in_chat(user_id, chat_id, message, is_detached=False)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
-        return EventStream(_one(format_event({"type": "error", "message": str(error)})))
+        return EventStream(_yield_frame(format_event({"type": "error", "message": str(error)})))
     conversation_id = live.run.conversation_id if given is None else given
-    return EventStream(_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
+    return EventStream(_stream_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
 
 
 class _Renderer:
@@ -83,7 +83,7 @@ class _Renderer:
         return format_event({"type": "error", "message": sentence})
 
 
-async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
+async def _stream_frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
     renderer = _Renderer(live.run.id, about)
     try:
         async for event in live.stream.read_events():
@@ -93,5 +93,5 @@ async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
         live.stop(Ending("cancelled", "cancelled"))
 
 
-async def _one(frame: bytes) -> AsyncIterator[bytes]:
+async def _yield_frame(frame: bytes) -> AsyncIterator[bytes]:
     yield frame

@@ -48,7 +48,7 @@ def render_page(
     numbered: list[tuple[int, ck.ThreadItem]] = [
         (entry.last_seq or 0, item)
         for entry in page.entries
-        if (item := render_entry(thread_id, entry, _versions(entry, page))) is not None
+        if (item := render_entry(thread_id, entry, _render_versions(entry, page))) is not None
     ]
     numbered += [(card.number, render_card(thread_id, card)) for card in cards]
     numbered += [(workflow.number, render_workflow(thread_id, workflow)) for workflow in workflows]
@@ -70,21 +70,21 @@ def render_workflow(thread_id: str, workflow: Workflow, *, is_live: bool = False
     title = f"{workflow.agent}: needs your approval" if workflow.is_waiting else workflow.summary
     shown = ck.Workflow(
         type="custom",
-        tasks=[_step(step, is_live=is_live) for step in workflow.steps],
+        tasks=[_render_step(step, is_live=is_live) for step in workflow.steps],
         summary=ck.CustomSummary(title=title, icon=_AGENT) if title else None,
         expanded=workflow.summary is None,
     )
     return ck.WorkflowItem(id=workflow.id, thread_id=thread_id, created_at=workflow.created_at, workflow=shown)
 
 
-def _step(step: Json, *, is_live: bool) -> ck.CustomTask:
+def _render_step(step: Json, *, is_live: bool) -> ck.CustomTask:
     indicator: Any = {"done": "complete", "running": "loading" if is_live else "none"}.get(step["state"], "none")
     return ck.CustomTask(
         title=step["title"] or None, content=step["content"] or None, icon=step["icon"], status_indicator=indicator
     )
 
 
-def _versions(entry: Entry, page: RunPage) -> Versions | None:
+def _render_versions(entry: Entry, page: RunPage) -> Versions | None:
     ids = page.alternatives.get(entry.run_id)
     if ids is None or entry.kind != "user_message" or page.first_message(entry.run_id) is not entry:
         return None
@@ -106,7 +106,7 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
     }
     match entry.kind:
         case "user_message":
-            message = head | _message(entry.text, entry.details)
+            message = head | _render_message(entry.text, entry.details)
             return VersionedMessage(**message, versions=versions) if versions else ck.UserMessageItem(**message)
         case "assistant_message":
             content = [ck.AssistantMessageContent(text=entry.text)]
@@ -119,7 +119,7 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
             thought = ck.Workflow(type="reasoning", tasks=[ck.ThoughtTask(content=entry.text)], summary=summary)
             return ck.WorkflowItem(**head, workflow=thought)
         case "notice" if entry.details:
-            icon: Any = _icon(entry.details["code"])
+            icon: Any = _choose_icon(entry.details["code"])
             return ck.TaskItem(**head, task=ck.CustomTask(title=sentence_of_notice(entry), icon=icon))
         case "summary" if count := (entry.details or {}).get("messages"):
             several = "1 earlier message was" if count == 1 else f"{count:,} earlier messages were"
@@ -128,7 +128,7 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
             return None
 
 
-def _message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
+def _render_message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "content": content_of(text, details),
         "quoted_text": (details or {}).get("quoted_text"),
@@ -136,7 +136,7 @@ def _message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _icon(code: str) -> str:
+def _choose_icon(code: str) -> str:
     """Returns the icon of a notice, by which the page offers to go on (play), answer again (reload), or nothing."""
     if not is_failure(code):
         return "play"

@@ -150,7 +150,7 @@ def parse_replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
     return name
 
 
-def changed_thread(request: ck.ChatKitReq) -> str | None:
+def get_changed_thread(request: ck.ChatKitReq) -> str | None:
     """Returns the conversation that a request changes; None for one that only reads, renames, rates or deletes it."""
     match request:
         case ck.ThreadsCustomActionReq(params=params) if params.action.type == FOLLOW:

@@ -27,7 +27,7 @@ from backend.conversations.errors import AlreadyDecided
 from backend.conversations.run_requests import RunRequest
 from backend.errors import BackendError, Busy, InvalidRequest, LimitReached, Overloaded
 from backend.model.providers import ModelEndpoint
-from backend.runs.outcomes import Ending, ending_of, may_retry, sentence_of
+from backend.runs.outcomes import Ending, get_ending, may_retry, sentence_of
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles
 from common.ids import new_id
@@ -64,7 +64,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         context.request = parsed = requests.parse_request(request)
         try:
             requests.check_request(parsed, message_chars=self._message_chars)
-            if context.is_guest and (thread_id := requests.changed_thread(parsed)) is not None:
+            if context.is_guest and (thread_id := requests.get_changed_thread(parsed)) is not None:
                 await conversations.check_owner(self._database, context.user_id, thread_id)
             if not ck.is_streaming_req(parsed):
                 return NonStreamingResult(await self._process_non_streaming(parsed, context))
@@ -88,15 +88,15 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         try:
             try:
                 async for event in events:
-                    yield self._frame(event)
+                    yield self._render_frame(event)
             except Exception as error:  # noqa: BLE001 - it is logged, and the reader gets a sentence
                 async for event in _explain(error):
-                    yield self._frame(event)
+                    yield self._render_frame(event)
         finally:
             if context.live is not None and not context.is_detached:
                 context.live.stop(Ending("cancelled", "cancelled"))
 
-    def _frame(self, event: ck.ThreadStreamEvent) -> bytes:
+    def _render_frame(self, event: ck.ThreadStreamEvent) -> bytes:
         return b"data: " + self._serialize(event) + b"\n\n"
 
     async def _find_events(self, request: ck.StreamingReq, context: RequestContext) -> Events:
@@ -227,7 +227,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 yield event
             return
         # The clicked card last: it is the newest of what a client has replaced.
-        for item in reversed(await self._click(thread.id, action, sender, context)):
+        for item in reversed(await self._handle_click(thread.id, action, sender, context)):
             yield ck.ThreadItemReplacedEvent(item=item)
 
     async def _decide(
@@ -256,7 +256,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         async for event in self._follow(thread_id, live.run.id, context, before=before, after=live.stream.base):
             yield event
 
-    async def _click(
+    async def _handle_click(
         self, thread_id: str, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
     ) -> list[ck.ThreadItem]:
         assert context.request is not None
@@ -282,7 +282,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 await self._runs.show(user_id, params.thread_id, newest)
                 return self._serialize(ck.SyncCustomActionResponse())
             sender = await self.store.find_sender(params, context)
-            items = await self._click(params.thread_id, params.action, sender, context)
+            items = await self._handle_click(params.thread_id, params.action, sender, context)
             return self._serialize(ck.SyncCustomActionResponse(updated_item=items[0]))
         return await super()._process_non_streaming(request, context)
 
@@ -302,6 +302,6 @@ async def _explain(error: Exception) -> Events:
     if isinstance(error, BackendError):
         yield ck.ErrorEvent(message=str(error), allow_retry=error.allow_retry)
         return
-    ending = ending_of(error, "of a ChatKit request")
+    ending = get_ending(error, "of a ChatKit request")
     code = ending.error_code or "failed"
     yield ck.ErrorEvent(message=sentence_of(code, ending.values), allow_retry=may_retry(code))

@@ -45,7 +45,7 @@ class TimelineStore(Store[RequestContext]):
     # Threads
 
     async def load_thread(self, thread_id: str, context: RequestContext) -> ck.ThreadMetadata:
-        return _metadata(await self.find(thread_id, context))
+        return _render_metadata(await self.find(thread_id, context))
 
     async def find(self, thread_id: str, context: RequestContext) -> Conversation:
         """Loads a conversation by its id, not by its name. Raises `NotFound`."""
@@ -66,7 +66,7 @@ class TimelineStore(Store[RequestContext]):
         found, has_more = await conversations.load_page(
             self._database, context.user_id, limit=limit, after=after, oldest_first=order == "asc"
         )
-        threads = [_metadata(conversation) for conversation in found]
+        threads = [_render_metadata(conversation) for conversation in found]
         return ck.Page(data=threads, has_more=has_more, after=found[-1].id if has_more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
@@ -86,14 +86,14 @@ class TimelineStore(Store[RequestContext]):
         if newest_first:
             items.reverse()
         if after is not None:
-            items = items[_position(items, after) + 1 :]
+            items = items[_find_position(items, after) + 1 :]
         has_more = len(items) > limit
         return ck.Page(data=items[:limit], has_more=has_more, after=items[limit - 1].id if has_more else None)
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ck.ThreadItem:
         page = await self._load_page(thread_id, context, runs=1, from_record=record_of_item(item_id))
         items = await self._render(thread_id, page, context)
-        return items[_position(items, item_id)]
+        return items[_find_position(items, item_id)]
 
     async def find_message(
         self, thread_id: str, item_id: str, context: RequestContext
@@ -158,7 +158,7 @@ class TimelineStore(Store[RequestContext]):
         assert isinstance(item, ck.UserMessageItem)
         new = None
         if isinstance(context.request, ck.ThreadsCreateReq):
-            new = NewConversation(details=await self._details(context.request, context))
+            new = NewConversation(details=await self._check_details(context.request, context))
         item.content = await with_titles(item.content, self._cards.tools, user_id=context.user_id)
         moment = self._runs.moment(context.time_zone)
         message = create_message(item.id, item.content, quoted_text=item.quoted_text, moment=moment)
@@ -166,7 +166,7 @@ class TimelineStore(Store[RequestContext]):
         live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
         item.created_at, context.live = live.run.created_at, live
 
-    async def _details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
+    async def _check_details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
         name = parse_replaced_conversation(request)
         return {} if name is None else {"left": (await conversations.find(self._database, context.user_id, name)).id}
 
@@ -176,11 +176,11 @@ class TimelineStore(Store[RequestContext]):
     save_item = delete_thread_item = save_attachment = load_attachment = delete_attachment = _reject
 
 
-def _metadata(conversation: Conversation) -> ck.ThreadMetadata:
+def _render_metadata(conversation: Conversation) -> ck.ThreadMetadata:
     return ck.ThreadMetadata(id=conversation.id, title=conversation.title, created_at=conversation.created_at)
 
 
-def _position(items: list[ck.ThreadItem], item_id: str) -> int:
+def _find_position(items: list[ck.ThreadItem], item_id: str) -> int:
     position = next((place for place, item in enumerate(items) if item.id == item_id), None)
     if position is None:
         raise NotFound

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from backend.api.body import UserRoute
 from backend.api.dependencies import AppServices, LimitedUser
 from backend.api.files.folder import ChangedFolder, NoWorkspace, OpenFolder
-from backend.cards.agent_steps import written_files
+from backend.cards.agent_steps import list_written_files
 from backend.cards.agent_workflow import find_call
 from backend.cards.widget import record_of_item
 from backend.conversations import conversations, entries, sub_agents
@@ -96,7 +96,7 @@ async def list_files_of_task(services: AppServices, user: LimitedUser, task_id: 
     if (folder_files := services.folder_files) is None:
         raise NoWorkspace
     calls = await sub_agents.load_calls_for_task(services.database, user.user_id, task_id)
-    paths = [(call.conversation_id, path) for call in calls for path in written_files(call.tool, call.details)]
+    paths = [(call.conversation_id, path) for call in calls for path in list_written_files(call.tool, call.details)]
     folders: dict[str, dict[str, Any]] = {}
     files: list[dict[str, object]] = []
     for chat_id, path in islice(dict.fromkeys(paths), _MOST_OF_TASK):

@@ -178,7 +178,7 @@ class ChunkRenderer:
             return
         is_sub_agent = event.is_of_sub_agent
         match event.type:
-            case "call_requested" if not is_sub_agent and not _waits(call):
+            case "call_requested" if not is_sub_agent and not _is_waiting(call):
                 yield self._send_call(call)
             case "approval_requested":
                 yield from self._ask(call)
@@ -231,7 +231,7 @@ class ChunkRenderer:
             yield {"type": "data-agent", "id": workflow.id, "data": {"agent": agent, "ended": workflow.summary}}
 
 
-def _waits(call: ToolCall) -> bool:
+def _is_waiting(call: ToolCall) -> bool:
     """Whether a call is sent with the question about it, and not when it is requested."""
     return call.state == "requested" or call.approval_seq is not None
 
@@ -249,14 +249,14 @@ def _parse_value(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=_parse_object)
         json.dumps(value, allow_nan=False)  # JavaScript's JSON has neither NaN nor Infinity
     except (ValueError, RecursionError):
         return text
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if any(name in _UNSAFE_NAMES for name, _ in pairs):
         raise ValueError
     return dict(pairs)

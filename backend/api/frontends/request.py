@@ -76,13 +76,13 @@ def _find_text(messages: Sequence[Message]) -> str:
     if isinstance(content, str):
         texts = [content]
     else:
-        texts = [text for part in _as_list(content) if (text := _text_of(part)) is not None]
+        texts = [text for part in _as_list(content) if (text := _get_text(part)) is not None]
     if not any(texts):
         raise InvalidRequest(_NO_TEXT)
     return "\n".join(texts)
 
 
-def _text_of(part: Any) -> str | None:
+def _get_text(part: Any) -> str | None:
     """Returns the text of a part; None for data that a client keeps in a message for itself."""
     match part:
         case {"type": "text", "text": str(text)}:

@@ -30,7 +30,7 @@ def is_error(run: Run) -> bool:
 
 def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answered:
     records = trees.timeline.of_run(run.id)
-    waiting = [(one, call) for one in trees.runs for call in trees.timeline.calls_of_run(one.id) if _waits(call)]
+    waiting = [(one, call) for one in trees.runs for call in trees.timeline.calls_of_run(one.id) if _is_waiting(call)]
     events = [*_render_actions(trees, run, count(1))]
     if run.error_code == "empty_answer":
         events.append(schemas.StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
@@ -45,7 +45,7 @@ def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answere
     )
 
 
-def _waits(call: ToolCall) -> bool:
+def _is_waiting(call: ToolCall) -> bool:
     return call.state == "awaiting_approval"
 
 

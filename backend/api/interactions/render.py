@@ -52,12 +52,12 @@ class InteractionRenderer:
 
     def render(self, event: Event) -> bytes:
         """Renders an event as server-sent events; only the last has its number, so that a reader goes on after all."""
-        rendered = self._events(event)
+        rendered = self._render_events(event)
         frames = [format_event(data, event=name) for name, data in rendered[:-1]]
         frames += [format_event(data, event=name, id=event.number) for name, data in rendered[-1:]]
         return b"".join(frames)
 
-    def _events(self, event: Event) -> list[Rendered]:
+    def _render_events(self, event: Event) -> list[Rendered]:
         if event.sub_agent is not None:
             return _render_sub_agent_event(event, event.sub_agent)
         of = {"interaction_id": self._interaction_id}
@@ -66,7 +66,7 @@ class InteractionRenderer:
                 self._model_turn += 1
                 return [("turn_start", of)]
             case "model_turn_ended", _:
-                return [*self._missed_start(event), ("turn_end", of)]
+                return [*self._render_missed_start(event), ("turn_end", of)]
             case "run_ended", _ if event.run is not None:
                 return [("interaction_complete", {**of, **_render_outcome(event.run)})]
             case "entry_completed", Entry(details={"code": "cancelled"}):
@@ -74,9 +74,9 @@ class InteractionRenderer:
             case "entry_completed", Entry(kind="user_message") if not self._model_turn:
                 return [("interaction_started", {**of, "chat_id": self._chat_id})]
             case _:
-                return [*self._missed_start(event), *render_event(event)]
+                return [*self._render_missed_start(event), *render_event(event)]
 
-    def _missed_start(self, event: Event) -> list[Rendered]:
+    def _render_missed_start(self, event: Event) -> list[Rendered]:
         """Returns the start of a model turn, which is not stored: a late reader reads it before the first event."""
         model_turn = getattr(event.record, "model_turn", 0)
         if model_turn <= self._model_turn:

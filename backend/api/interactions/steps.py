@@ -12,11 +12,11 @@ from backend.runs.sub_agents import render_result
 
 
 def render_steps(tree: TreeEvents) -> list[Step]:
-    steps = [step for run in tree.runs if run.is_sub_agent for step in _steps_of(run, tree.events)]
+    steps = [step for run in tree.runs if run.is_sub_agent for step in _render_steps_of_run(run, tree.events)]
     return sorted(steps, key=lambda step: step.number)
 
 
-def _steps_of(run: Run, events: list[Event]) -> Iterator[Step]:
+def _render_steps_of_run(run: Run, events: list[Event]) -> Iterator[Step]:
     step = partial(Step, call_id=run.parent_call_id or "", agent=run.agent, details=None, created_at=run.created_at)
     records = {event.record.id: event.record for event in events if isinstance(event.record, Entry | ToolCall)}
     own = [record for record in records.values() if record.run_id == run.id]

@@ -147,12 +147,12 @@ class TaskText(_Fields):
     """The user's clock when it was written, which may be long before it is sent."""
 
 
-def _kind_of_body(body: Any) -> str:
+def _get_body_kind(body: Any) -> str:
     return "text" if isinstance(body, TaskText) or (isinstance(body, dict) and "text" in body) else "fields"
 
 
 NewTaskBody = Annotated[
-    Annotated[NewTask, Tag("fields")] | Annotated[TaskText, Tag("text")], Discriminator(_kind_of_body)
+    Annotated[NewTask, Tag("fields")] | Annotated[TaskText, Tag("text")], Discriminator(_get_body_kind)
 ]
 
 

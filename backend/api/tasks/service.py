@@ -55,7 +55,7 @@ class TaskListService:
 
     async def load_page(self, query: schemas.TaskQuery, user: AuthenticatedUser) -> schemas.TaskPage:
         # The number is read first, so that a change in between is read again and never missed.
-        zone, changes = await asyncio.gather(self._zone(user), self.load_changes(None, user))
+        zone, changes = await asyncio.gather(self._get_time_zone(user), self.load_changes(None, user))
         reader = {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
         filters = {"query": query.query, "label": query.label, "priority": query.priority}
         arguments = {**_VIEWS[query.view], **{name: value for name, value in filters.items() if value}}
@@ -105,15 +105,15 @@ class TaskListService:
 
     async def read_date(self, text: str, user: AuthenticatedUser, written: datetime | None) -> english.ParsedTask:
         """Reads a text that is a date and nothing else; the title is what it is, if it is no date."""
-        when = english.read_when(text, written or await self._now(user), self.date_order)
+        when = english.read_when(text, written or await self._get_local_time(user), self.date_order)
         return english.ParsedTask("" if when else text, when)
 
     async def read_text(self, new: schemas.TaskText, user: AuthenticatedUser) -> english.ParsedTask:
-        now = new.written or await self._now(user)
+        now = new.written or await self._get_local_time(user)
         return english.read_task(new.text, now, self.date_order, dates=new.dates)
 
-    async def _now(self, user: AuthenticatedUser) -> datetime:
-        return wall_time(self.clock(), await self._zone(user) or self.time_zone)
+    async def _get_local_time(self, user: AuthenticatedUser) -> datetime:
+        return wall_time(self.clock(), await self._get_time_zone(user) or self.time_zone)
 
     async def update(
         self, task_id: int, update: schemas.TaskUpdate, user: AuthenticatedUser, key: str | None
@@ -134,7 +134,7 @@ class TaskListService:
         *,
         undo_batch: str | None = None,
     ) -> schemas.ChangedTasks:
-        zone = await self._zone(user)
+        zone = await self._get_time_zone(user)
         batch = derive_id("hand", user.user_id, key)
         with _translated_errors():
             result = await self.tools.change(
@@ -142,7 +142,7 @@ class TaskListService:
             )
             return schemas.ChangedTasks.from_tool(result, batch=batch)
 
-    async def _zone(self, user: AuthenticatedUser) -> str | None:
+    async def _get_time_zone(self, user: AuthenticatedUser) -> str | None:
         """Returns the time zone that the request names, after storing it, or else the one that was named last."""
         if user.time_zone is None:
             return await profiles.load_time_zone(self.database, user.user_id)

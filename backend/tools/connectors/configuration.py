@@ -204,5 +204,5 @@ def _find_value(found: re.Match[str], variables: Mapping[str, str], resolved: di
     return value
 
 
-def usable(servers: Sequence[Connector]) -> list[Connector]:
+def list_enabled(servers: Sequence[Connector]) -> list[Connector]:
     return [server for server in servers if not server.disabled]

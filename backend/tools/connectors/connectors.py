@@ -19,7 +19,7 @@ from mcp.types import Tool
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connection import UNREADABLE, FailedOutput
 from backend.tools.connectors import names, offered
-from backend.tools.connectors.configuration import Connector, usable
+from backend.tools.connectors.configuration import Connector, list_enabled
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
 from common.database import Database
@@ -47,7 +47,7 @@ class _Listed:
 
 class Connectors:
     def __init__(self, servers: Sequence[Connector], database: Database) -> None:
-        self._servers = usable(servers)
+        self._servers = list_enabled(servers)
         self._database = database
         self._listed = {one.name: _Listed(Link(one)) for one in self._servers}
         self._said = set[tuple[str, str, bytes]]()
@@ -60,7 +60,9 @@ class Connectors:
         return any(agent in server.agents for server in self._servers)
 
     def unusable(self) -> dict[str, str]:
-        reasons = {server.name: _missing(server) or self._listed[server.name].problem for server in self._servers}
+        reasons = {
+            server.name: _find_missing_command(server) or self._listed[server.name].problem for server in self._servers
+        }
         return {f"mcp.{name}": reason for name, reason in reasons.items() if reason}
 
     async def tools_for(self, agent: str) -> list[FunctionTool]:
@@ -89,7 +91,7 @@ class Connectors:
             listed.tools, listed.problem = await listed.link.tools(), None
             seconds = _FRESH_SECONDS
         except Exception as error:  # noqa: BLE001 - whatever it is, the other servers' tools work
-            listed.tools, listed.problem = (), _reason(error)
+            listed.tools, listed.problem = (), _describe_error(error)
             logger.warning("mcp.%s is left out: %s", server.name, listed.problem)
             seconds = _AGAIN_SECONDS
         listed.until = time.monotonic() + seconds
@@ -105,13 +107,13 @@ class Connectors:
         if (server.name, tool.name, found) not in self._said:
             self._said.add((server.name, tool.name, found))
             state = "has changed" if (server.name, tool.name) in known else "is new"
-            shown = names.for_people(names.for_model(server.name, tool.name))
+            shown = names.get_display_name(names.get_model_name(server.name, tool.name))
             logger.warning("%s %s: it is not offered until ./todo mcp approve %s", shown, state, server.name)
         return False
 
     def _create_tool(self, server: Connector, tool: Tool) -> FunctionTool:
-        name = names.for_model(server.name, tool.name)
-        shown = names.for_people(name)
+        name = names.get_model_name(server.name, tool.name)
+        shown = names.get_display_name(name)
         return FunctionTool(
             name=name,
             description=offered.description(server, tool, shown),
@@ -137,7 +139,7 @@ class Connectors:
     async def _call(self, server: Connector, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
         """Calls a tool, unless it has changed; returns the outcome for the log, and the text for the model."""
         link = self._listed[server.name].link
-        if not server.read_only and (refusal := await self._refusal(server, tool, shown)) is not None:
+        if not server.read_only and (refusal := await self._find_refusal(server, tool, shown)) is not None:
             return "not made", refusal
         try:
             result = await link.call(tool.name, given, again=server.read_only)
@@ -152,17 +154,17 @@ class Connectors:
             return "failed", f"{shown} gave no answer that can be read.{'' if server.read_only else _UNKNOWN}"
         return "failed" if result.is_error else _DONE, offered.text(server, result, shown)
 
-    async def _refusal(self, server: Connector, tool: Tool, shown: str) -> str | None:
+    async def _find_refusal(self, server: Connector, tool: Tool, shown: str) -> str | None:
         """Returns why a call is not made, as when the server, asked once more, describes the tool in another way."""
         try:
             tools = await self._listed[server.name].link.tools()
         except Exception as error:  # noqa: BLE001 - as in `_list_tools`
-            return _GONE.format(f"mcp.{server.name}", _reason(error))
+            return _GONE.format(f"mcp.{server.name}", _describe_error(error))
         found = {offered.fingerprint(one) for one in tools}
         return None if offered.fingerprint(tool) in found else _HIDDEN.format(shown)
 
 
-def _missing(server: Connector) -> str | None:
+def _find_missing_command(server: Connector) -> str | None:
     if server.command is None:
         return None
     place = os.path.join(server.directory or "", server.command) if "/" in server.command else server.command
@@ -171,5 +173,5 @@ def _missing(server: Connector) -> str | None:
     return f"cannot be used: {server.description} is not there"
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) if isinstance(error, Unreachable | Unanswered) else f"cannot be used ({type(error).__name__})"

@@ -7,7 +7,7 @@ _NAMED = re.compile(r"mcp_([a-z0-9-]{1,20})__(.+)")
 _LONGEST = 64  # characters of a function's name, as model providers have it
 
 
-def for_model(server: str, tool: str) -> str:
+def get_model_name(server: str, tool: str) -> str:
     """Returns the name by which models call a tool; no two have one: it ends with a hash if it is irregular."""
     name = f"mcp_{server}__{tool}"
     if len(name) <= _LONGEST and re.fullmatch(r"[A-Za-z0-9_-]+", tool):
@@ -16,7 +16,7 @@ def for_model(server: str, tool: str) -> str:
     return f"{written[: _LONGEST - 9]}_{hashlib.sha256(tool.encode()).hexdigest()[:8]}"
 
 
-def for_people(name: str) -> str:
+def get_display_name(name: str) -> str:
     """Returns the name that people read, `mcp.SERVER.TOOL`; the name itself for a tool of ours."""
     found = _NAMED.fullmatch(name)
     return f"mcp.{found[1]}.{found[2]}" if found else name

@@ -14,7 +14,7 @@ from backend.errors import BackendError, LimitReached
 from backend.tools.caller_token import calling_for
 from backend.tools.connection import KEY, USER, text_of
 from backend.tools.connectors.configuration import AgentName
-from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart
+from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, get_agent_folder
 from common.ids import new_id
 
 logger = logging.getLogger(__name__)
@@ -85,19 +85,19 @@ class FolderFiles:
     async def open_file(
         self, folder: str, path: str, *, user_id: str, directory: str | None = None
     ) -> AsyncIterator[httpx2.Response]:
-        async with self._send("GET", _path_of(folder, path), user_id, directory=directory) as response:
+        async with self._send("GET", _build_path(folder, path), user_id, directory=directory) as response:
             yield response
 
     async def put(
         self, folder: str, path: str, content: AsyncIterator[bytes], headers: Mapping[str, str], *, user_id: str
     ) -> tuple[int, dict[str, Any]]:
-        where = _path_of(folder, path)
+        where = _build_path(folder, path)
         async with self._send("PUT", where, user_id, content=content, headers=headers) as response:
             await response.aread()
             return response.status_code, response.json()
 
     async def delete(self, folder: str, path: str, *, user_id: str) -> None:
-        async with self._send("DELETE", _path_of(folder, path), user_id):
+        async with self._send("DELETE", _build_path(folder, path), user_id):
             pass
 
     async def commit(self, folder: str, message: str, *, user_id: str) -> str:
@@ -115,7 +115,7 @@ class FolderFiles:
 
     async def remove_all(self, conversation_id: str, *, user_id: str) -> None:
         """Deletes the conversation's folders; errors are only logged, as the service deletes unused ones."""
-        for folder in (conversation_id, *(folder_apart(conversation_id, agent) for agent in get_args(AgentName))):
+        for folder in (conversation_id, *(get_agent_folder(conversation_id, agent) for agent in get_args(AgentName))):
             with calling_for(user_id):
                 try:
                     response = await self._tools.http.delete(f"files/{folder}", timeout=_REMOVE_TIMEOUT)
@@ -151,7 +151,7 @@ class FolderFiles:
             try:
                 if not response.is_success:
                     await response.aread()
-                    raise _refusal(response)
+                    raise _read_error(response)
                 yield response
             except httpx2.TransportError as error:
                 raise WorkspaceUnavailable from error
@@ -159,14 +159,14 @@ class FolderFiles:
                 await response.aclose()
 
 
-def _path_of(folder: str, path: str) -> str:
+def _build_path(folder: str, path: str) -> str:
     """Returns the path of a file in the workspace's HTTP API; raises `WorkspaceFileMissing` for parts like ".."."""
     if any(part in ("", ".", "..") for part in path.split("/")):
         raise WorkspaceFileMissing
     return f"files/{folder}/{quote(path)}"
 
 
-def _refusal(response: httpx2.Response) -> BackendError:
+def _read_error(response: httpx2.Response) -> BackendError:
     try:
         sentence = response.json()["error"]
     except (ValueError, KeyError, TypeError):

@@ -128,7 +128,7 @@ class WorkspaceTools(McpConnection):
         return {DIRECTORY: turn.directory, FOLDER: turn.folder}
 
     def folder_of(self, conversation_id: str, agent: str) -> str:
-        return folder_apart(conversation_id, agent) if agent in self._separate_agents else conversation_id
+        return get_agent_folder(conversation_id, agent) if agent in self._separate_agents else conversation_id
 
     async def stop(self, folder: str, *, user_id: str) -> None:
         with calling_for(user_id), suppress(httpx2.HTTPError):
@@ -160,5 +160,5 @@ class WorkspaceTools(McpConnection):
         return None
 
 
-def folder_apart(conversation_id: str, agent: str) -> str:
+def get_agent_folder(conversation_id: str, agent: str) -> str:
     return f"{conversation_id}.{agent}"

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.chat.rendering import one_line
+from cli.chat.rendering import cut_line
 from todo_client.connection import ApiError
 from todo_client.page import Memory, Page
 
@@ -19,7 +19,7 @@ async def list_files(chat: "TerminalChat", _: str) -> None:
     if not page["files"]:
         await chat.screen.note("There are no files in this conversation.")
         return
-    await chat.screen.show(*(one_line(f"{one['path']} · {one['size']:,} bytes") for one in page["files"]))
+    await chat.screen.show(*(cut_line(f"{one['path']} · {one['size']:,} bytes") for one in page["files"]))
     if page.get("more"):
         await chat.screen.note("and more")
 

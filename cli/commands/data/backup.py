@@ -106,8 +106,12 @@ def run_backup(arguments: argparse.Namespace) -> int:
     """Writes the database first: the files are then at least as new as what it says of them."""
     file, compose, directory = arguments.file.resolve(), arguments.compose, arguments.data_dir
     check_new(file)
-    with _reached(directory, compose=compose) as installation, new_file(file) as out, terminal.Progress() as progress:
-        state = _state(installation)
+    with (
+        _check_reachable(directory, compose=compose) as installation,
+        new_file(file) as out,
+        terminal.Progress() as progress,
+    ):
+        state = _read_state(installation)
         if state.revision is None:
             raise CliError("The database is empty, so there is nothing to back up.")
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -132,8 +136,8 @@ def run_restore(arguments: argparse.Namespace) -> int:
     file, compose, directory = arguments.file.resolve(), arguments.compose, arguments.data_dir
     with terminal.Progress() as progress, _open(file) as archive:
         description = _check(archive, file, progress)
-        with _reached(directory, compose=compose, create=True) as installation:
-            state = _state(installation)
+        with _check_reachable(directory, compose=compose, create=True) as installation:
+            state = _read_state(installation)
             _check_possible(state, description, directory, compose=compose)
             if state.has_data and not arguments.replace:
                 terminal.confirm(
@@ -151,7 +155,7 @@ def run_restore(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _reached(directory: Path, *, compose: bool, create: bool = False) -> Iterator[Installation]:
+def _check_reachable(directory: Path, *, compose: bool, create: bool = False) -> Iterator[Installation]:
     if compose:
         within = ("docker", "compose", "exec", "--no-TTY")
         address = "dbname=todo user=todo options='-c role=todo_owner -c todo.all_people=on'"
@@ -161,7 +165,7 @@ def _reached(directory: Path, *, compose: bool, create: bool = False) -> Iterato
     with postgres.owner_environment(environment.load(), directory, create=create) as variables:
         url = variables.get("MIGRATION_DATABASE_URL") or variables["DATABASE_URL"]
         address, secret = postgres_programs.get_owner_address(url)
-        folders = Path(variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory))
+        folders = Path(variables.get("WORKSPACE_DIR") or data_dir.get_workspaces_path(directory))
         if create and "WORKSPACE_DIR" not in variables:
             data_dir.prepare(directory)
             data_dir.workspaces(directory)
@@ -224,7 +228,7 @@ def _copy(source: IO[bytes] | None, target: IO[bytes] | None, progress: terminal
         progress.show(f"{name}: {copied / 1024**2:.0f} MB …")
 
 
-def _state(installation: Installation) -> State:
+def _read_state(installation: Installation) -> State:
     with _running(installation.psql(), installation, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as psql:
         said, _ = psql.communicate(_STATE.encode())
     version, connections, *migrated = said.decode().split()

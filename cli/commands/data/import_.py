@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         options += [f"--name={arguments.file.name}", *([f"--format={arguments.format}"] if arguments.format else [])]
     variables = environment.load()
-    variables.setdefault("TIME_ZONE", environment.time_zone(variables) or "UTC")
+    variables.setdefault("TIME_ZONE", environment.find_time_zone(variables) or "UTC")
     with _open(arguments.file or Path(os.devnull)) as document, tempfile.TemporaryFile() as output:
         status = service_command.run_with_database(
             arguments.data_dir,

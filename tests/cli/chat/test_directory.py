@@ -200,7 +200,7 @@ def test_what_is_set_for_whom(place: Path, mode: str) -> None:
     """Root and those who sign in have no directories to work in; who is neither has."""
 
     async def settings() -> dict[str, str]:
-        return up.directory_settings({"AUTH_MODE": mode}, place / "data")
+        return up.create_directory_settings({"AUTH_MODE": mode}, place / "data")
 
     nothing = {"OWNER_SECRET": "", "WORKSPACE_DATA_DIR": ""}
     if os.getuid() == 0:
