@@ -132,7 +132,7 @@ async def answers(user: User, model: ScriptedModel, *steps: dict[str, Any]) -> l
 
 
 @pytest.fixture
-async def user(user: User, model: ScriptedModel) -> User:
+async def owner(user: User, model: ScriptedModel) -> User:
     """A user with an open and a completed task."""
     lawn = call("add_task", title="mow the lawn", due="2101-01-03", priority="high", labels=["home"])
     milk = call("add_task", title="buy milk"), call("complete_task", task_id=2)
@@ -141,8 +141,8 @@ async def user(user: User, model: ScriptedModel) -> User:
     return user
 
 
-async def test_list_that_the_answer_does_not_name_follows_it(user: User, model: ScriptedModel) -> None:
-    plain, whole, stream = await answers(user, model, ALL, says("You have 2 tasks."))
+async def test_list_that_the_answer_does_not_name_follows_it(owner: User, model: ScriptedModel) -> None:
+    plain, whole, stream = await answers(owner, model, ALL, says("You have 2 tasks."))
     lines = "- mow the lawn (Mon 3 Jan 2101, high priority, #home)\n- buy milk (done)"
     assert plain == whole == f"You have 2 tasks.\n\n{lines}"
     assert stream == f"You have 2 tasks.{lines}", "another part of the message"
@@ -158,16 +158,16 @@ async def test_list_that_the_answer_does_not_name_follows_it(user: User, model: 
     ids=["named", "read to change one", "empty"],
 )
 async def test_nothing_follows_an_answer_that_needs_no_list(
-    user: User, model: ScriptedModel, steps: list[dict[str, Any]], answer: str
+    owner: User, model: ScriptedModel, steps: list[dict[str, Any]], answer: str
 ) -> None:
-    assert await answers(user, model, *steps) == [answer] * 3
+    assert await answers(owner, model, *steps) == [answer] * 3
 
 
-async def test_long_list_is_cut(user: User, model: ScriptedModel) -> None:
+async def test_long_list_is_cut(owner: User, model: ScriptedModel) -> None:
     many = [[f"task {part}-{number}" for number in range(26)] for part in "ab"]
     await model.script(*(add_task(first, also=others) for first, *others in many), says("Added."))
-    await user.chatkit.say("add them")
-    for text in await answers(user, model, LIST, says("53 open tasks.")):
+    await owner.chatkit.say("add them")
+    for text in await answers(owner, model, LIST, says("53 open tasks.")):
         lines = text.removeprefix("53 open tasks.").strip().splitlines()
         assert len(lines) == 51
         assert lines[-1] == "- and 3 more"

@@ -43,7 +43,7 @@ async def test_messages_titles_and_answers_stay_text(open_page: OpenPage, model:
     await check(page)
     assert await page.get_by_role("article", name="You").inner_text() == text
     await screen.open_history(page)
-    await expect(screen.history(page).locator(".title")).to_contain_text(CORPUS[0])
+    await expect(screen.history(page).locator(".title").first).to_contain_text(CORPUS[0])
     assert await screen.history(page).locator(f"{ELEMENTS}, {ATTRIBUTES}").count() == 0
 
 

@@ -181,8 +181,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         reader those of its follow-ups. The first event is the message, which the reader of an answer to it has.
         """
         if context.is_detached:
-            # It tells the page the run's id, by which it can stop the run.
-            yield ck.ClientEffectEvent(name="todo.interaction", data={"interaction_id": run_id})
+            yield _create_interaction_event(run_id)
         for event in before:
             yield event
         cards = CardStream(self._cards, context.user_id, thread_id, context.time_zone)
@@ -213,7 +212,8 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         self._runs.streams.check_readers(context.user_id)
         run_id = (await self.store.find(thread_id, context)).answering
         if run_id is not None:
-            async for event in self._follow(thread_id, run_id, context):
+            before = (_OPTIONS,) if context.is_detached else (_create_interaction_event(run_id), _OPTIONS)
+            async for event in self._follow(thread_id, run_id, context, before=before):
                 yield event
 
     # Actions
@@ -305,3 +305,8 @@ async def _explain(error: Exception) -> Events:
     ending = get_ending(error, "of a ChatKit request")
     code = ending.error_code or "failed"
     yield ck.ErrorEvent(message=sentence_of(code, ending.values), allow_retry=may_retry(code))
+
+
+def _create_interaction_event(run_id: str) -> ck.ClientEffectEvent:
+    """Creates the event that tells a client the run's id, by which it can stop the run."""
+    return ck.ClientEffectEvent(name="todo.interaction", data={"interaction_id": run_id})
