@@ -49,9 +49,9 @@ class Endpoint:
         completion = create_completion(chat, self._order)
         if not chat.stream:
             return JSONResponse(completion.as_object())
-        return StreamingResponse(self._pace(completion.as_events()), headers=EVENTS)
+        return StreamingResponse(self._delay(completion.as_events()), headers=EVENTS)
 
-    async def _pace(self, events: Iterable[str]) -> AsyncIterator[str]:
+    async def _delay(self, events: Iterable[str]) -> AsyncIterator[str]:
         for event in events:
             yield event
             await asyncio.sleep(self._token_delay)

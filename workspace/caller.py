@@ -46,14 +46,14 @@ class CallContext:
     directory: str | None = None
     """A directory of the user that replaces the folder."""
 
-    async def read(self, work: Callable[..., CallResult], **arguments: Any) -> ToolResult:
-        def read() -> CallResult:
+    async def run_reading(self, work: Callable[..., CallResult], **arguments: Any) -> ToolResult:
+        def read_folder() -> CallResult:
             with self._open() as folder:
                 return work(folder, **arguments)
 
-        return _create_tool_result(await asyncio.to_thread(read))
+        return _create_tool_result(await asyncio.to_thread(read_folder))
 
-    async def write(self, work: Callable[..., CallResult], **arguments: Any) -> ToolResult:
+    async def run_writing(self, work: Callable[..., CallResult], **arguments: Any) -> ToolResult:
         """Runs `work` after other changes of the user; a repeated call gets the result of the first one."""
         call = {"tool": work.__name__, **arguments}
 
@@ -69,7 +69,7 @@ class CallContext:
             calls.mark_committing()  # a thread cannot be cancelled
             return _create_tool_result(await asyncio.to_thread(write))
 
-    async def run(self, create: Callable[..., Command], **arguments: Any) -> ToolResult:
+    async def run_command(self, create: Callable[..., Command], **arguments: Any) -> ToolResult:
         """Runs a command; a repeated call waits for the first one and gets its result."""
         command, call = create(**arguments), {"tool": create.__name__, **arguments}
         path, results = await asyncio.to_thread(self.workspace.store.create_paths, self.user, self.folder)

@@ -79,46 +79,46 @@ Message = Annotated[_Argument, Field(description="A short summary of the changes
 
 async def list_files(path: Path = ".", depth: Depth = 1, caller: CallContext = CALLER) -> ToolResult:
     """List the files in your folder, or in a directory of it. Names of directories end with a slash."""
-    return await caller.read(listing.list_directory, path=path, depth=depth)
+    return await caller.run_reading(listing.list_directory, path=path, depth=depth)
 
 
 async def read_file(path: Path, offset: Offset = 1, limit: Limit = 2000, caller: CallContext = CALLER) -> ToolResult:
     """Read a text file, or some of its lines. Each line is shown after its number and a colon, which the file lacks."""
-    return await caller.read(reading.read_lines, path=path, offset=offset, limit=limit)
+    return await caller.run_reading(reading.read_lines, path=path, offset=offset, limit=limit)
 
 
 async def search_files(
     pattern: Pattern, path: Path = ".", glob: Glob = None, caller: CallContext = CALLER
 ) -> ToolResult:
     """Find the lines of files that match a pattern."""
-    return await caller.run(commands.search_files, pattern=pattern, path=path, glob=glob)
+    return await caller.run_command(commands.search_files, pattern=pattern, path=path, glob=glob)
 
 
 async def write_file(path: Path, content: Content, append: Append = False, caller: CallContext = CALLER) -> ToolResult:
     """Write a whole file, replacing it if it exists. With append, add the content to the end of the file instead."""
-    return await caller.write(writing.write_file, path=path, content=content, append=append)
+    return await caller.run_writing(writing.write_file, path=path, content=content, append=append)
 
 
 async def edit_file(path: Path, old_text: OldText, new_text: NewText, caller: CallContext = CALLER) -> ToolResult:
     """Replace old_text, which must occur exactly once in the file, with new_text."""
-    return await caller.write(writing.edit_file, path=path, old_text=old_text, new_text=new_text)
+    return await caller.run_writing(writing.edit_file, path=path, old_text=old_text, new_text=new_text)
 
 
 async def run_command(command: Command, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
     """Run a command in your folder. It cannot access other files or the network. Any exit code is a valid result."""
-    return await caller.run(commands.run_command, command=command, timeout_s=timeout_s)
+    return await caller.run_command(commands.run_command, command=command, timeout_s=timeout_s)
 
 
 async def run_python(code: Code, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
     """Run a Python program in your folder, with the same limits as run_command. The result is what it prints."""
-    return await caller.run(commands.run_python, code=code, timeout_s=timeout_s)
+    return await caller.run_command(commands.run_python, code=code, timeout_s=timeout_s)
 
 
 async def commit(message: Message, caller: CallContext = CALLER) -> ToolResult:
     """Commit all files of the folder to its git repository. The repository is created if there is none."""
     if caller.directory is not None:
         raise GitReadOnly(path="The repository")
-    return await caller.run(commands.commit, message=message)
+    return await caller.run_command(commands.commit, message=message)
 
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

@@ -49,7 +49,7 @@ class Restarts:
 
 
 @dataclass
-class Part:
+class RunningPart:
     """A service, or something else that runs. `ready_at` is by the monotonic clock."""
 
     name: str
@@ -72,7 +72,7 @@ class Part:
         return self.service is not None and self.service.optional
 
 
-def describe(part: Part) -> str:
+def describe(part: RunningPart) -> str:
     answer = f"it answers {part.answer}; " if part.answer and part.ready_at is None else ""
     return f"{answer}the end of {part.log}:\n{read_last_lines(part.log)}"
 

@@ -11,7 +11,7 @@ from cli.processes import ownership
 from cli.processes.ownership import InUseError, Ownership
 
 if TYPE_CHECKING:  # `status` reads without what a supervisor needs
-    from cli.services.parts import Part
+    from cli.services.parts import RunningPart
 
 PREFIX = "up."
 PROBE_SECONDS = 5
@@ -48,7 +48,7 @@ class StatusFile:
         self._addresses = addresses
         self._written = ""
 
-    def update(self, parts: "Sequence[Part]") -> None:
+    def update(self, parts: "Sequence[RunningPart]") -> None:
         text = json.dumps({**self._addresses, "parts": [_describe(part) for part in parts]})
         if text == self._written:
             return
@@ -87,7 +87,7 @@ def probe(port: int, path: str) -> tuple[int, str]:
         connection.close()
 
 
-def _describe(part: "Part") -> dict[str, Any]:
+def _describe(part: "RunningPart") -> dict[str, Any]:
     return {
         "name": part.name,
         "pid": part.process.pid if part.process else None,

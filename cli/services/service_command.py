@@ -16,7 +16,7 @@ from common.commands import EXIT_NOTHING_STORED
 _PROGRESS_END = "…"  # ends a line that says how far the work is
 
 
-class NothingStored(CliError):
+class NoStoredData(CliError):
     def __init__(self, user: str) -> None:
         super().__init__(f"There is no data of {user}. Check the name.")
 

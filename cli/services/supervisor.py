@@ -14,7 +14,7 @@ from cli import terminal
 from cli.errors import CliError
 from cli.processes.children import Reaper, create_log, die_with_parent
 from cli.services import parts, running
-from cli.services.parts import Part, Restarts, Service, describe_end
+from cli.services.parts import Restarts, RunningPart, Service, describe_end
 
 READY_SECONDS = 90
 LOOK_SECONDS = 0.2
@@ -42,7 +42,7 @@ class Supervisor:
         cwd: Path,
         lock: int | None = None,
         restarts: Callable[[], Restarts] = Restarts,
-        changed: Callable[[Sequence[Part]], None] = lambda _: None,
+        changed: Callable[[Sequence[RunningPart]], None] = lambda _: None,
     ) -> None:
         self._logs = logs
         self._reaper = reaper
@@ -50,7 +50,7 @@ class Supervisor:
         self._inherited = () if lock is None else (lock,)
         self._restarts = restarts
         self._changed = changed
-        self._parts: list[Part] = []
+        self._parts: list[RunningPart] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._is_starting = True
         self._stops_wanted = 0
@@ -61,13 +61,15 @@ class Supervisor:
         terminal.starting(service.name)
         log = create_log(self._logs / f"{service.name.lower().replace(' ', '-')}.log")
         spawn = functools.partial(self._spawn, service, log)
-        self._add(Part(service.name, log, spawn, self._restarts(), service))
+        self._add(RunningPart(service.name, log, spawn, self._restarts(), service))
 
     def adopt(
         self, name: str, process: subprocess.Popen[bytes], log: Path, start: Callable[[], subprocess.Popen[bytes]]
     ) -> None:
         """Starts again, when it dies, what runs already and is stopped by somebody else, after all others."""
-        self._add(Part(name, log, start, self._restarts(), process=process, ready_at=time.monotonic(), was_ready=True))
+        self._add(
+            RunningPart(name, log, start, self._restarts(), process=process, ready_at=time.monotonic(), was_ready=True)
+        )
 
     async def wait_until_ready(self) -> dict[str, str]:
         """What each service that is ready answered, by its name. Raises `CliError` if one that is needed is not."""
@@ -114,11 +116,11 @@ class Supervisor:
                 task.result()
         self._changed(self._parts)
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: RunningPart) -> None:
         self._parts.append(part)
         self._tasks.append(asyncio.create_task(self._keep_running(part)))
 
-    async def _keep_running(self, part: Part) -> None:
+    async def _keep_running(self, part: RunningPart) -> None:
         """Starts a part again whenever it dies, unless its work is done."""
         while True:
             try:
@@ -141,7 +143,7 @@ class Supervisor:
             part.process = part.ready_at = None
             await asyncio.sleep(pause)
 
-    async def _wait_for_end(self, part: Part, process: subprocess.Popen[bytes]) -> int:
+    async def _wait_for_end(self, part: RunningPart, process: subprocess.Popen[bytes]) -> int:
         """Returns the exit code; until then it says when the part is ready."""
         while (code := process.poll()) is None:
             if part.ready_at is None and _is_ready(part):
@@ -153,7 +155,7 @@ class Supervisor:
             await asyncio.sleep(pause)
         return code
 
-    def _report_death(self, part: Part, death: str) -> float:
+    def _report_death(self, part: RunningPart, death: str) -> float:
         """Returns the seconds until the next start."""
         restarts, was_slow = part.restarts, part.restarts.is_slow
         pause = restarts.after_death(0.0 if part.ready_at is None else time.monotonic() - part.ready_at)
@@ -184,7 +186,7 @@ class Supervisor:
         self._reaper.watch(process.pid)
         return process
 
-    async def _end(self, part: Part, process: subprocess.Popen[bytes]) -> None:
+    async def _end(self, part: RunningPart, process: subprocess.Popen[bytes]) -> None:
         asked = max(self._stops_wanted, 1)
         deadline = time.monotonic() + STOP_SECONDS
         process.terminate()
@@ -194,7 +196,7 @@ class Supervisor:
             await asyncio.sleep(PROBE_EVERY)
         self._clear_away(part, process)
 
-    def _clear_away(self, part: Part, process: subprocess.Popen[bytes]) -> None:
+    def _clear_away(self, part: RunningPart, process: subprocess.Popen[bytes]) -> None:
         """What a service left behind, at once: later its process id may be somebody else's."""
         if part.service is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -202,7 +204,7 @@ class Supervisor:
             self._reaper.release(process.pid)
 
 
-def _is_ready(part: Part) -> bool:
+def _is_ready(part: RunningPart) -> bool:
     if part.service is None:
         return True
     if part.service.port is None:

@@ -43,7 +43,7 @@ class CheckingEndpoint(offline.Endpoint):
             self.unpaired.append(chat.messages)
         completion = _complete_two_calls(chat) or (self._script and self._script.complete(chat))
         if chat.stream and completion is not None:
-            return StreamingResponse(self._pace(completion.as_events()), headers=offline.EVENTS)
+            return StreamingResponse(self._delay(completion.as_events()), headers=offline.EVENTS)
         return await super().chat_completions(request)
 
 

@@ -64,24 +64,24 @@ InputId = Annotated[str, Depends(get_input_id)]
 Act = Callable[[], Awaitable[BaseModel]]
 
 
-async def get_once(
+async def get_execution(
     request: Request, services: AppServices, user: LimitedUser, key: KeyedRequest
 ) -> Callable[[Act], Awaitable[dict[str, Any]]]:
     status = request.scope["route"].status_code or 200
     return lambda act: carry_out_once(services.database, user.user_id, key, act, status)
 
 
-Once = Annotated[Callable[[Act], Awaitable[dict[str, Any]]], Depends(get_once)]
+Execution = Annotated[Callable[[Act], Awaitable[dict[str, Any]]], Depends(get_execution)]
 
 
-def once(endpoint: Callable[..., Awaitable[BaseModel]]) -> Callable[..., Awaitable[Any]]:
+def make_idempotent(endpoint: Callable[..., Awaitable[BaseModel]]) -> Callable[..., Awaitable[Any]]:
     """Makes an endpoint that carries out a request with the same idempotency key once."""
     parameters = inspect.signature(endpoint).parameters.values()
-    added = inspect.Parameter("once", inspect.Parameter.KEYWORD_ONLY, annotation=Once)
+    added = inspect.Parameter("execute", inspect.Parameter.KEYWORD_ONLY, annotation=Execution)
 
     @wraps(endpoint)
-    async def respond(*, once: Callable[[Act], Awaitable[Any]], **values: Any) -> Any:
-        return await once(partial(endpoint, **values))
+    async def respond(*, execute: Callable[[Act], Awaitable[Any]], **values: Any) -> Any:
+        return await execute(partial(endpoint, **values))
 
     signature = inspect.signature(endpoint).replace(parameters=[*parameters, added])
     respond.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] - what FastAPI reads

@@ -17,7 +17,7 @@ from backend.api.interactions.parameters import (
     InteractionRun,
     Limit,
     Titled,
-    once,
+    make_idempotent,
 )
 from backend.api.openapi import errors, stream_of
 from backend.api.sse import STREAM_HEADERS, EventStream
@@ -107,7 +107,7 @@ async def edit(
 
 
 @router.post(f"{_RUN}/cancel", responses=errors(404, 409))
-@once
+@make_idempotent
 async def cancel(services: AppServices, run: InteractionRun) -> schemas.Cancelling:
     """Requests that an interaction stop; responds at once."""
     await services.runs.cancel(run)
@@ -116,7 +116,7 @@ async def cancel(services: AppServices, run: InteractionRun) -> schemas.Cancelli
 
 
 @router.post(f"{_RUN}/approve", responses=errors(404, 409))
-@once
+@make_idempotent
 async def approve(services: AppServices, user: Owner, run: InteractionRun, body: schemas.Decision) -> schemas.Decided:
     """Approves or rejects a call that waits; the last decision continues the interaction."""
     decision = Decision(body.approved, text=body.reason)
@@ -125,7 +125,7 @@ async def approve(services: AppServices, user: Owner, run: InteractionRun, body:
 
 
 @router.post(f"{_RUN}/messages", status_code=202, responses=errors(404, 409))
-@once
+@make_idempotent
 async def send_message(
     services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage
 ) -> schemas.Queued:
@@ -136,7 +136,7 @@ async def send_message(
 
 
 @router.post(f"{_RUN}/messages/{{input_id}}/steer", status_code=202, responses=errors(404, 409))
-@once
+@make_idempotent
 async def steer_with_message(
     services: AppServices, user: Owner, run: InteractionRun, input_id: InputId
 ) -> schemas.Steering:
@@ -153,14 +153,14 @@ async def drop_message(services: AppServices, user: Owner, run: InteractionRun, 
 
 
 @router.post(f"{_CHAT}/branch", responses=errors(404, 409))
-@once
+@make_idempotent
 async def show_branch(services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch) -> schemas.Branched:
     """Shows the branch of a chat that ends with an interaction."""
     return await services.interactions.show_branch(user.user_id, chat_id, body.interaction_id)
 
 
 @router.post(f"{_CHAT}/compact", responses=errors(404, 409, 503))
-@once
+@make_idempotent
 async def compact(services: AppServices, user: Owner, chat_id: ChatId) -> schemas.Compacted:
     """Summarises the older messages of a chat for the model."""
     return await services.interactions.compact(user.user_id, chat_id)

@@ -18,7 +18,7 @@ _KEYS = (
 )
 
 
-class Command(NamedTuple):
+class ChatCommand(NamedTuple):
     """`argument` is required if it is in capitals. `--exec` rejects a command that is `interactive`."""
 
     argument: str
@@ -54,25 +54,27 @@ async def _quit(chat: "TerminalChat", _: str) -> None:
     chat.screen.leave()
 
 
-COMMANDS: Mapping[str, Command] = {
-    "help": Command("", "show this help", _help),
-    "threads": Command("", "list the conversations", conversations.list_threads),
-    "open": Command("N", "open a conversation by its number, title or id", conversations.open_thread, interactive=True),
-    "clear": Command("", "start a new conversation", conversations.clear, interactive=True),
-    "tasks": Command("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show),
-    "undo": Command("", "undo what the last answer changed", tasks.undo),
-    "stop": Command("", "stop the answer, like Ctrl-C", conversations.stop, interactive=True),
-    "retry": Command("", "answer the last message again", conversations.retry, interactive=True),
-    "edit": Command("[text]", "change the last message and answer it again", conversations.edit, interactive=True),
-    "version": Command("N", "show another version of the last message", conversations.show_version),
-    "model": Command("[name]", "list the models, or choose one", conversations.choose_model),
-    "agents": Command("", "show what agents did for the last message", conversations.show_agents),
-    "files": Command("", "list the conversation's files", files.list_files),
-    "put": Command("FILE", "add a file from this machine", files.put),
-    "get": Command("FILE", "write a file of the conversation to the current directory", files.get),
-    "commit": Command("MESSAGE", "commit the conversation's files", files.commit),
-    "memory": Command("[text]", "show the memory, add a line, or import FILE", files.memory),
-    "log": Command("", "show all that was said and done here, as JSON lines", conversations.show_log),
-    "compact": Command("", "summarise all but the newest messages", conversations.compact),
-    "quit": Command("", "leave, like Ctrl-D", _quit, interactive=True),
+COMMANDS: Mapping[str, ChatCommand] = {
+    "help": ChatCommand("", "show this help", _help),
+    "threads": ChatCommand("", "list the conversations", conversations.list_threads),
+    "open": ChatCommand(
+        "N", "open a conversation by its number, title or id", conversations.open_thread, interactive=True
+    ),
+    "clear": ChatCommand("", "start a new conversation", conversations.clear, interactive=True),
+    "tasks": ChatCommand("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show),
+    "undo": ChatCommand("", "undo what the last answer changed", tasks.undo),
+    "stop": ChatCommand("", "stop the answer, like Ctrl-C", conversations.stop, interactive=True),
+    "retry": ChatCommand("", "answer the last message again", conversations.retry, interactive=True),
+    "edit": ChatCommand("[text]", "change the last message and answer it again", conversations.edit, interactive=True),
+    "version": ChatCommand("N", "show another version of the last message", conversations.show_version),
+    "model": ChatCommand("[name]", "list the models, or choose one", conversations.choose_model),
+    "agents": ChatCommand("", "show what agents did for the last message", conversations.show_agents),
+    "files": ChatCommand("", "list the conversation's files", files.list_files),
+    "put": ChatCommand("FILE", "add a file from this machine", files.put),
+    "get": ChatCommand("FILE", "write a file of the conversation to the current directory", files.get),
+    "commit": ChatCommand("MESSAGE", "commit the conversation's files", files.commit),
+    "memory": ChatCommand("[text]", "show the memory, add a line, or import FILE", files.memory),
+    "log": ChatCommand("", "show all that was said and done here, as JSON lines", conversations.show_log),
+    "compact": ChatCommand("", "summarise all but the newest messages", conversations.compact),
+    "quit": ChatCommand("", "leave, like Ctrl-D", _quit, interactive=True),
 }

@@ -15,7 +15,7 @@ from cli.arguments import Commands, UsageError, add_command, add_user, user
 from cli.database import postgres
 from cli.errors import CliError
 from cli.services import environment, service_command
-from cli.services.service_command import NothingStored
+from cli.services.service_command import NoStoredData
 
 EXPORT_VERSION = 2  # of the shape that docs/data.md describes
 PARTS = {"todo": "mcp_server", "chat": "backend"}
@@ -74,7 +74,7 @@ def _export(user: str, output: Path | None, files: Path | None, variables: Mappi
         document.write(b"}\n")
         has_files = files is not None and _write_files(files, user, variables, directory)
         if not has_data and not has_files:
-            raise NothingStored(user)
+            raise NoStoredData(user)
         _write(document, output, f"All stored data of {user} is in")
         if has_files:
             terminal.notice(f"The files of {user} are in {files}.")
@@ -88,7 +88,7 @@ def _export_log(user: str, thread: str | None, output: Path | None, variables: M
         if not service_command.run_for_user("backend", "log", user, *options, variables=variables, output=lines):
             if thread:
                 raise CliError(f"{user} has no conversation {thread}. Check the user and the id.")
-            raise NothingStored(user)
+            raise NoStoredData(user)
         _write(lines, output, f"The conversations of {user} are in")
 
 
@@ -97,10 +97,10 @@ def _write_files(archive: Path, user: str, variables: Mapping[str, str], directo
     with_files = service_command.with_workspace(variables, directory)
     if with_files is None:
         return False
-    with contextlib.suppress(NothingStored), new_file(archive) as output:
+    with contextlib.suppress(NoStoredData), new_file(archive) as output:
         if service_command.run_for_user("workspace", "export", user, variables=with_files, output=output):
             return True
-        raise NothingStored(user)
+        raise NoStoredData(user)
     return False
 
 

@@ -4,7 +4,7 @@ from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, add_user
 from cli.database import postgres
 from cli.services import environment, service_command
-from cli.services.service_command import NothingStored
+from cli.services.service_command import NoStoredData
 
 LOCAL = "local"  # the user of AUTH_MODE=none
 
@@ -41,5 +41,5 @@ def run(arguments: argparse.Namespace) -> int:
         if user == LOCAL:
             data_dir.chat_history(directory).unlink(missing_ok=True)
         if not any(found):
-            raise NothingStored(user)
+            raise NoStoredData(user)
     return 0
