@@ -180,8 +180,9 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         return None
 
     def find_problem(self) -> str | None:
-        if self.test_now is not None and not _is_loopback(self.get_service_setting("host")):
-            return f"TEST_NOW is only for tests on this machine. Unset it, or set {self.prefix}_HOST=127.0.0.1."
+        if self.test_clock_offset_seconds is not None and not _is_loopback(self.get_service_setting("host")):
+            advice = f"Unset it, or set {self.prefix}_HOST=127.0.0.1."
+            return f"TEST_CLOCK_OFFSET_SECONDS is only for tests on this machine. {advice}"
         if self.auth_mode == "jwt":
             return self.find_token_problem()
         if self.auth_none_beyond_loopback or _is_loopback(self.get_service_setting("host")):

@@ -16,6 +16,7 @@ from bench.processes import Server
 from bench.services import serve
 from cli.services.ports import HOST, find_free_port
 from common import child_environment
+from common.clock import utc_now
 from todo_client.runs import Runs
 
 ISSUER, AUDIENCE = "https://people.example", "https://todo.example"
@@ -54,7 +55,7 @@ async def set_up(work: Path, database_url: str, now: datetime) -> AsyncIterator[
         "AUTH_ISSUER": ISSUER,
         "MCP_TOKEN_SECRET": secrets.token_hex(32),
         "DATABASE_URL": database_url,
-        "TEST_NOW": now.isoformat(),
+        "TEST_CLOCK_OFFSET_SECONDS": str((now - utc_now()).total_seconds()),
     }
     variables = child_environment.select_variables("backend", os.environ)
     settings = {name: value for name, value in variables.items() if _OF_THE_MODEL.fullmatch(name)}

@@ -43,7 +43,8 @@ COMPOSE_BLOCKS: Mapping[str, Classes] = {
     "workspace": PARTS["workspace"],
     "backend": PARTS["backend"],
 }
-NOT_IN_COMPOSE = {"DATABASE_URL", "TEST_NOW"}  # a file has the first; the second needs loopback addresses
+# A file has the first; the second needs loopback addresses.
+NOT_IN_COMPOSE = {"DATABASE_URL", "TEST_CLOCK_OFFSET_SECONDS"}
 EXAMPLE = ROOT / ".env.example"
 MANIFESTS = ROOT / "deploy" / "kubernetes"
 _NAME = re.compile(r"^([A-Z_]+)=", re.MULTILINE)

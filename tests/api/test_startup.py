@@ -47,8 +47,12 @@ INVALID = [
     Case({"DATABASE_URL": "mysql://very-secret@x"}, "DATABASE_URL", BOTH),
     Case({"DATABASE_URL": "postgresql://me:very-secret@host:port/todo"}, "DATABASE_URL"),
     Case({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE", BOTH),
-    Case({"TEST_NOW": "tomorrow"}, "TEST_NOW"),
-    Case({"TEST_NOW": "2026-11-22T10:50:00Z", "MCP_HOST": "0.0.0.0", **JWT}, "TEST_NOW", ("mcp_server",)),
+    Case({"TEST_CLOCK_OFFSET_SECONDS": "tomorrow"}, "TEST_CLOCK_OFFSET_SECONDS"),
+    Case(
+        {"TEST_CLOCK_OFFSET_SECONDS": "60", "MCP_HOST": "0.0.0.0", **JWT},
+        "TEST_CLOCK_OFFSET_SECONDS",
+        ("mcp_server",),
+    ),
     Case({"TRUSTED_PROXIES": "10.0.0.7:80"}, "TRUSTED_PROXIES"),
     Case({"LIMIT_HEADERS": "none"}, "LIMIT_HEADERS", BOTH),
     Case({"LIMIT_TURN_SECONDS": "0"}, "LIMIT_RUN_SECONDS"),  # its former name

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_server.server import create_app
 from mcp_server.settings import McpSettings
+from tests.clock import find_offset
 from tests.mcp.calls import Tools
 from tests.mcp.servers import AUDIENCE, NOW, open_server, sign_in_server
 from tests.processes import ServiceProcess
@@ -85,7 +86,11 @@ def limited(session_database_url: str) -> Limited:
 
     @asynccontextmanager
     async def start(**limits: int) -> AsyncIterator[Tools]:
-        common = {"mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET, "test_now": NOW}
+        common = {
+            "mcp_url": AUDIENCE,
+            "mcp_token_secret": MCP_TOKEN_SECRET,
+            "test_clock_offset_seconds": find_offset(NOW),
+        }
         settings = McpSettings.model_validate({"database_url": session_database_url, **common, **limits})
         async with serve(create_app(settings)) as url, http_client(url) as http:
             yield Tools(http, new_user())

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.clock import set_clock
 from tests.processes import ServiceProcess
 from tests.tokens import ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, SigningKey, key_endpoint, mint_token
 
@@ -16,7 +17,6 @@ NOW = "2026-11-22T10:54:00+01:00"
 COMMON = {
     "MCP_URL": AUDIENCE,
     "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET,
-    "TEST_NOW": NOW,
     "TIME_ZONE": "Europe/Berlin",
     "LOG_LEVEL": "DEBUG",
     "LOG_FORMAT": "text",
@@ -46,7 +46,8 @@ def theirs(**claims: Any) -> str:
 @contextmanager
 def open_server(database_url: str, log: Path, **more: str) -> Iterator[ServiceProcess]:
     """Nobody signs in, but it has a secret, as `./todo up` starts it: a token makes a call another user's."""
-    with _running(ServiceProcess("mcp_server", "MCP_PORT", log, DATABASE_URL=database_url, **COMMON | more)) as server:
+    environment = {"DATABASE_URL": database_url, **COMMON, **set_clock(NOW), **more}
+    with _running(ServiceProcess("mcp_server", "MCP_PORT", log, **environment)) as server:
         yield server
 
 
@@ -54,7 +55,8 @@ def open_server(database_url: str, log: Path, **more: str) -> Iterator[ServicePr
 def sign_in_server(database_url: str, log: Path) -> Iterator[ServiceProcess]:
     with key_endpoint(RSA, EC, ED) as endpoint:
         identity = {"AUTH_MODE": "jwt", "AUTH_JWKS_URL": endpoint.url, "AUTH_ISSUER": ISSUER}
-        server = ServiceProcess("mcp_server", "MCP_PORT", log, DATABASE_URL=database_url, **COMMON, **identity)
+        environment = {"DATABASE_URL": database_url, **COMMON, **set_clock(NOW), **identity}
+        server = ServiceProcess("mcp_server", "MCP_PORT", log, **environment)
         with _running(server):
             yield server
 

@@ -9,6 +9,7 @@ import pytest
 
 from mcp_server.server import create_app
 from mcp_server.settings import McpSettings
+from tests.clock import find_offset
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import NewTools, http_client
 from tests.mcp.servers import AUDIENCE, own
@@ -129,7 +130,11 @@ async def test_polls_are_limited_but_neither_logged_nor_counted_as_calls(
 async def test_done_by_day(session_database_url: str, stored: Stored, user: str) -> None:
     """In Berlin 25 October 2026 has 25 hours; the clock stands in the night after it."""
     common = {"mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET, "time_zone": "Europe/Berlin"}
-    settings = {"database_url": session_database_url, **common, "test_now": "2026-10-26T00:30:00+01:00"}
+    settings = {
+        "database_url": session_database_url,
+        **common,
+        "test_clock_offset_seconds": find_offset("2026-10-26T00:30:00+01:00"),
+    }
     async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
         tools = Tools(http, user)
         moments = [

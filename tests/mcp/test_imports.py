@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.clock import set_clock
 from tests.conftest import ROOT
 from tests.logins import as_owner
 from tests.mcp.calls import Tools
@@ -53,7 +54,7 @@ Import = Callable[..., Imported]
 @pytest.fixture
 def user_environment(session_database_url: str) -> dict[str, str]:
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    now = {"TEST_NOW": "2026-11-22T10:30:00+01:00", "TIME_ZONE": "Europe/Berlin"}
+    now = {**set_clock("2026-11-22T10:30:00+01:00"), "TIME_ZONE": "Europe/Berlin"}
     return {**inherited, **now, "MIGRATION_DATABASE_URL": as_owner(session_database_url)}
 
 

@@ -7,6 +7,7 @@ from openai import AsyncOpenAI
 
 from offline_model.app import create_app
 from offline_model.settings import OfflineSettings
+from tests.clock import set_clock
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import http_client, new_user
 from tests.mcp.servers import open_server
@@ -35,7 +36,7 @@ async def openai(url: str) -> AsyncIterator[AsyncOpenAI]:
 def task_server(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Where it is the Monday of the sentences."""
     log = tmp_path_factory.mktemp("task-server") / "log"
-    with open_server(session_database_url, log, TEST_NOW=f"{NOW.isoformat()}+01:00") as server:
+    with open_server(session_database_url, log, **set_clock(f"{NOW.isoformat()}+01:00")) as server:
         yield server
 
 

@@ -5,20 +5,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.clock import set_clock
 from tests.processes import ServiceProcess
 from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, create_workspace_service
 
 AUDIENCE = "todo-tests"
 NOW = "2026-11-25T09:00:00+01:00"
-"""The time at which the services start, a Wednesday; their clock advances from there."""
+"""The time at which the tests start, a Wednesday; the clock that all services share advances from there."""
 SIGN_IN = {
     "AUTH_MODE": "jwt",
     "AUTH_JWT_SECRET": IDP_SECRET,
     "AUTH_ISSUER": ISSUER,
     "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET,
 }
-CLOCK = {"TEST_NOW": NOW, "TIME_ZONE": "Europe/Berlin"}
+CLOCK = {**set_clock(NOW), "TIME_ZONE": "Europe/Berlin"}
 
 
 @dataclass(frozen=True)
