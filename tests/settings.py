@@ -47,7 +47,6 @@ COMPOSE_BLOCKS: Mapping[str, Classes] = {
 NOT_IN_COMPOSE = {"DATABASE_URL", "TEST_CLOCK_OFFSET_SECONDS"}
 EXAMPLE = ROOT / ".env.example"
 MANIFESTS = ROOT / "deploy" / "kubernetes"
-_NAME = re.compile(r"^([A-Z_]+)=", re.MULTILINE)
 
 
 def fields(*classes: type[BaseSettings]) -> dict[str, FieldInfo]:

@@ -27,8 +27,8 @@ class CheckingEndpoint(offline.Endpoint):
     It also answers a message about two tasks with two calls in one response, and follows the script, if there is one.
     """
 
-    def __init__(self, script: AgentScript | None, token_seconds: float) -> None:
-        super().__init__(token_seconds, None)
+    def __init__(self, script: AgentScript | None) -> None:
+        super().__init__(TOKEN_SECONDS, None)
         self._script = script
         self.url = ""
         self.requests = 0
@@ -66,11 +66,9 @@ def _complete_two_calls(chat: CompletionRequest) -> Completion | None:
 
 
 @asynccontextmanager
-async def serve_model(
-    script: AgentScript | None = None, *, token_seconds: float = TOKEN_SECONDS
-) -> AsyncIterator[CheckingEndpoint]:
+async def serve_model(script: AgentScript | None = None) -> AsyncIterator[CheckingEndpoint]:
     app = offline.create_app(OfflineSettings())
-    endpoint = CheckingEndpoint(script, token_seconds)
+    endpoint = CheckingEndpoint(script)
     app.router.routes.insert(0, Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]))
     async with serve(app, lifespan="off") as url:
         endpoint.url = f"{url}/v1"

@@ -1,4 +1,4 @@
-"""`python -m tests.scale restarts` restarts services under load; `python -m tests.scale cost` measures CPU time."""
+"""`python -m tests.scale restarts` restarts services under load."""
 
 import argparse
 import asyncio
@@ -9,7 +9,7 @@ from tests.chaos.checks.stored_rows import StoredRows
 from tests.chaos.model import serve_model
 from tests.chaos.scenarios import Scenarios
 from tests.chaos.system import reachable_directory
-from tests.scale import cost, rolling
+from tests.scale import rolling
 from tests.scale.system import ScaledSystem
 
 
@@ -34,22 +34,6 @@ async def restart_services(rounds: int, users: int) -> None:
     _print(f"responses of HAProxy by status: {dict(sorted(statuses.items()))}")
 
 
-async def compare_cost(runs: int, rounds: int, concurrency: int) -> None:
-    with reachable_directory() as directory:
-        async with serve_model(token_seconds=0) as model:
-            system = ScaledSystem(directory, model.url, backends=2, mcp_servers=1, drain_seconds=0)
-            try:
-                one, two = await cost.compare(system, runs=runs, rounds=rounds, concurrency=concurrency)
-            finally:
-                system.stop()
-    for name, result in (("one backend", one), ("two backends", two)):
-        _print(
-            f"{name}: {result.total:.1f} ms of processor time per run (services {result.services:.1f}, PostgreSQL "
-            f"{result.database:.1f}, HAProxy and PgBouncer {result.proxies:.1f}), {runs / result.seconds:.1f} runs/s"
-        )
-    _print(f"two against one: {two.total / one.total:.2f}")
-
-
 def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -61,12 +45,5 @@ if __name__ == "__main__":
     restarts_parser = actions.add_parser("restarts", help="restart every service while users talk")
     restarts_parser.add_argument("--rounds", type=int, default=3)
     restarts_parser.add_argument("--users", type=int, default=8)
-    cost_parser = actions.add_parser("cost", help="compare the processor time of a run with one and two backends")
-    cost_parser.add_argument("--runs", type=int, default=200)
-    cost_parser.add_argument("--rounds", type=int, default=3)
-    cost_parser.add_argument("--concurrency", type=int, default=1)
     arguments = parser.parse_args()
-    if arguments.action == "restarts":
-        asyncio.run(restart_services(arguments.rounds, arguments.users))
-    else:
-        asyncio.run(compare_cost(arguments.runs, arguments.rounds, arguments.concurrency))
+    asyncio.run(restart_services(arguments.rounds, arguments.users))

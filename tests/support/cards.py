@@ -73,14 +73,6 @@ def find_undo_buttons(item: Json) -> list[Json]:
     return [button for button in buttons if button["onClickAction"]["type"] == "undo"]
 
 
-async def create_list(chat: ChatKit, *titles: str) -> tuple[str, Json]:
-    """Adds tasks and has them listed; returns the thread id and the item of the list."""
-    first = await chat.say("add " + " and ".join(titles))
-    answer = await chat.say("show all", first.thread_id)
-    (item,) = list_widgets(answer)
-    return first.thread_id, item
-
-
 def get_action(button: Json) -> Json:
     """Returns the action of a checkbox or button as ChatKit sends it."""
     action = button.get("onChangeAction") or button["onClickAction"]
