@@ -87,10 +87,6 @@ def _read_weeks_from_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
     return _create_day(add_days(day, 7 * parse_count(match["count"] or "1")))
 
 
-def _read_week_later(clock: Clock, match: re.Match[str]) -> Meaning:
-    return _create_day(add_days(clock.today, 8 if "tomorrow" in match[0] else 7))
-
-
 def _find_date(clock: Clock, match: re.Match[str]) -> date | None:
     """Returns None for a day that does not exist or is in the past."""
     month = parse_month(match["month"])
@@ -231,7 +227,8 @@ DAYS: tuple[Rule, ...] = (
         lambda clock, match: _find_in_next_week(clock, parse_weekday(match["weekday"] or match["other"])),
     ),
     rule(rf"(?P<weekday>{WEEKDAY})(?P<count>) week", _read_weeks_from_weekday),
-    rule(r"(?:today|tomorrow) week|a week (?:today|tomorrow)", _read_week_later),
+    rule("today week|a week today", lambda clock, _: _create_day(add_days(clock.today, 7))),
+    rule("tomorrow week|a week tomorrow", lambda clock, _: _create_day(add_days(clock.today, 8))),
     rule(
         rf"(?P<count>{COUNT}) week (?:on|from|after)(?: next| this)? (?P<weekday>{WEEKDAY})", _read_weeks_from_weekday
     ),

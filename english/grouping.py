@@ -108,18 +108,14 @@ def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
         if isinstance(atom.meaning, PartOfDay) and not is_beside and words.key(atom.first) not in ("in", "at"):
             continue  # "evening" in "parents' evening"
         between = [words.key(at) for at in range(last.end, wide.first)] if last else []
-        if last and len(between) <= 2 and _JOINTS.issuperset(between) and not _starts_new_date(between, wide):
+        is_new = "and" in between and not isinstance(wide.meaning, Time | Unread)  # two dates
+        if last and len(between) <= 2 and _JOINTS.issuperset(between) and not is_new:
             groups[-1] = Group((*last.atoms, wide), last.is_prepositional or is_prepositional)
         elif last and between == ["or"]:
             groups[-1] = Group((*last.atoms, Atom(last.end, wide.first, Unread()), wide))
         else:
             groups.append(Group((wide,), is_prepositional))
     return groups
-
-
-def _starts_new_date(between: Sequence[str], atom: Atom) -> bool:
-    """After "and", only another time belongs to the same date."""
-    return "and" in between and not isinstance(atom.meaning, Time | Unread)
 
 
 def _add_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> tuple[Atom, bool]:
