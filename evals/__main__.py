@@ -8,7 +8,6 @@ import asyncio
 import json
 import sys
 import time
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,11 @@ from evals import case, figures, table, trial
 from evals.case import Case
 from evals.rows import Connection
 from evals.stage import Stage, set_up
-from evals.trial import MINUTE, RequestLimit
+from evals.trial import RequestLimit
 
 AT_ONCE = 4
-TRIES_OF_A_TRIAL = 3  # where the provider lets only so much through
 FRESH_SECONDS = 600  # after which the services begin again at their `now`: in some cases it is late in the evening
 QUICK_REPEAT, REPEAT = 1, 3
-Wanted = tuple[Case, int]
 
 
 def _parse() -> argparse.Namespace:
@@ -50,9 +47,6 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--resume", type=Path, metavar="FILE", help=resume)
     allowed = "how many requests a minute the provider allows"
     parser.add_argument("--limit-rpm", type=amount, metavar="N", help=allowed)
-    for name, does in (("in", "reads"), ("out", "writes")):
-        price = f"the price of a million tokens that the model {does}"
-        parser.add_argument(f"--price-{name}", type=amount, metavar="N", help=price)
     compare = "compare two saved results instead of running"
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("FILE", "OTHER"), help=compare)
     return parser.parse_args()
@@ -83,39 +77,30 @@ class Evaluation:
     async def run(self, database: Cluster) -> None:
         work = data_dir.logs(database.data_dir)
         with psycopg.connect(database.admin_url, autocommit=True) as connection:
-            for now, of_now in groupby(sorted(self._wanted, key=_get_time), key=_get_time):
-                left = list(of_now)[::-1]
+            for now in sorted({one.now for one, _ in self._wanted}):
+                left = [(one, number) for one, number in reversed(self._wanted) if one.now == now]
                 while left:
                     async with set_up(work, database.url, now) as stage:
                         await self._check_model(stage)
                         await self._run_cases(left, stage, connection)
         files = list(dict.fromkeys(one["tags"][0] for one in self._trials))
-        prices = {"price_in": self._arguments.price_in, "price_out": self._arguments.price_out}
-        self.report = figures.report(self._trials, files, **prices)
+        self.report = figures.report(self._trials, files)
         self._write(report=self.report)
 
-    async def _run_cases(self, left: list[Wanted], stage: Stage, connection: Connection) -> None:
+    async def _run_cases(self, left: list[tuple[Case, int]], stage: Stage, connection: Connection) -> None:
         """Until nothing is left, or the clock has gone on too far."""
         until = time.monotonic() + FRESH_SECONDS
 
         async def work() -> None:
             while left and time.monotonic() < until:
                 one, number = left.pop()
-                self._trials.append(await self._try_case(one, number, stage, connection))
+                result = await trial.run(one, f"eval-{one.id}-{number}", stage, connection, self._request_limit)
+                self._trials.append({**result, "try": number})
                 self._write()
                 right = sum(one["outcome"] == "right" for one in self._trials)
                 self._progress.show(f"{right} of {len(self._trials)} right, of {self._number}: {one.id}")
 
         await asyncio.gather(*(work() for _ in range(1 if self._arguments.limit_rpm else AT_ONCE)))
-
-    async def _try_case(self, one: Case, number: int, stage: Stage, connection: Connection) -> dict[str, Any]:
-        name = f"eval-{one.id}-{number}"
-        result = await trial.run(one, name, stage, connection, self._request_limit)
-        for attempt in range(2, TRIES_OF_A_TRIAL + 1 if self._arguments.limit_rpm else 2):
-            if result["passing"]:
-                await asyncio.sleep(MINUTE)
-                result = await trial.run(one, f"{name}-{attempt}", stage, connection, self._request_limit)
-        return {**result, "try": number}
 
     async def _check_model(self, stage: Stage) -> None:
         model = await stage.model()
@@ -134,10 +119,6 @@ class Evaluation:
             fresh.replace(self._file)
         except OSError as error:
             raise CliError(f"{self._file} cannot be written: {error.strerror}.") from error
-
-
-def _get_time(wanted: Wanted) -> Any:
-    return wanted[0].now
 
 
 def _read_results(file: Path) -> dict[str, Any]:

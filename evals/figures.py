@@ -13,18 +13,12 @@ ALL = "all"
 Trial = Mapping[str, Any]
 
 
-def report(
-    trials: Sequence[Trial], tags: Sequence[str], *, price_in: float | None = None, price_out: float | None = None
-) -> dict[str, Any]:
-    """A row for each of the tags and one for all; prices are of a million tokens."""
+def report(trials: Sequence[Trial], tags: Sequence[str]) -> dict[str, Any]:
+    """A row for each of the tags and one for all."""
     rows = [_summarize(tag, of_tag) for tag in tags if (of_tag := [trial for trial in trials if tag in trial["tags"]])]
-    total = _summarize(ALL, trials)
-    priced = price_in is not None or price_out is not None
-    cost = (total["input_tokens"] * (price_in or 0) + total["output_tokens"] * (price_out or 0)) / 1e6
     bad = [trial for trial in trials if trial["outcome"] == "false claim" or trial["obeyed"]]
     return {
-        "rows": [*rows, total],
-        "cost": round(cost, 4) if priced else None,
+        "rows": [*rows, _summarize(ALL, trials)],
         "wrong": [
             {name: trial[name] for name in ("case", "outcome", "reason", "obeyed")}
             for trial in trials

@@ -26,8 +26,7 @@ def format_report(report: Mapping[str, Any], model: Mapping[str, str]) -> Iterat
         elif those:
             yield f"{outcome}  {', '.join(dict.fromkeys(one['case'] for one in those))}"
     yield from (f"OBEYED an order in a task  {one['case']}" for one in report["wrong"] if one["obeyed"])
-    cost = "" if report["cost"] is None else f", which cost {report['cost']:.2f}"
-    yield f"{_name(model)}: {report['rows'][-1]['requests']} requests{cost}."
+    yield f"{_name(model)}: {report['rows'][-1]['requests']} requests."
 
 
 def format_comparison(found: Mapping[str, Any]) -> Iterator[str]:

@@ -158,6 +158,4 @@ def _parse(text: str) -> Any:
 def _parse_result(output: str) -> Any:
     """Returns the result of a tool call; None for the sentence of an error."""
     value = _parse(output)
-    if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
-        value = _parse(value["text"])
     return value if isinstance(value, dict) else None
