@@ -15,17 +15,13 @@ _WRITE = re.compile(rf"\b(?:write|make|create|put) (?P<what>.{{1,200}}?) (?:to|i
 _COUNT = re.compile(rf"\bcount (?:the )?words (?:of|in) (?:the file )?{_FILE}", re.IGNORECASE)
 _COUNTED = re.compile(r"^stdout:\n\s*(\d+)", re.MULTILINE)
 _LINE = re.compile(r"^\d+: (.*)$", re.MULTILINE)
-_LISTS = {
-    "pancakes": ("200 g flour", "2 eggs", "300 ml milk", "1 tablespoon sugar", "1 pinch of salt", "butter for the pan"),
-    "soup": ("2 onions", "4 carrots", "3 potatoes", "1 leek", "vegetable stock", "parsley"),
-    "pizza": ("500 g flour", "yeast", "1 tin of tomatoes", "mozzarella", "olive oil", "basil"),
-}
+_PANCAKES = ("200 g flour", "2 eggs", "300 ml milk", "1 tablespoon sugar", "1 pinch of salt", "butter for the pan")
 _SUMMARISE = re.compile(r"\s*(?:please )?summari[sz]e", re.IGNORECASE)
 _LINES = 8
 _LINE_CHARACTERS = 160
 CANNOT = (
-    'The offline model can do two kinds of work as an agent: "write a shopping list for pancakes to shopping.md" (or '
-    'soup, or pizza), and "count the words of notes.txt". I did nothing.'
+    'The offline model can do two kinds of work as an agent: "write a shopping list for pancakes to shopping.md", and '
+    '"count the words of notes.txt". I did nothing.'
 )
 
 
@@ -35,19 +31,15 @@ def find_next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> st
     outputs = [message.content for message in messages if message.role == "tool"]
     if found := _COUNT.search(task):
         return _count(found["path"], outputs, tools)
-    if (found := _WRITE.search(task)) and (lines := _find_list(found["what"])):
-        return _write(found["what"], found["path"], lines, outputs)
+    if (found := _WRITE.search(task)) and "pancakes" in found["what"].casefold():
+        return _write(found["what"], found["path"], outputs)
     return CANNOT
 
 
-def _find_list(what: str) -> Sequence[str]:
-    return next((lines for name, lines in _LISTS.items() if name in what.casefold()), ())
-
-
-def _write(what: str, path: str, lines: Sequence[str], outputs: Sequence[str]) -> str | tuple[PlannedCall, ...]:
+def _write(what: str, path: str, outputs: Sequence[str]) -> str | tuple[PlannedCall, ...]:
     """Writes the file and reads it, so that the answer reports its content."""
     heading = what.removeprefix("a ").removeprefix("the ").capitalize()
-    content = "\n".join([f"# {heading}", "", *(f"- {line}" for line in lines), ""])
+    content = "\n".join([f"# {heading}", "", *(f"- {line}" for line in _PANCAKES), ""])
     match list(outputs):
         case []:
             return (PlannedCall("write_file", {"path": path, "content": content}),)

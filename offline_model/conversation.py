@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from offline_model.protocol import ChatMessage, FunctionCall
 
@@ -28,16 +28,9 @@ _AGENT = "do_with_"  # prefix of tools whose results are answers of agents
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
 
-class TaskName(BaseModel):
+class ResultTask(BaseModel):
     id: int
     title: str
-
-
-class NextDue(BaseModel):
-    due: str
-
-
-class ResultTask(TaskName):
     description: str | None = None
     status: str = "pending"
     due: str | None = None
@@ -45,7 +38,7 @@ class ResultTask(TaskName):
     labels: list[str] = []
     repeat: str | None = None
     completed_at: str | None = None
-    next: NextDue | None = None
+    next_due: Annotated[str | None, Field(validation_alias=AliasPath("next", "due"))] = None
 
 
 class ResultPage(BaseModel):
@@ -54,8 +47,7 @@ class ResultPage(BaseModel):
     tasks: list[ResultTask]
     next_cursor: str | None = None
     total: int = 0
-    now: str = ""
-    nearest: list[TaskName] = []
+    nearest: list[ResultTask] = []
     not_found: list[int] = []
 
 
@@ -77,19 +69,20 @@ class ChatTurn:
     """The user's clock, from a note."""
     selected: tuple[int, ...] = ()
     """The tasks that "these" means."""
-    made: list[tuple[Sequence[FunctionCall], dict[str | None, str]]] = field(
-        default_factory=list
-    )  # calls, answers by id
+    made: list[tuple[Sequence[FunctionCall], dict[str | None, str]]] = field(default_factory=list)
+    """Tool calls, and their outputs by id."""
 
     @cached_property
     def steps(self) -> list[tuple[ToolResult, ...]]:
-        """Is computed on demand, because few turns are needed."""
-        now = f"{self.now:%a %Y-%m-%d %H:%M}" if self.now else ""
-        return [tuple(_parse_result(call, texts.get(call.id, ""), now) for call in calls) for calls, texts in self.made]
+        return [tuple(_parse_result(call, texts.get(call.id, "")) for call in calls) for calls, texts in self.made]
+
+    @property
+    def results(self) -> list[ToolResult]:
+        return [result for step in self.steps for result in step]
 
     @property
     def task_ids(self) -> list[int]:
-        return list(dict.fromkeys(task.id for step in self.steps for one in step for task in one.page.tasks))
+        return list(dict.fromkeys(task.id for result in self.results for task in result.page.tasks))
 
 
 def parse_turns(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
@@ -144,32 +137,20 @@ def _parse_clock(note: str) -> datetime | None:
         return None
 
 
-def _parse_result(call: FunctionCall, text: str, now: str) -> ToolResult:
+def _parse_result(call: FunctionCall, text: str) -> ToolResult:
     tool, parsed, value = call.function.name, _parse_json(call.function.arguments), _parse_json(text)
     arguments = parsed if isinstance(parsed, dict) else {}
-    if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
-        text = value["text"]
-        value = _parse_json(text)
+    if isinstance(value, dict) and "id" in value:  # a task, and those that were changed with it
+        value = {**value, "tasks": [value, *value.get("also", [])]}
     if value is None or tool.startswith(_AGENT):
         return ToolResult(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
-        page = ResultPage.model_validate(value if tool == "list_tasks" else {**_merge_tasks(value), "now": now})
-        return ToolResult(tool, arguments, page)
+        return ToolResult(tool, arguments, ResultPage.model_validate(value))
     except ValidationError:
-        unreadable = "The tool gave an answer that I cannot read."
-        return ToolResult(tool, arguments, error=value if isinstance(value, str) and value else unreadable)
-
-
-def _merge_tasks(value: Any) -> dict[str, Any]:
-    """Returns the tasks of a result as a page."""
-    more = value if isinstance(value, dict) else {}
-    also = more.get("also")
-    return {"tasks": [value, *(also if isinstance(also, list) else [])], "not_found": more.get("not_found", [])}
+        return ToolResult(tool, arguments, error="The tool gave an answer that I cannot read.")
 
 
 def _parse_json(text: str) -> Any:
-    if not text:  # of calls without output, of which there may be thousands
-        return None
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

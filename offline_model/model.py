@@ -9,12 +9,12 @@ from typing import Any
 
 from english import DateOrder
 from offline_model import assignments, replies
-from offline_model.conversation import ChatTurn, ToolResult, parse_turns
+from offline_model.conversation import ChatTurn, parse_turns
 from offline_model.intents import find_intent
 from offline_model.language import slots
 from offline_model.language.text import Template, Text, split_parts
-from offline_model.language.words import choose_pointed, is_surely_foreign, may_be_task
-from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
+from offline_model.language.words import choose_pointed, is_foreign, may_be_task
+from offline_model.plans import CHANGING_TOOLS, MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
 from offline_model.plans.adding import add
 from offline_model.plans.changing import delete, say
 from offline_model.plans.questions import WhichTask
@@ -68,8 +68,8 @@ def create_reply(
     turns = parse_turns(messages)
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:
-        return Reply(f"{_report_results(steps)}\n\n{replies.STOPPED.format(steps=len(steps))}")
-    next_step = _resume(_carry_out(turns, order), steps)
+        return Reply(f"{_report_results(turns[-1])}\n\n{replies.STOPPED.format(steps=len(steps))}")
+    next_step = _resume(_carry_out(turns, order), turns[-1])
     if must_call and isinstance(next_step, str) and not steps:
         next_step = (PlannedCall("list_tasks", {"status": "pending"}),)
     if isinstance(next_step, str):
@@ -92,21 +92,21 @@ def _make_calls(plan: Steps, ids: list[int]) -> Steps:
         ids[:] = dict.fromkeys(task.id for result in results for task in result.page.tasks)
 
 
-def _resume(plan: Steps, steps: list[tuple[ToolResult, ...]]) -> str | Calls:
+def _resume(plan: Steps, turn: ChatTurn) -> str | Calls:
     """Runs the plan from its start through the known results; returns its next calls or its reply."""
     try:
         calls = next(plan)
-        for results in steps:
+        for results in turn.steps:
             if [call.name for call in calls] != [result.tool for result in results]:
-                return _report_results(steps)
+                return _report_results(turn)
             calls = plan.send(results)
         return calls
     except StopIteration as end:
         return end.value
 
 
-def _report_results(steps: list[tuple[ToolResult, ...]]) -> str:
-    changes = [result for step in steps for result in step if result.tool in replies.UNDONE]
+def _report_results(turn: ChatTurn) -> str:
+    changes = [result for result in turn.results if result.tool in CHANGING_TOOLS]
     return replies.report(replies.CHANGED, changes) or "Done."
 
 
@@ -152,7 +152,7 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
         if choice:
             phrase = phrase or question.phrase
             chosen.setdefault(question.phrase, choice)
-    if not intents or is_surely_foreign(turns[-1].request):
+    if not intents or is_foreign(turns[-1].request):
         raise Stop(replies.explain_unknown(" ".join(turns[-1].request.split())))
     # Requests before the one with the question are done.
     places = (

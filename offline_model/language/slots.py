@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import lru_cache
 from string import punctuation
 
@@ -40,16 +39,16 @@ _GROUPS = [
 ]
 Fields = dict[str, str]
 """The arguments `due` and `repeat` of a tool."""
-_read_task, _read_when = lru_cache(1_000)(english.read_task), lru_cache(1_000)(english.read_when)
-_read_range, _read_past = lru_cache(1_000)(english.read_coming_range), lru_cache(1_000)(english.read_past_range)
 
 
-def _get_now(text: Text) -> datetime:
-    return text.now or datetime.now().replace(second=0, microsecond=0)
-
-
+@lru_cache(1_000)
 def read_task(text: Text) -> english.ParsedTask:
-    return _read_task(text.raw, _get_now(text), text.order)
+    return english.read_task(text.raw, text.now, text.order)
+
+
+@lru_cache(1_000)
+def read_when(text: Text) -> english.When | None:
+    return english.read_when(text.raw, text.now, text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
 
 
 def create_fields(when: english.When | None) -> Fields:
@@ -58,10 +57,10 @@ def create_fields(when: english.When | None) -> Fields:
     return {"due": when.due, **({"repeat": when.repeat} if when.repeat else {})}
 
 
-def read_date(text: Text, *, is_new: bool = False) -> Fields | None:
+def read_date(text: Text) -> Fields | None:
     """Reads a whole text as a date. A bare time keeps the day of an existing task."""
-    when = _read_when(text.raw, _get_now(text), text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
-    if when and when.is_time_only and when.time and not is_new:
+    when = read_when(text)
+    if when and when.is_time_only and when.time:
         return {"due": f"{when.time:%H:%M}"}
     return create_fields(when) or None
 
@@ -70,18 +69,6 @@ def read_new_date(text: Text) -> Fields | None:
     """Reads a day, a time, or "a week" as a shift."""
     shift = english.read_shift(text.raw)
     return {"due": shift} if shift else read_date(text)
-
-
-def read_second_date(text: Text) -> Fields | None:
-    """Reads the second date of "Friday to Saturday", after "from"."""
-    at = next((at for at, key in enumerate(text.keys) if key == "to"), len(text.keys))
-    return read_new_date(text.part(at + 1, len(text.keys))) if read_date(text.part(0, at)) else None
-
-
-def read_earlier(text: Text) -> Fields | None:
-    """Reads "a day" as "-1d"."""
-    shift = english.read_shift(text.raw)
-    return {"due": shift.replace("+", "-")} if shift else None
 
 
 def read_correction(text: Text) -> Fields | None:
@@ -96,17 +83,18 @@ def read_period(text: Text) -> Fields | None:
     return read_date(text.replace_raw(f"every {text.raw}"))
 
 
+@lru_cache(1_000)
 def read_days(text: Text) -> str | None:
     is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
-    return _read_range(text.raw, _get_now(text), text.order) if is_short else None
+    return english.read_coming_range(text.raw, text.now, text.order) if is_short else None
 
 
 def read_past_days(text: Text) -> str | None:
-    return _read_past(text.raw, _get_now(text))
+    return english.read_past_range(text.raw, text.now)
 
 
 def _is_today(text: Text) -> bool:
-    return read_days(text) == english.When(_get_now(text).date()).due
+    return read_days(text) == english.When(text.now.date()).due
 
 
 def find_days_at_end(text: Text) -> Text | None:
@@ -218,10 +206,8 @@ def _has_time(text: Text) -> object:
 
 VALUES: dict[str, Callable[[Text], Fields | None]] = {
     "date": read_new_date,
-    "shift": read_earlier,
     "new_date": read_correction,
     "period": read_period,
-    "from_date_to_date": read_second_date,
 }
 """Functions that read the text of a slot as fields of a task."""
 
@@ -260,8 +246,8 @@ NAMING = ("past", "own_deed", "deed", "deed_not_done", "subject", "task", "numbe
 TARGETS = ("subject", "task", "group")
 """Slots that may also mean a group of tasks."""
 TYPED = word_set("""
-    bullets new_repeating undated when at_other_clock days list_of_today list_on_days done_on_days shift new_date group
-    date period from_date_to_date priority label list bare_list numbers number
+    bullets new_repeating undated when at_other_clock days list_of_today list_on_days done_on_days new_date group
+    date period priority label list bare_list numbers number
     """)
 """Slots that accept only a certain kind of text."""
 DEEDS = word_set("past own_deed deed deed_not_done search_of_deed")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from english import DateOrder
 from offline_model.language.words import RULES
@@ -33,16 +33,11 @@ JOINT = re.compile(r"([\n;]|,(?!\d)(?: and\b| plus\b)?|\b(?:and|plus)\b(?: (?:th
 class Text:
     """A part of a message. A quotation is one word, a private-use character that no rule matches."""
 
-    whole: str
+    raw: str
     quotations: tuple[str, ...]
-    keys: list[str]
-    spans: list[tuple[int, int]]
-    """Where each word begins and ends in the whole."""
-    start: int
-    end: int
-    now: datetime | None = None
-    """The user's clock when the message was sent, if known."""
-    order: DateOrder | None = None
+    now: datetime
+    """The user's clock when the message was sent."""
+    order: DateOrder | None
 
     @classmethod
     def parse_message(cls, text: str, now: datetime | None = None, order: DateOrder | None = None) -> "Text":
@@ -55,11 +50,15 @@ class Text:
             return chr(0xE000 + len(quotations) - 1)
 
         hidden = _QUOTED.sub(hide, plain)
-        return cls("", tuple(quotations), [], [], 0, 0, now, order).replace_raw(hidden)
+        return cls(hidden, tuple(quotations), now or datetime.now().replace(second=0, microsecond=0), order)
 
     @cached_property
-    def raw(self) -> str:
-        return self.whole[self.start : self.end].strip()
+    def _words(self) -> list[re.Match[str]]:
+        return list(_WORD.finditer(self.raw))
+
+    @cached_property
+    def keys(self) -> list[str]:
+        return [_create_key(word[0]) for word in self._words]
 
     @cached_property
     def line(self) -> str:
@@ -70,20 +69,18 @@ class Text:
 
     def part(self, first: int, end: int) -> "Text":
         """Returns the words from `first` to before `end`, with the signs around them."""
-        start = self.spans[first - 1][1] if first else self.start
-        stop = self.spans[end][0] if end < len(self.spans) else self.end
-        return replace(self, keys=self.keys[first:end], spans=self.spans[first:end], start=start, end=max(start, stop))
+        start = self._words[first - 1].end() if first else 0
+        stop = self._words[end].start() if end < len(self._words) else len(self.raw)
+        return self.replace_raw(self.raw[start : max(start, stop)])
 
     def between(self, at: int) -> str:
-        return self.whole[self.spans[at - 1][1] : self.spans[at][0]]
+        return self.raw[self._words[at - 1].end() : self._words[at].start()]
 
     def span(self, start: int, end: int) -> "Text":
         return self.part(self.line.count(" ", 0, start), self.line.count(" ", 0, end))
 
     def replace_raw(self, raw: str) -> "Text":
-        words = list(_WORD.finditer(raw))
-        keys, spans = [_create_key(word[0]) for word in words], [word.span() for word in words]
-        return replace(self, whole=raw, keys=keys, spans=spans, start=0, end=len(raw))
+        return replace(self, raw=raw.strip())
 
     def unquote(self) -> str:
         """Restores quotations; one that is the whole text loses its quotation marks."""
@@ -92,7 +89,6 @@ class Text:
         return plain[1:-1].strip() if _PRIVATE.fullmatch(text) else " ".join(plain.split())
 
 
-@lru_cache(maxsize=10_000)
 def _create_key(word: str) -> str:
     key = word.casefold()
     return "#" if key.isdecimal() else ":" if key[0] == ":" else key

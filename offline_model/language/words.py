@@ -242,14 +242,9 @@ def choose_pointed(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
 
 def is_foreign(text: str) -> bool:
     words = tokens(text)
-    accented = any(letter.isalpha() and not letter.isascii() for letter in text)
-    return not FOREIGN.isdisjoint(words) or (accented and VERBS.isdisjoint(words[:1]))
-
-
-def is_surely_foreign(text: str) -> bool:
-    words = tokens(text)
-    foreign = [word for word in set(words) if word in FOREIGN or not word.isascii()]
-    return len(foreign) > 1 and (VERBS | {"add", "remind"}).isdisjoint(words[:1])
+    foreign = {word for word in words if word in FOREIGN or not word.isascii()}
+    has_other_letters = bool(foreign) and re.search("[a-z]", text.casefold()) is None
+    return (len(foreign) > 1 or has_other_letters) and (VERBS | {"add", "remind"}).isdisjoint(words[:1])
 
 
 def may_be_task(text: str) -> bool:

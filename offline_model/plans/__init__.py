@@ -13,6 +13,7 @@ from offline_model.language.text import Text
 
 MAX_TASKS = 25  # that one message may name
 _TASKS_PER_CALL = 100
+CHANGING_TOOLS = ("add_task", "update_task", "complete_task", "delete_task")
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Context:
     earlier: Sequence[ChatTurn] = ()
 
     @property
-    def last_answer(self) -> str:
-        return self.earlier[-1].answer if self.earlier else ""
+    def last(self) -> ChatTurn:
+        return self.earlier[-1] if self.earlier else ChatTurn("")
 
 
 @dataclass(frozen=True)

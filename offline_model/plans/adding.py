@@ -46,9 +46,7 @@ def add(intent: Intent, context: Context) -> Steps:
     if not is_dated:
         unread |= {f'"{reading["when"].raw}"': None for reading in intent.readings if "when" in reading}
     results = yield _create_calls(drafts)
-    parts = [replies.report(replies.ADDED, results)]
-    if intent.answer == replies.REMINDED and (is_dated or unread):
-        parts.append(replies.DATE_ONLY if is_dated else replies.NO_REMINDER)
+    parts = [replies.report(intent.answer, results)]
     if unread and not any(result.error for result in results):
         parts.append(replies.NOT_UNDERSTOOD.format(words=" and ".join(unread)))
     if any("FROM=DONE" in draft.fields.get("repeat", "") for draft in drafts):

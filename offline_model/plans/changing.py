@@ -8,13 +8,12 @@ from offline_model import replies
 from offline_model.conversation import ResultTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
-from offline_model.plans import Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
+from offline_model.plans import CHANGING_TOOLS, Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
 from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, FoundTasks, find_target, find_tasks, read_list, search
 from offline_model.plans.questions import find_by_title
 
 _BARE_HOUR = re.compile(r"(?:at )?\d\d?")
 _CLOCK = re.compile(r"\d\d:\d\d")
-_ASKED_TO_COMPLETE = re.compile(re.escape(replies.SAY_YES_TO_COMPLETE).replace(r"\{id\}", r"(\d{1,18})") + r"\Z")
 _NOT_CARRIED_OUT = ("The coder ", "This call ", "The call ", "The outcome ")  # how outputs of a failed call begin
 
 
@@ -32,11 +31,11 @@ def change(field: str = "", *, tool: str = "update_task", **fixed: Any) -> Plan:
     def plan(intent: Intent, context: Context) -> Steps:
         found = yield from find_target(intent, context)
         if found.missing:
-            return "\n\n".join([*([replies.NONE_CHANGED] if found.ids else []), *found.not_found()])
+            return "\n\n".join([*([replies.LEFT_ALONE] if found.ids else []), *found.not_found()])
         if found.group and tool == "delete_task":
             return f"{replies.count_tasks(found.group, 'open ')} {replies.SAY_YES}"
-        fields, value = _read_fields(field, intent, found) if field else (fixed, "")
-        return replies.report(intent.answer, (yield create_calls(tool, found.ids, **fields)), value=value)
+        fields = _read_fields(field, intent, found) if field else fixed
+        return replies.report(intent.answer, (yield create_calls(tool, found.ids, **fields)))
 
     return plan
 
@@ -44,21 +43,18 @@ def change(field: str = "", *, tool: str = "update_task", **fixed: Any) -> Plan:
 delete = change(tool="delete_task")
 
 
-def _read_fields(field: str, intent: Intent, found: FoundTasks) -> tuple[dict[str, Any], str]:
-    """Returns the arguments, and a value in words. A template can divide a text in several ways."""
+def _read_fields(field: str, intent: Intent, found: FoundTasks) -> dict[str, Any]:
+    """Returns the arguments. A template can divide a text in several ways."""
     reading = intent.readings[intent.phrases.index(found.name)]
-    slot, text = next((slot, text) for slot, text in reading.items() if slot not in slots.NAMING)
-    value = text.unquote()
+    slot, text = next((slot, text) for slot, text in reading.items() if slot not in (*slots.NAMING, "when"))
     if slot not in slots.VALUES:
-        level = slots.PRIORITIES.get(value.casefold(), "") if field == "priority" else ""
-        return {
-            field: level or ([value] if field.endswith("labels") else value)
-        }, "no" if level == "none" else level or value
+        value = slots.PRIORITIES[text.keys[0]] if field == "priority" else text.unquote()
+        return {field: [value] if field.endswith("labels") else value}
     fields = slots.VALUES[slot](text) or {}
     names_day = "BY" in fields.get("repeat", "") or " start" in text.raw
     if "repeat" in fields and not names_day and all(task.due for task in found.tasks):
         del fields["due"]  # "every 3 weeks" names no day
-    return _choose_nearest_hour(fields, text, found.tasks), value
+    return _choose_nearest_hour(fields, text, found.tasks)
 
 
 def _choose_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[ResultTask]) -> dict[str, str]:
@@ -73,8 +69,8 @@ def _choose_nearest_hour(fields: dict[str, str], text: Text, tasks: Sequence[Res
 
 def correct_last(intent: Intent, context: Context) -> Steps:
     """Changes the date of the tasks that the last answer added or changed: "no, I meant Wednesday"."""
-    results = [result for step in (context.earlier[-1].steps if context.earlier else []) for result in step]
-    tasks = [task for one in results if one.tool in ("add_task", "update_task") for task in one.page.tasks]
+    changed = [result for result in context.last.results if result.tool in ("add_task", "update_task")]
+    tasks = [task for result in changed for task in result.page.tasks]
     if not tasks:
         return replies.NO_SUBJECT
     fields = _choose_nearest_hour(slots.read_correction(intent.text) or {}, intent.text, tasks)
@@ -89,7 +85,7 @@ def add_missing(plan: Plan, title: str) -> Plan:
         phrase = reading["task"].unquote()
         if find_by_title(phrase, (yield from search([phrase], "pending"))[phrase].tasks):
             return (yield from plan(intent, context))
-        date = slots.read_date(reading["date"], is_new=True) or {} if "date" in reading else {}
+        date = slots.create_fields(slots.read_when(reading["date"])) if "date" in reading else {}
         new = title.format(**{slot: text.unquote() for slot, text in reading.items()})
         return replies.report(replies.ADDED, (yield (PlannedCall("add_task", {"title": new, **date}),)))
 
@@ -103,12 +99,10 @@ def set_done(is_done: bool) -> Plan:
         found = yield from find_target(intent, context, FIRST_OPEN if is_done else FIRST_DONE)
         same = [task for task in found.tasks if (task.status == "completed") == is_done]
         ids = [id for id in found.ids if id not in {task.id for task in same}]
-        parts = [replies.render_unchanged(same, "Already done" if is_done else "Still open")]
+        parts = [replies.name_tasks(replies.ALREADY_DONE if is_done else replies.STILL_OPEN, same)]
         if ids:
-            calls = (
-                create_calls("complete_task", ids) if is_done else create_calls("update_task", ids, status="pending")
-            )
-            parts.append(replies.report(intent.answer, (yield calls)))
+            tool, fields = ("complete_task", {}) if is_done else ("update_task", {"status": "pending"})
+            parts.append(replies.report(intent.answer, (yield create_calls(tool, ids, **fields))))
         return "\n\n".join(filter(None, [*parts, *found.not_found("open task" if is_done else "task")]))
 
     return plan
@@ -121,13 +115,14 @@ def delete_done(intent: Intent, context: Context) -> Steps:
 
 
 def agree(intent: Intent, context: Context) -> Steps:
-    if question := _ASKED_TO_COMPLETE.search(context.last_answer):
-        return replies.report(replies.COMPLETED, (yield create_calls("complete_task", [int(question[1])])))
-    if not context.last_answer.endswith(replies.SAY_YES):
-        return intent.answer
-    lists = [result for step in context.earlier[-1].steps for result in step if result.tool == "list_tasks"]
+    answer, results = context.last.answer, context.last.results
+    if answer.endswith(replies.SAY_YES_TO_COMPLETE):
+        return replies.report(
+            replies.COMPLETED, (yield create_calls("complete_task", [results[-1].arguments["task_id"]]))
+        )
+    lists = [result for result in results if result.tool == "list_tasks"] if answer.endswith(replies.SAY_YES) else []
     ids = [task.id for one in lists if _get_filters(one) == _get_filters(lists[-1]) for task in one.page.tasks]
-    return replies.report(replies.DELETED_ALL, (yield create_calls("delete_task", ids))) if ids else intent.answer
+    return replies.report(replies.DELETED, (yield create_calls("delete_task", ids))) if ids else intent.answer
 
 
 def _get_filters(result: ToolResult) -> dict[str, Any]:
@@ -136,17 +131,15 @@ def _get_filters(result: ToolResult) -> dict[str, Any]:
 
 def disagree(intent: Intent, context: Context) -> Steps:
     yield from ()
-    is_asked = context.last_answer.endswith(replies.SAY_YES) or _ASKED_TO_COMPLETE.search(context.last_answer)
+    is_asked = context.last.answer.endswith((replies.SAY_YES, replies.SAY_YES_TO_COMPLETE))
     return replies.LEFT_ALONE if is_asked else intent.answer
 
 
 def undo(intent: Intent, context: Context) -> Steps:
-    tools, ids = _find_last_change(context)
+    _, ids = _find_last_change(context)
     if not ids:
         return replies.NOTHING_TO_UNDO
-    results = yield create_calls("update_task", ids, undo=True)
-    tool = tools.pop() if len(tools) == 1 else ""
-    return replies.report(replies.UNDONE.get(tool, replies.UNDONE["update_task"]), results)
+    return replies.report(replies.REVERTED, (yield create_calls("update_task", ids, undo=True)))
 
 
 def undo_tasks(*statuses: str) -> Plan:
@@ -166,7 +159,7 @@ def restore_last(intent: Intent, context: Context) -> Steps:
     """Restores the tasks that the last answer deleted, else the task that was deleted last."""
     tools, ids = _find_last_change(context)
     if tools != {"delete_task"}:
-        tasks = yield from read_list({"status": "deleted"}, limit=1, most=1)
+        tasks = yield from read_list({"status": "deleted"}, most=1)
         ids = [task.id for task in tasks.tasks]
     if not ids:
         return replies.NOTHING_DELETED
@@ -177,8 +170,7 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
     """Returns the tools and tasks of the last answer that changed some and is not undone."""
     undone = 0
     for turn in reversed(context.earlier):
-        calls = (result for step in turn.steps for result in step)
-        results = [result for result in calls if result.tool in replies.UNDONE and not result.error]
+        results = [result for result in turn.results if result.tool in CHANGING_TOOLS and not result.error]
         ids = [task.id for result in results for task in result.page.tasks]
         if any(result.arguments.get("undo") for result in results):
             undone += 1
@@ -205,4 +197,4 @@ def carry_out(intent: Intent, context: Context) -> Steps:
         return replies.NOT_DONE
     if result.error.startswith(_NOT_CARRIED_OUT):
         return result.error
-    return f"{result.error}\n\n{replies.SAY_YES_TO_COMPLETE.format(id=task.id)}"
+    return f"{result.error}\n\n{replies.SAY_YES_TO_COMPLETE}"

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from offline_model import replies
-from offline_model.conversation import ResultTask
 from offline_model.language import slots, words
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, Steps
@@ -52,20 +51,22 @@ def show_due(intent: Intent, context: Context) -> Steps:
     span = slots.read_days(days) or "today"
     tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
     when = days.unquote().removeprefix("due ")
-    return replies.count_tasks(tasks, "open ", f" due {when}{replies.render_range(span, tasks.now)}")
+    return replies.count_tasks(tasks, "open ", f" due {when}{_render_range(span)}")
 
 
 def show_done(intent: Intent, context: Context) -> Steps:
     days = slots.find_days_at_end(intent.text) or intent.text
     span = slots.read_past_days(days) or "today"
     tasks = yield from read_list({"status": "completed", "done": span}, most=_MOST_SHOWN)
-    return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{replies.render_range(span, tasks.now)}")
+    return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{_render_range(span)}")
+
+
+def _render_range(span: str) -> str:
+    return f" ({span.removeprefix('..').replace('..', ' to ')})"
 
 
 def show_first(intent: Intent, context: Context) -> Steps:
-    tasks = yield from read_list(
-        {"status": "pending", "order": "priority"}, limit=_MOST_SUGGESTED, most=_MOST_SUGGESTED
-    )
+    tasks = yield from read_list({"status": "pending", "order": "priority"}, most=_MOST_SUGGESTED)
     return replies.suggest_first(tasks) if tasks.tasks else replies.count_tasks(tasks, "open ")
 
 
@@ -91,8 +92,8 @@ def find(intent: Intent, context: Context) -> Steps:
             find_by_words(phrase, page.tasks) or find_by_title(phrase, page.tasks, is_deed=intent.is_deed) or page.tasks
         )
         if not found and (nearest := find_similar(phrase, page.nearest, is_deed=intent.is_deed)):
-            return str(WhichTask(phrase, [ResultTask(id=one.id, title=one.title) for one in nearest], is_guess=True))
-    return replies.list_found(phrase, found, page.now) if found else replies.MISSING.format(kind="task", phrase=phrase)
+            return str(WhichTask(phrase, nearest, is_guess=True))
+    return replies.list_found(phrase, found) if found else replies.MISSING.format(kind="task", phrase=phrase)
 
 
 def _extract_phrase(text: Text) -> str:

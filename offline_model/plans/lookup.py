@@ -12,7 +12,7 @@ from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, 
 from offline_model.plans.questions import WhichTask, choose_task, find_by_title, find_by_words, find_similar
 
 PAGE = 100
-MAX_PAGES = 5
+_MOST_READ = 500
 _MOST_WORDS = 6
 _LONGEST_WORD = 30
 FIRST_OPEN = ("pending", "completed")
@@ -20,14 +20,11 @@ FIRST_DONE = ("completed", "pending")
 Item = TypeVar("Item")
 
 
-def read_list(
-    arguments: Mapping[str, Any], *, most: int = PAGE * MAX_PAGES, limit: int = PAGE
-) -> Generator[Calls, Results, ResultPage]:
-    (page,) = yield from _read_pages([{**arguments, "limit": limit}])
-    for _ in range(MAX_PAGES - 1):
-        if not page.next_cursor or len(page.tasks) >= most:
-            break
-        (more,) = yield from _read_pages([{**arguments, "limit": limit, "cursor": page.next_cursor}])
+def read_list(arguments: Mapping[str, Any], *, most: int = _MOST_READ) -> Generator[Calls, Results, ResultPage]:
+    arguments = {**arguments, "limit": min(most, PAGE)}
+    (page,) = yield from _read_pages([arguments])
+    while page.next_cursor and len(page.tasks) < most:
+        (more,) = yield from _read_pages([{**arguments, "cursor": page.next_cursor}])
         page = more.model_copy(update={"tasks": [*page.tasks, *more.tasks]})
     return page
 
@@ -164,4 +161,4 @@ def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, Resul
         lists = [lists[name] for lists in looked_up if name in lists]
         nearest = {task.id: task for page in lists for task in find_similar(name, page.nearest, is_deed=is_deed)}
         if nearest:
-            raise Stop(str(WhichTask(name, [ResultTask(id=one.id, title=one.title) for one in nearest.values()], True)))
+            raise Stop(str(WhichTask(name, list(nearest.values()), is_guess=True)))

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from offline_model.conversation import ResultTask, TaskName
+from offline_model.conversation import ResultTask
 from offline_model.language import words
 from offline_model.language.text import Template, Text
 from offline_model.plans import Stop
 from offline_model.replies import join_lines
 
 _ASKS = 'Which task do you mean by "'
-_GUESSES = 'I could not find "'
-_GUESS = re.compile(r'(.*)"\. Did you mean "(.*)" \(([0-9]{1,18})\)\?')
 _DONE = " (done)"
 _OPTION = re.compile(r"- \*\*([0-9]{1,18})\*\* (.*)")
 _POLITE, _PLEASE = Template("please|i mean|the one with|the one|task"), Template("please")
@@ -47,7 +45,7 @@ def find_by_words(phrase: str, tasks: Sequence[ResultTask]) -> list[ResultTask]:
     return [task for task, text in texts if wanted <= words.find_stems(text)]
 
 
-def find_similar(phrase: str, tasks: Sequence[TaskName], *, is_deed: bool = False) -> list[TaskName]:
+def find_similar(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = False) -> list[ResultTask]:
     """Returns titles with words spelled nearly like those of the phrase."""
     wanted = words.find_stems(phrase.partition(" ")[2] if is_deed else phrase)
     wanted = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
@@ -65,8 +63,6 @@ class WhichTask:
 
     @classmethod
     def find_last(cls, text: str) -> "WhichTask | None":
-        if guess := _GUESS.fullmatch(f"\n{text}".rpartition(f"\n{_GUESSES}")[2].strip("\n")):
-            return cls(guess[1], [ResultTask(id=int(guess[3]), title=guess[2])], is_guess=True)
         _, asked, rest = f"\n{text}".rpartition(f"\n{_ASKS}")
         phrase, *lines = rest.split("\n")
         found = [match for line in lines if (match := _OPTION.fullmatch(line))]
@@ -74,17 +70,15 @@ class WhichTask:
         return cls(phrase.removesuffix('"?'), options) if asked and options else None
 
     def __str__(self) -> str:
-        phrase, first = join_lines(self.phrase), self.options[0]
-        if self.is_guess and len(self.options) == 1:
-            return f'{_GUESSES}{phrase}". Did you mean "{join_lines(first.title)}" ({first.id})?'
+        phrase = join_lines(self.phrase)
+        not_found = f'I could not find "{phrase}".\n\n' if self.is_guess else ""
         lines = [
             f"- **{task.id}** {join_lines(task.title)}{_DONE if task.status == 'completed' else ''}"
             for task in self.options[:_MOST_OPTIONS]
         ]
-        is_cut = len(self.options) > _MOST_OPTIONS
-        more = f"These are the first {_MOST_OPTIONS} of {len(self.options)}:\n\n" if is_cut else ""
-        not_found = f'{_GUESSES}{phrase}".\n\n' if self.is_guess else ""
-        return f'{not_found}{_ASKS}{phrase}"?\n\n' + more + "\n".join(lines)
+        if len(self.options) > _MOST_OPTIONS:
+            lines.append(f"- and {len(self.options) - _MOST_OPTIONS} more")
+        return f'{not_found}{_ASKS}{phrase}"?\n\n' + "\n".join(lines)
 
     @property
     def ids(self) -> tuple[int, ...]:
