@@ -1,13 +1,11 @@
 """Converts the conversations of version 0.1.0 in one transaction.
 
-The old tables move unchanged to the schema `v01`, where branches, the work of agents and open approvals stay readable
-until a later version drops them. The active path of each conversation becomes one line of runs.
+The old tables move unchanged to the schema `v01`, where branches, the work of agents and approvals stay readable until
+a later version drops them. The active path of each conversation becomes one line of runs.
 """
 
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -15,7 +13,7 @@ from psycopg.rows import namedtuple_row
 from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Jsonb
 
-from migrations.from_0_1_0.line_of_runs import Json, LineOfRuns, Numbers, Rows
+from migrations.from_0_1_0.runs import NUMBERS, Json, convert_conversation
 
 OLD_TABLES = (
     "conversations",
@@ -34,16 +32,7 @@ OLD_FUNCTIONS = (
     "publish_events(text[], text[], bigint[], text[])",
     "sweep_run_events(integer, integer)",
 )
-_Key = tuple[str, str]  # user and conversation
-_Batch = list[tuple[_Key, list[Any]]]
-_BATCH_ROWS = 2_000  # messages, at least, because conversations are not divided
-_ACTIVE_PATH = "FROM v01.messages WHERE superseded_by IS NULL AND kind <> 'widget'"
-_MESSAGES = f"""
-SELECT user_id, conversation_id, seq, run_id, id, kind, item, feedback, usage, created_at {_ACTIVE_PATH}
-ORDER BY user_id, conversation_id, seq"""
-_SELECT_ROWS = """
-SELECT * FROM {} WHERE (user_id, conversation_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
-ORDER BY user_id, conversation_id, id"""
+# Foreign keys would be checked with a plan for an empty table, if it were not analyzed.
 _COPY = """
 INSERT INTO conversations (user_id, id, name, title, details, created_at)
 SELECT user_id, id, name, title, metadata, created_at FROM v01.conversations;
@@ -51,6 +40,22 @@ INSERT INTO consents (user_id, conversation_id, tool, reach, created_at)
 SELECT user_id, conversation_id, tool, reach, created_at FROM v01.consents;
 INSERT INTO requests (user_id, id, created_at)
 SELECT user_id, id, started_at FROM v01.runs WHERE started_at > now() - interval '1 day';
+ANALYZE conversations;
+"""
+_MESSAGES = """
+SELECT seq, run_id, id, kind, item, feedback, created_at FROM v01.messages
+WHERE user_id = %s AND conversation_id = %s AND superseded_by IS NULL AND kind <> 'widget' ORDER BY seq"""
+_RUNS = "SELECT id, outcome, usage, started_at, ended_at FROM v01.runs WHERE user_id = %s AND conversation_id = %s"
+_SET_SEQUENCE = "SELECT setval('event_seq', (1 + max(seq)) * %s) FROM v01.messages HAVING count(*) > 0"
+_COPY_UNSENT_MESSAGES = """
+INSERT INTO entries (user_id, run_id, id, conversation_id, seq, kind, text, details, created_at)
+SELECT input.user_id, run.id, input.id, input.conversation_id, NULL, 'user_message', said->>'text',
+    jsonb_build_object('mode', mode), input.created_at
+FROM v01.run_inputs AS input CROSS JOIN LATERAL (
+    SELECT id FROM runs WHERE (runs.user_id, conversation_id) = (input.user_id, input.conversation_id)
+    ORDER BY id = run_id DESC, seq DESC LIMIT 1
+) AS run
+WHERE taken_at IS NULL AND dropped_at IS NULL;
 """
 # Runs outside of the active path, or whose conversation is deleted, keep their usage. The usage of agents becomes runs
 # of their own.
@@ -71,6 +76,12 @@ UPDATE runs r SET usage = (r.usage - 'by_agent') || (
     FROM unnest(ARRAY['requests', 'input_tokens', 'output_tokens']) AS name WHERE r.usage ? name)
 WHERE r.usage ? 'by_agent';
 """
+_COUNT = """
+SELECT (SELECT count(*) FROM conversations) AS conversations,
+    (SELECT count(*) FROM v01.messages WHERE superseded_by IS NULL AND kind <> 'widget') AS messages,
+    (SELECT count(*) FROM runs WHERE conversation_id IS NOT NULL) AS runs,
+    (SELECT count(*) FROM entries) AS entries, (SELECT count(*) FROM tool_calls) AS tool_calls
+"""
 
 
 def move_old_tables(connection: psycopg.Connection[Any]) -> bool:
@@ -90,68 +101,23 @@ def move_old_tables(connection: psycopg.Connection[Any]) -> bool:
 def convert(connection: psycopg.Connection[Any]) -> None:
     """Fills the tables of this version from those in `v01`, and writes one line about it."""
     connection.execute(_COPY)
-    numbers, counts = Numbers(), Counter[str]()
-    for number, batch in enumerate(_iter_batches(connection)):
-        for table, rows in _convert_batch(connection, batch, numbers).items():
-            _insert(connection, table, rows)
-            counts[table] += len(rows)
-        if number == 0:  # or foreign keys would be checked with a plan for empty tables
-            connection.execute("ANALYZE conversations, runs")
-    connection.execute("SELECT setval('event_seq', %s)", [numbers.last + 1])
+    cursor: psycopg.Cursor[Any] = connection.cursor(row_factory=namedtuple_row)
+    for user, conversation in connection.execute("SELECT user_id, id FROM conversations").fetchall():
+        old_runs = {run.id: run for run in cursor.execute(_RUNS, [user, conversation])}
+        messages = cursor.execute(_MESSAGES, [user, conversation]).fetchall()
+        for table, rows in convert_conversation(user, conversation, messages, old_runs).items():
+            if rows:
+                _insert(connection, table, rows)
+    connection.execute(_COPY_UNSENT_MESSAGES)
+    connection.execute(_SET_SEQUENCE, [NUMBERS])
+    counts: Any = cursor.execute(_COUNT).fetchone()
     connection.execute(_COPY_USAGE)
-    if conversations := _count(connection, "FROM conversations"):
-        messages = _count(connection, _ACTIVE_PATH)
+    if counts.conversations:
         sys.stdout.write(
-            f"Converted {conversations:,} conversations, {messages:,} messages: {counts['runs']:,} runs with "
-            f"{counts['entries']:,} entries and {counts['tool_calls']:,} tool calls. The old tables are kept in the "
+            f"Converted {counts.conversations:,} conversations, {counts.messages:,} messages: {counts.runs:,} runs "
+            f"with {counts.entries:,} entries and {counts.tool_calls:,} tool calls. The old tables are kept in the "
             "schema v01.\n"
         )
-
-
-def _count(connection: psycopg.Connection[Any], source: str) -> int:
-    [count] = connection.execute(f"SELECT count(*) {source}".encode()).fetchone() or (0,)
-    return count
-
-
-def _iter_batches(connection: psycopg.Connection[Any]) -> Iterator[_Batch]:
-    batch: _Batch = []
-    with connection.cursor("shown_messages", row_factory=namedtuple_row) as cursor:
-        cursor.itersize = _BATCH_ROWS
-        cursor.execute(_MESSAGES)
-        for key, messages in groupby(cursor, _get_key):
-            batch.append((key, list(messages)))
-            if sum(len(each) for _, each in batch) >= _BATCH_ROWS:
-                yield batch
-                batch = []
-    if batch:
-        yield batch
-
-
-def _get_key(row: Any) -> _Key:
-    return row.user_id, row.conversation_id
-
-
-def _convert_batch(connection: psycopg.Connection[Any], batch: _Batch, numbers: Numbers) -> Rows:
-    keys = [key for key, _ in batch]
-    runs = _read_rows(connection, "runs", keys)
-    approvals = _read_rows(connection, "approvals", keys)
-    inputs = _read_rows(connection, "run_inputs", keys)
-    rows: Rows = defaultdict(list)
-    for key, messages in batch:
-        old_runs = {run.id: run for run in runs[key]}
-        line = LineOfRuns(key, old_runs=old_runs, approvals=approvals[key], numbers=numbers, rows=rows)
-        line.convert(messages, inputs[key])
-    return rows
-
-
-def _read_rows(connection: psycopg.Connection[Any], table: str, keys: Sequence[_Key]) -> defaultdict[_Key, list[Any]]:
-    statement = SQL(_SELECT_ROWS).format(Identifier("v01", table))
-    cursor = connection.cursor(row_factory=namedtuple_row)
-    cursor.execute(statement, [[user for user, _ in keys], [conversation for _, conversation in keys]])
-    rows: defaultdict[_Key, list[Any]] = defaultdict(list)
-    for row in cursor:
-        rows[_get_key(row)].append(row)
-    return rows
 
 
 def _insert(connection: psycopg.Connection[Any], table: str, rows: Sequence[Json]) -> None:

@@ -41,20 +41,20 @@ _PARTS = {
 _REFERENCE = re.compile(r" \(Reference [0-9a-f]+\)$")
 _SUMMARISED = re.compile(r"[\d,]+ earlier messages? (?:was|were) summarised\.")
 
-_REASONS = {
-    "The person wrote something else instead.": "other_message",
-    "The person stopped this answer.": "stopped",
-    "The person went to another version of the conversation.": "left_path",
-    "What it may reach is another now than what the person was asked about.": "reach_changed",
+# How an output begins that says that a call was not made, and its state and reason.
+_OUTCOMES = {
+    "The person refused this call": ("rejected", "user"),
+    "This call was not made. The person wrote": ("rejected", "other_message"),
+    "This call was not made. The person stopped": ("rejected", "stopped"),
+    "This call was not made. The person went": ("rejected", "left_path"),
+    "This call was not made": ("not_made", None),
+    "The outcome of this call is unknown": ("unknown", None),
 }
 STOP_CODES = {
     "The person stopped this answer. Do not go on with it unless they ask for it.": "cancelled",
     "The server had to end this answer. Check what was done before you go on with it.": "interrupted",
 }
 """The codes of notes about a run that did not end normally."""
-_UNKNOWN = "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
-_NOT_MADE = "This call was not made: the answer was ended before its turn came."
-_NOT_SHOWN = "This call was not made: the person is asked about it first, and it cannot be shown to them whole."
 
 
 def get_notice_code(sentence: str) -> str | None:
@@ -65,21 +65,7 @@ def get_notice_code(sentence: str) -> str | None:
     return _CODES.get(sentence) or next((code for part, code in _PARTS.items() if part in sentence), "failed")
 
 
-def get_outcome(output: str | None, rejected_because: str | None) -> dict[str, Any]:
-    """Returns state and reason of a call without a result; empty for the output of a tool.
-
-    A call without output was rejected by the user, with a text, or for a reason of ours.
-    """
-    if output is None:
-        reason = _REASONS.get(rejected_because or "", "user")
-        return {"state": "rejected", "reason": reason, "decision_text": rejected_because if reason == "user" else None}
-    if output == _UNKNOWN:
-        return {"state": "unknown"}
-    if output == _NOT_MADE:
-        return {"state": "not_made", "reason": "ended"}
-    if output.startswith(_NOT_SHOWN):
-        return {"state": "not_made", "reason": "not_shown"}
-    if output.startswith("This call was not made. "):
-        reasons = [reason for sentence, reason in _REASONS.items() if sentence in output]
-        return {"state": "not_made", "reason": reasons[0]} if reasons else {}
-    return {}
+def get_outcome(output: str) -> dict[str, Any] | None:
+    """Returns state and reason of a call that no tool answered; None for the output of a tool."""
+    found = (outcome for beginning, outcome in _OUTCOMES.items() if output.startswith(beginning))
+    return next(({"state": state, "reason": reason} for state, reason in found), None)

@@ -129,25 +129,17 @@ async def test_what_the_run_api_tells(database: Database) -> None:
             assert next(one.text for one in first if isinstance(one, Entry)) == old["user_message"]
             records = [one for run_id in ids for one in loaded.of_run(run_id)]
             told = [pair for event in timeline.events_of(records, {}) for pair in render_event(event)]
-            for kind in ("answer", "thinking", "tool_result", "approval_required", "approved", "rejected"):
+            for kind in ("answer", "thinking", "tool_result"):
                 new = [strip(data) for name, data in told if name == kind]
                 before = [strip(event["data"]) for event in old["agent_events"] if event["event"] == kind]
-                # What waits is decided by the conversion; what a sub-agent asked is kept in v01.
-                if was_open(old) and kind in ("approved", "rejected"):
-                    continue
-                if any(approval["agent"] for approval in old["approvals"]):
-                    continue
                 assert new == before, (user, thread, old["user_message"], kind)
             calls = [event["data"]["id"] for event in old["agent_events"] if event["event"] == "tool_call"]
             assert set(calls) <= {one.id for one in records if isinstance(one, ToolCall)}
 
 
 def strip(data: Json) -> Json:
-    """Without what this version adds and what names an approval."""
-    added = ("type", "is_error", "details", "approval_id")
-    stripped = {name: value for name, value in data.items() if name not in added}
-    # A reason of the server, which was a sentence for the model.
-    return stripped | ({"reason": None} if str(data.get("reason")).startswith("The person ") else {})
+    """Without what this version adds."""
+    return {name: value for name, value in data.items() if name not in ("type", "is_error", "details")}
 
 
 async def runs_of(database: Database, user: str, old_id: str) -> list[Json]:
@@ -194,11 +186,7 @@ async def test_running_and_waiting_runs_are_interrupted(database: Database, conv
     [waiting] = ANSWERS["ben"]
     shown = await timeline.load_shown(database, "ben", waiting)
     calls = [one for one in shown.records if isinstance(one, ToolCall)][-3:]
-    assert [(one.state, one.reason) for one in calls] == [
-        ("not_made", "ended"),  # approved, but the other approval was open
-        ("rejected", "ended"),
-        ("done", None),
-    ]
+    assert [one.state for one in calls] == ["unknown", "unknown", "done"]
     states = rows(converted_url, "SELECT DISTINCT state FROM tool_calls WHERE result_seq IS NULL")
     assert states == [], "no call is open"
 
@@ -312,7 +300,7 @@ def test_locked_tables(old_database_url: str) -> None:
 async def test_users_are_kept_apart(database: Database) -> None:
     for user in USERS:
         async with database.transaction(user) as tx:
-            for table in ("conversations", "runs", "entries", "tool_calls", "model_turns", "consents", "requests"):
+            for table in ("conversations", "runs", "entries", "tool_calls", "consents", "requests"):
                 found = await tx.execute(f"SELECT DISTINCT user_id FROM {table}")  # pyright: ignore[reportArgumentType]
                 assert {row["user_id"] for row in await found.fetchall()} <= {user}
 
