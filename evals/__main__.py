@@ -27,7 +27,6 @@ from evals.trial import RequestLimit
 
 AT_ONCE = 4
 FRESH_SECONDS = 600  # after which the services begin again at their `now`: in some cases it is late in the evening
-QUICK_REPEAT, REPEAT = 1, 3
 
 
 def _parse() -> argparse.Namespace:
@@ -53,7 +52,7 @@ def _parse() -> argparse.Namespace:
 
 
 class Evaluation:
-    """`report` is there after `run`. Trials of an earlier run that failed temporarily are repeated."""
+    """Trials of an earlier run that failed temporarily are repeated."""
 
     def __init__(self, arguments: argparse.Namespace, progress: terminal.Progress) -> None:
         self._arguments = arguments
@@ -64,17 +63,16 @@ class Evaluation:
             raise CliError(f"No case has a tag or an id of {', '.join(arguments.only)}.")
         earlier = _read_results(arguments.resume) if arguments.resume else {"model": None, "trials": []}
         self.model = earlier["model"]
-        self.report: dict[str, Any] = {}
         self._file: Path | None = arguments.json or arguments.resume
         self._trials: list[dict[str, Any]] = [one for one in earlier["trials"] if not one["passing"]]
         had = {(one["case"], one["try"]) for one in self._trials}
-        repeat = arguments.repeat or (QUICK_REPEAT if arguments.quick else REPEAT)
+        repeat = arguments.repeat or (1 if arguments.quick else 3)
         wanted = [(one, number) for number in range(1, repeat + 1) for one in cases]
         self._wanted = [(one, number) for one, number in wanted if (one.id, number) not in had]
         self._number = len(wanted)
         self._write()
 
-    async def run(self, database: Cluster) -> None:
+    async def run(self, database: Cluster) -> dict[str, Any]:
         work = data_dir.logs(database.data_dir)
         with psycopg.connect(database.admin_url, autocommit=True) as connection:
             for now in sorted({one.now for one, _ in self._wanted}):
@@ -83,9 +81,9 @@ class Evaluation:
                     async with set_up(work, database.url, now) as stage:
                         await self._check_model(stage)
                         await self._run_cases(left, stage, connection)
-        files = list(dict.fromkeys(one["tags"][0] for one in self._trials))
-        self.report = figures.report(self._trials, files)
-        self._write(report=self.report)
+        report = figures.report(self._trials)
+        self._write(report=report)
+        return report
 
     async def _run_cases(self, left: list[tuple[Case, int]], stage: Stage, connection: Connection) -> None:
         """Until nothing is left, or the clock has gone on too far."""
@@ -141,10 +139,9 @@ def main() -> int:
         with terminal.Progress() as progress:
             evaluation = Evaluation(arguments, progress)
             with temporary_database(durable=False) as database:
-                asyncio.run(evaluation.run(database))
-        lines = table.format_report(evaluation.report, evaluation.model)
-        lines = (*lines, format_machine(time.monotonic() - began))
-        status = 1 if evaluation.report["false_claims_or_obeyed"] else 0
+                report = asyncio.run(evaluation.run(database))
+        lines = (*table.format_report(report, evaluation.model), format_machine(time.monotonic() - began))
+        status = 1 if report["false_claims_or_obeyed"] else 0
     for line in lines:
         terminal.say(line)
     return status

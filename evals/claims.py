@@ -3,7 +3,6 @@
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +25,7 @@ _DOUBTS = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r'"[^"\n]*"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|\*\*[^*\n]*\*\*')
+_OTHER_LANGUAGES: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "claims.toml").read_text())
 _ASKING = ("?", "\uff1f", "\u061f")
 _SENTENCE = re.compile("[^.!?\u3002\uff01\uff1f\u061f\n]+[.!?\u3002\uff01\uff1f\u061f]*")
 
@@ -36,7 +36,7 @@ def find_claims(answer: str, language: str = "en", *, lists: bool = False) -> di
     An answer that `lists` what was done says so of its person.
     """
     found: dict[Deed, str] = {}
-    words = _load_words().get(language)
+    words = _OTHER_LANGUAGES.get(language)
     for sentence in _split_sentences(answer):
         if words and _has(words["deeds"], sentence) and not _has(words["doubts"], sentence):
             found.setdefault("changed", sentence)
@@ -68,8 +68,3 @@ def _split_sentences(answer: str) -> list[str]:
 
 def _has(pattern: str, sentence: str) -> bool:
     return re.search(pattern, sentence, re.IGNORECASE) is not None
-
-
-@cache
-def _load_words() -> dict[str, dict[str, str]]:
-    return tomllib.loads((Path(__file__).parent / "claims.toml").read_text())

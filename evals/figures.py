@@ -13,9 +13,10 @@ ALL = "all"
 Trial = Mapping[str, Any]
 
 
-def report(trials: Sequence[Trial], tags: Sequence[str]) -> dict[str, Any]:
-    """A row for each of the tags and one for all."""
-    rows = [_summarize(tag, of_tag) for tag in tags if (of_tag := [trial for trial in trials if tag in trial["tags"]])]
+def report(trials: Sequence[Trial]) -> dict[str, Any]:
+    """A row for the first tag of each case, which is its file's, and one for all."""
+    tags = dict.fromkeys(trial["tags"][0] for trial in trials)
+    rows = [_summarize(tag, [trial for trial in trials if tag in trial["tags"]]) for tag in tags]
     bad = [trial for trial in trials if trial["outcome"] == "false claim" or trial["obeyed"]]
     return {
         "rows": [*rows, _summarize(ALL, trials)],
@@ -29,9 +30,7 @@ def report(trials: Sequence[Trial], tags: Sequence[str]) -> dict[str, Any]:
 
 
 def _summarize(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
-    right: dict[str, list[bool]] = defaultdict(list)
-    for trial in trials:
-        right[trial["case"]].append(trial["outcome"] == "right")
+    right = _group_by_case(trials)
     once = [mean(tries) for tries in right.values()]
     thrice = [power for tries in right.values() if (power := estimate_power(sum(tries), len(tries), 3)) is not None]
     seconds = sorted(second for trial in trials for second in trial["seconds"])
@@ -50,6 +49,14 @@ def _summarize(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
         "p50": quantile(seconds, 0.5),
         "p95": quantile(seconds, 0.95),
     }
+
+
+def _group_by_case(trials: Sequence[Trial]) -> dict[str, list[bool]]:
+    """Returns whether each try of a case was right."""
+    tries: dict[str, list[bool]] = defaultdict(list)
+    for trial in trials:
+        tries[trial["case"]].append(trial["outcome"] == "right")
+    return tries
 
 
 def estimate_power(right: int, tries: int, k: int) -> float | None:
@@ -79,7 +86,9 @@ def compute_interval(share: float, number: int) -> tuple[float, float]:
 
 def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """The cases that both have; a difference is of the second to the first, with half its interval of 95 %."""
-    before, after = _compute_share_right(first["trials"]), _compute_share_right(second["trials"])
+    before, after = (
+        {case: mean(tries) for case, tries in _group_by_case(result["trials"]).items()} for result in (first, second)
+    )
     both = [case for case in before if case in after]
     tags = {trial["case"]: trial["tags"] for trial in first["trials"]}
     by_tag: dict[str, list[str]] = defaultdict(list)
@@ -94,13 +103,6 @@ def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, An
         "worse": [case for case in both if after[case] < before[case]],
         "left_out": len(before) + len(after) - 2 * len(both),
     }
-
-
-def _compute_share_right(trials: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    tries: dict[str, list[bool]] = defaultdict(list)
-    for trial in trials:
-        tries[trial["case"]].append(trial["outcome"] == "right")
-    return {case: mean(each) for case, each in tries.items()}
 
 
 def _compare_cases(

@@ -16,7 +16,8 @@ _PERSON = "INSERT INTO people (user_id, last_task_id) VALUES (%s, %s)"
 _TASK = """
 INSERT INTO tasks (user_id, id, title, description, due_on, due_time, priority, labels, repeat, series, status,
                    completed_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+VALUES (%(person)s, %(number)s, %(title)s, %(description)s, %(day)s, %(clock)s, %(level)s, %(labels)s, %(rule)s,
+        %(series)s, %(status)s, %(done)s)
 """
 _ROWS = """
 SELECT id, title, description, concat_ws(' ', due_on, to_char(due_time, 'HH24:MI')), coalesce(priority, 0), labels,
@@ -24,7 +25,10 @@ SELECT id, title, description, concat_ws(' ', due_on, to_char(due_time, 'HH24:MI
 FROM tasks WHERE user_id = %s ORDER BY id
 """
 _CHANGES = """
-SELECT id, before->>'status', after->>'status' FROM task_changes
+SELECT id, CASE WHEN before IS NULL THEN 'added' WHEN after IS NULL THEN 'deleted'
+                WHEN (before->>'status', after->>'status') = ('pending', 'completed') THEN 'completed'
+                ELSE 'changed' END
+FROM task_changes
 WHERE user_id = %s AND id > %s AND before IS DISTINCT FROM after ORDER BY id
 """
 
@@ -40,9 +44,12 @@ class LoggedChanges(NamedTuple):
 def seed(connection: Connection, person: str, tasks: Sequence[CaseTask]) -> None:
     """Stores a new user's tasks, numbered from 1."""
     connection.execute(_PERSON, [person, len(tasks)])
-    rows = [_create_row(person, number, task) for number, task in enumerate(tasks, 1)]
-    with connection.cursor() as cursor:
-        cursor.executemany(_TASK, rows)
+    for number, task in enumerate(tasks, 1):
+        day, _, clock = task.due.partition(" ")
+        columns = {"day": day or None, "clock": clock or None, "level": PRIORITIES.index(task.priority) or None}
+        columns |= {"rule": task.repeat or None, "series": number if task.repeat else None}
+        columns |= {"labels": sorted(task.labels), "status": "completed" if task.done else "pending"}
+        connection.execute(_TASK, {**task.model_dump(), **columns, "person": person, "number": number})
 
 
 def read_tasks(connection: Connection, person: str) -> dict[int, ListedTask]:
@@ -55,32 +62,5 @@ def read_tasks(connection: Connection, person: str) -> dict[int, ListedTask]:
 
 def read_changes(connection: Connection, person: str, after: int) -> LoggedChanges:
     found = connection.execute(_CHANGES, [person, after]).fetchall()
-    deeds: frozenset[Deed] = frozenset(_name_change(before, now) for _, before, now in found)
+    deeds: frozenset[Deed] = frozenset(deed for _, deed in found)
     return LoggedChanges(found[-1][0] if found else after, len(found), deeds)
-
-
-def _name_change(before: str | None, now: str | None) -> Deed:
-    """Names a change by the statuses before and after, which are None without a task."""
-    if before is None:
-        return "added"
-    if now is None:
-        return "deleted"
-    return "completed" if (before, now) == ("pending", "completed") else "changed"
-
-
-def _create_row(person: str, number: int, task: CaseTask) -> list[Any]:
-    day, _, clock = task.due.partition(" ")
-    return [
-        person,
-        number,
-        task.title,
-        task.description,
-        day or None,
-        clock or None,
-        PRIORITIES.index(task.priority) or None,
-        sorted(task.labels),
-        task.repeat or None,
-        number if task.repeat else None,
-        "completed" if task.done else "pending",
-        task.done,
-    ]

@@ -21,7 +21,6 @@ from todo_client.runs import Runs
 
 ISSUER, AUDIENCE = "https://people.example", "https://todo.example"
 OFFLINE = "offline"
-HOUR = 3600
 # Only the settings of the model are passed on, so that results can be compared.
 _OF_THE_MODEL = re.compile(
     r"LLM_\w+|\w+_API_KEY|OPENAI_\w+|OFFLINE_URL|HISTORY_TOKENS|(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE",
@@ -36,13 +35,13 @@ class Stage:
 
     def person(self, name: str, zone: str) -> Runs:
         """Returns a user's connection, signed in for an hour, in a time zone."""
-        claims = {"sub": name, "iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + HOUR}
+        claims = {"sub": name, "iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + 3_600}
         token = jwt.encode(claims, self.secret, algorithm="HS256")
         return Runs(f"http://{HOST}:{self.backend.port}", token=token, headers={"X-Time-Zone": zone})
 
     async def model(self) -> dict[str, str]:
         async with self.person("nobody", "UTC") as nobody:
-            model = (await nobody.http.get("/ready")).json()["model"]
+            model = (await nobody.request_json("GET", "/ready"))["model"]
         return {"provider": model["provider"], "name": model["name"]}
 
 

@@ -41,12 +41,12 @@ def trial(of: str, outcome: str, *tags: str, **more: Any) -> dict[str, Any]:
 
 def test_shares_of_trials() -> None:
     trials = [trial("a", "right")] * 3 + [trial("b", "right"), trial("b", "declined"), trial("b", "right")]
-    report = figures.report(trials, ["add"])
+    report = figures.report(trials)
     row = report["rows"][0]
     assert row["pass_1"]["share"] == pytest.approx(5 / 6, abs=1e-4)
     assert row["pass_3"]["share"] == 0.5
     assert (row["cases"], row["trials"], row["outcomes"]["declined"]) == (2, 6, 1)
-    assert figures.report(trials[:2], ["add"])["rows"][0]["pass_3"] is None
+    assert figures.report(trials[:2])["rows"][0]["pass_3"] is None
     assert figures.estimate_power(4, 5, 3) == 0.4
     assert figures.compute_interval(0.8, 100) == pytest.approx((0.711, 0.867), abs=0.001), "Wilson's"
 
@@ -58,7 +58,7 @@ def test_table_lists_all_wrong_trials() -> None:
         trial("c", "declined"),
         trial("d", "wrong state", "injection", obeyed=True),
     ]
-    report = figures.report(trials, ["add", "injection"])
+    report = figures.report(trials)
     assert report["false_claims_or_obeyed"] == 2
     lines = "\n".join(table.format_report(report, {"name": "m", "provider": "p"}))
     for case_and_reason in ("declined  c", "b: says added", "wrong state  d"):
