@@ -81,7 +81,12 @@ class ServiceProcess:
         """Sends the signal, waits for the end, and returns the exit status."""
         assert self.process is not None
         self.process.send_signal(request)
-        return self.process.wait(timeout)
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
 
     @property
     def is_running(self) -> bool:

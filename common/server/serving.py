@@ -28,9 +28,7 @@ logger = logging.getLogger(__name__)
 
 _NOTICE_SECONDS = 3.0  # enough for a load balancer that asks /ready every two seconds
 _DRAINING = {"status": "not ready", "reason": "The service is shutting down and finishes its running work."}
-# A worker that is still importing on a busy machine answers late. A worker that dies before its first answer is
-# replaced only after this time (uvicorn 0.54 holds both ends of its pipe).
-_HEALTH_CHECK_SECONDS = 60
+_HEALTH_CHECK_SECONDS = 60  # a worker that is still importing on a busy machine answers late
 _RECEIVE_BUFFER_BYTES = 65_536  # for each connection
 # Garbage collection stops the event loop, by default for up to a quarter of a second with 300 answers at once. Most
 # objects are freed by their reference counts.
@@ -159,10 +157,18 @@ def serve(
         server = uvicorn.Server(config)
         server.run(sockets=[listener])
         sys.exit(0 if server.started else STARTUP_FAILURE)
-    supervisor = Multiprocess(config, sockets=[listener])
+    supervisor = _Supervisor(config, sockets=[listener])
     supervisor.run()
     failed = any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes)
     sys.exit(STARTUP_FAILURE if failed else 0)
+
+
+class _Supervisor(Multiprocess):
+    def keep_subprocess_alive(self) -> None:
+        """uvicorn 0.54 keeps the worker's end of the pipe, and so would wait for the answer of a dead worker."""
+        for process in self.processes:
+            process.child_conn.close()
+        super().keep_subprocess_alive()
 
 
 def _create_app(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:

@@ -91,6 +91,19 @@ async def test_calls_and_metrics_go_on_while_processes_are_killed(
     assert await counted() >= before + 60, "calls of processes that are dead are still counted"
 
 
+async def test_a_worker_that_dies_before_it_serves_is_replaced_at_once(
+    session_database_url: str, tmp_path: Path
+) -> None:
+    environment = {"DATABASE_URL": session_database_url, "MCP_WORKERS": "2", **COMMON}
+    service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "log", **environment)
+    service.start()
+    await until(lambda: len(service.workers) == 2, seconds=20)
+    await asyncio.sleep(1)  # the supervisor waits for the first answer of the worker, which still imports
+    os.kill(service.workers[0], signal.SIGKILL)
+    await asyncio.to_thread(service.wait_until_all_serve, 2, timeout=45)
+    assert service.end() == 0
+
+
 async def test_workers_end_with_their_supervisor(session_database_url: str, tmp_path: Path) -> None:
     """Else they would go on, and the service could not be started again on its port."""
     environment = {"DATABASE_URL": session_database_url, "MCP_WORKERS": "2", **COMMON}
