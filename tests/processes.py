@@ -105,11 +105,6 @@ class ServiceProcess:
     def _listening_workers(self) -> set[int]:
         return {int(pid) for pid in re.findall(r"listens on \S+ \(process (\d+)\)", self.log_text)}
 
-    def mark_log(self, line: str) -> None:
-        """Writes a line to the log to separate the output of two processes."""
-        with self._log.open("a") as log:
-            log.write(line)
-
     @property
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")

@@ -1,13 +1,7 @@
-"""What OpenAI-compatible servers were seen to send, in public reports: it works, or ends with one accurate error.
+"""Model servers that no provider profile describes; unit/test_model_reader.py holds how responses are read."""
 
-The responses are in `model_servers/`, each named for what it shows.
-"""
-
-import json
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +14,6 @@ from tests.support.completions import call_delta, chunk
 from tests.support.model_requests import requests_to
 from tests.support.script import says
 from tests.support.stack import Services
-from tests.support.stored import Stored
 from tests.support.users import User
 
 pytestmark = pytest.mark.long
@@ -28,49 +21,14 @@ pytestmark = pytest.mark.long
 
 KEY = "secret-of-this-server"
 RESPONSES = Path(__file__).parent / "model_servers"
-CUTS = re.compile(rb"(?<=\n\n)|(?<=\r)|(?<=[\x80-\xff])(?=[\x80-\xbf])")
-"""Where a response is cut as it is sent: between frames, and within line ends and characters."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What becomes of a response: the answer, the tasks that it added, or the code of an error."""
-
-    text: str = "That is it."
-    tasks: tuple[str, ...] = ()
-    thought: str = ""
-    error: str = ""
-    tool_calls: str = ""  # the setting of that name
-
-
-# A few of the recorded responses; how each is read: tests/unit/test_model_reader.py.
-CASES: dict[str, Expected] = {
-    "args_bad_json.sse": Expected(),
-    "error_200_flat.json": Expected("", error="too long for the model"),
-    "finish_error.sse": Expected("half of the", error="service failed"),
-    "gemini_index0.sse": Expected(tasks=("gem one", "gem two")),
-    "text_think.sse": Expected(tasks=("text mode after think",), thought="The user wants a task.", tool_calls="text"),
-    # https://github.com/NousResearch/hermes-agent/pull/742
-    # https://github.com/NousResearch/hermes-agent/pull/14601
-    "text_tag_unopened.sse": Expected(tasks=("in a tag",), tool_calls="text"),
-}
 
 
 @asynccontextmanager
-async def custom_server(services: Services, user: User, tool_calls: str = "") -> AsyncIterator[User]:
+async def custom_server(services: Services, user: User) -> AsyncIterator[User]:
     """The user at a backend whose model server is none of the known ones."""
-    settings = {"LLM_PROVIDER": "custom", "LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TOOL_CALLS": tool_calls}
+    settings = {"LLM_PROVIDER": "custom", "LLM_MODEL": "m", "LLM_API_KEY": KEY}
     async with local_backend(services, **settings) as backend, User(backend, user.name) as there:
         yield there
-
-
-def response_of(name: str) -> dict[str, Any]:
-    """The step of the scripted model that sends this file."""
-    content = (RESPONSES / name).read_bytes()
-    if name.endswith(".json"):
-        return {"status": 200, "body": json.loads(content)}
-    pieces = [piece.decode("latin-1") for piece in CUTS.split(content)]
-    return {"raw": pieces, "charset": "latin-1", "token_delay": 0.005}  # so they are also read one by one
 
 
 def thoughts_of(answer: Answer) -> str:
@@ -80,49 +38,6 @@ def thoughts_of(answer: Answer) -> str:
         if item["type"] == "workflow"
         for task in item["workflow"]["tasks"]
     )
-
-
-def check_valid(body: dict[str, Any]) -> None:
-    """As the strictest servers demand: legal names and arguments, and user and assistant by turns."""
-    roles = []
-    for message in body["messages"]:
-        for call in message.get("tool_calls") or ():
-            assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call["function"]["name"])
-            assert isinstance(json.loads(call["function"]["arguments"]), dict)
-        if message["role"] in ("user", "assistant") and not message.get("tool_calls"):
-            roles.append(message["role"])
-    assert all(role == ("user", "assistant")[place % 2] for place, role in enumerate(roles)), roles
-
-
-@pytest.mark.parametrize("tool_calls", ["", "text"])
-async def test_response_of_a_server(
-    tool_calls: str, services: Services, user: User, model: ScriptedModel, stored: Stored, subtests: pytest.Subtests
-) -> None:
-    async with custom_server(services, user, tool_calls) as there:
-        for name, expected in CASES.items():
-            if expected.tool_calls == tool_calls:
-                with subtests.test(name):
-                    async with User(there.stack) as other:
-                        await check_response(name, expected, other, model, stored)
-
-
-async def check_response(name: str, expected: Expected, user: User, model: ScriptedModel, stored: Stored) -> None:
-    step = response_of(name)
-    thread = (await user.page.begin("A talk"))["id"]  # with a title, so that none is requested
-    await model.reset()
-    await model.script(step, *([step] * 2 if expected.error else []), says("That is it."))
-    answer = await user.chatkit.say("hello", thread)
-    await model.reset()
-    await model.script(says("Still here."))
-    next_answer = await user.chatkit.say("and now?", thread)
-    assert answer.text.strip() == expected.text
-    assert sorted(stored.titles(user.name)) == sorted(expected.tasks)
-    assert expected.thought in thoughts_of(answer)
-    assert bool(answer.error) is bool(expected.error)
-    assert expected.error in (answer.error or {}).get("message", "")
-    assert next_answer.text == "Still here."
-    for request in await model.requests():
-        check_valid(request["body"])
 
 
 DONE = "data: [DONE]\n\n"
@@ -150,7 +65,7 @@ async def test_reasoning_whose_opening_tag_is_in_the_prompt(
     """The first response is shown as it came; then the model is known to write no opening tag."""
     # https://github.com/xorbitsai/inference/issues/2960
     # https://github.com/NousResearch/hermes-agent/pull/14601
-    response = response_of("think_unopened.sse")
+    response = {"raw": [(RESPONSES / "think_unopened.sse").read_text()]}
     await model.script(response, response, says("Without reasoning."), says("Nor here."))
     async with custom_server(services, user) as there:
         thread = (await there.page.begin("A talk"))["id"]

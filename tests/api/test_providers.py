@@ -16,11 +16,11 @@ from backend.model.providers import PROFILES
 from backend.settings import ProviderName
 from tests.chatkit_client import Answer
 from tests.conftest import find_free_port
-from tests.runs_client import id_of, names
+from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
 from tests.support.backends import local_backend
-from tests.support.completions import call_delta, check_pairs, chunk
+from tests.support.completions import call_delta, chunk
 from tests.support.model_requests import requests_to
 from tests.support.providers import call, open_conversation
 from tests.support.script import add_task, says
@@ -37,18 +37,6 @@ Json = dict[str, Any]
 def raw(*frames: str) -> Json:
     """A response of these frames."""
     return {"raw": [*frames, DONE]}
-
-
-async def test_calls_without_ids_in_two_messages(user: User, model: ScriptedModel, stored: Stored) -> None:
-    """The same id again is another call."""
-    for title in ("a", "b"):
-        call = {"name": "add_task", "arguments": {"title": title}, "id": "0"}
-        await model.script({"tool_calls": [call]}, says("Added."))
-        events = await user.runs.say("chat", f"add {title}")
-        assert names(events).count("tool_result") == 1
-    assert stored.titles(user.name) == ["a", "b"]
-    for body in await requests_to(model):
-        check_pairs(body["messages"])
 
 
 async def test_empty_text_beside_calls_is_no_message(user: User, model: ScriptedModel) -> None:

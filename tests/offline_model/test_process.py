@@ -91,12 +91,3 @@ async def test_settings_that_cannot_work(name: str, value: str):
     assert errors.decode().startswith(name)
     assert errors.count(b"\n") == 1
     assert process.returncode == os.EX_CONFIG
-
-
-async def test_a_port_in_use_is_said():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        async with started(OFFLINE_PORT=str(taken.getsockname()[1])) as process:
-            _, errors = await process.communicate()
-    assert b"Address already in use" in errors
-    assert b"Traceback" not in errors
-    assert process.returncode

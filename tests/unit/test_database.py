@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from common.database import Database, DatabaseUnavailable, Transaction
+from common.database import Database, DatabaseUnavailable
 from tests.logins import as_service
 from tests.scale.pooler import run_pgbouncer
 from tests.waiting import until
@@ -19,7 +19,6 @@ LIST = "SELECT id, user_id FROM ended_sessions ORDER BY id"
 COUNT = "SELECT count(*) AS rows FROM ended_sessions"
 ADD_CALENDAR = "INSERT INTO profiles (user_id, calendar_hash) VALUES (%(user_id)s, %(hash)s)"
 CALENDAR_HASH = bytes(32)
-SLEEP = "SELECT pg_sleep(60)"
 TERMINATE = """
     SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     WHERE application_name = 'todo' AND datname = current_database()
@@ -50,14 +49,6 @@ async def list_ids(database: Database, user_id: str) -> list[str]:
     async with database.transaction(user_id) as tx:
         sessions = await tx.execute(LIST, Session)
     return [session.id for session in await sessions.fetchall()]
-
-
-async def test_rows_become_dataclasses_that_are_read_after_the_transaction(database: Database) -> None:
-    async with database.transaction("ada") as tx:
-        added = await tx.execute(ADD, Session, user_id="ada", id="s1")
-        counted = await tx.execute(COUNT)
-    assert await added.fetchall() == [Session("s1", "ada")]
-    assert await counted.fetchone() == {"rows": 1}
 
 
 async def test_what_is_rolled_back_leaves_nothing_and_keeps_the_connection(database_url: str) -> None:
@@ -110,15 +101,6 @@ async def test_users_who_share_the_connections_of_a_pooler_see_only_own_rows(dat
     with run_pgbouncer(as_service(database_url), default_pool_size=2, reserve_pool_size=0) as pooled_url:
         async with Database(pooled_url, prepared=False) as database:
             await asyncio.gather(*(use(f"user{n}") for n in range(20)))
-
-
-async def test_an_exception_rolls_back(database: Database) -> None:
-    with pytest.raises(LookupError):
-        async with database.transaction("ada") as tx:
-            added = await tx.execute(ADD, user_id="ada", id="s1")
-            assert await added.fetchone()
-            raise LookupError
-    assert await list_ids(database, "ada") == []
 
 
 async def test_an_error_of_a_statement_is_raised_though_no_result_is_read(database: Database) -> None:
@@ -174,43 +156,6 @@ async def hold(database: Database, barrier: asyncio.Barrier) -> None:
         await barrier.wait()
 
 
-async def test_a_cancelled_statement_does_not_run_on(
-    database: Database, administrator: Administrator, database_url: str
-) -> None:
-    async def sleep() -> None:
-        async with database.transaction("ada") as tx:
-            await (await tx.execute(SLEEP)).fetchone()
-
-    def is_sleeping() -> bool:
-        query = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query = %s AND datname = current_database()"
-        return bool(administrator(database_url).execute(query, [SLEEP]).fetchall())
-
-    task = asyncio.create_task(sleep())
-    await until(is_sleeping)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await until(lambda: not is_sleeping())
-
-
-async def test_a_lost_connection_is_an_unavailable_database(
-    database: Database, administrator: Administrator, database_url: str
-) -> None:
-    async def end_connections_in(tx: Transaction) -> None:
-        await (await tx.execute(LIST)).fetchall()
-        administrator(database_url).execute(TERMINATE)
-
-    with pytest.raises(DatabaseUnavailable):  # at the next statement
-        async with database.transaction("ada") as tx:
-            await end_connections_in(tx)
-            await (await tx.execute(LIST)).fetchall()
-    with pytest.raises(DatabaseUnavailable):  # at the end
-        async with database.transaction("ada") as tx:
-            await tx.execute(ADD, user_id="ada", id="s1")
-            await end_connections_in(tx)
-    assert await list_ids(database, "ada") == []
-
-
 async def test_idle_connections_that_the_server_closed_are_replaced(
     administrator: Administrator, database_url: str
 ) -> None:
@@ -246,12 +191,6 @@ async def test_no_free_connection_in_time_is_an_unavailable_database(database_ur
         with pytest.raises(DatabaseUnavailable):
             async with database.transaction("bob"):
                 pytest.fail("there is one connection")
-
-
-async def test_a_database_that_is_away_is_unavailable(free_port: Callable[[], int]) -> None:
-    async with Database(f"postgresql://nobody@127.0.0.1:{free_port()}/none", pool_timeout_seconds=0.2) as database:
-        with pytest.raises(DatabaseUnavailable):
-            await list_ids(database, "ada")
 
 
 async def test_snapshot_reads_one_state_and_writes_nothing(database: Database) -> None:

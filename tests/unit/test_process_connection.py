@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,6 @@ SECONDS = 0.4
 """How long a process must be absent in these tests; ten seconds in the product."""
 
 NO_PROCESS = 12345
-OTHER_PROCESS = """
-import asyncio, sys
-from common.database import Database, ProcessConnection
-
-async def main():
-    async with Database(sys.argv[1]) as database, ProcessConnection(sys.argv[1], database) as process:
-        await process.wait_until_connected()
-        print(process.process_id, flush=True)
-        await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
 HANGING_PROCESS = """
 import asyncio, time
 from common.server.watchdog import watchdog
@@ -55,7 +43,6 @@ TERMINATE_LOCK_HOLDERS = """
 """
 
 Administrator = Callable[[str], psycopg.Connection[Any]]
-StartProcess = Callable[[], tuple[subprocess.Popen[str], int]]
 
 
 @pytest.fixture
@@ -75,30 +62,6 @@ async def proxy(url: str) -> AsyncIterator[DatabaseProxy]:
     with tempfile.TemporaryDirectory(prefix="todo-proxy-") as directory:
         async with database_proxy(url, Path(directory)) as proxy:
             yield proxy
-
-
-@pytest.fixture
-async def judge(url: str, database: Database) -> AsyncIterator[ProcessConnection]:
-    async with connect(url, database) as process:
-        await process.wait_until_connected()
-        yield process
-
-
-@pytest.fixture
-def start_process(url: str) -> Iterator[StartProcess]:
-    """Starts a process with a lock, and returns it with its number."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start() -> tuple[subprocess.Popen[str], int]:
-        process = run_python(OTHER_PROCESS, url)
-        started.append(process)
-        assert process.stdout
-        return process, int(process.stdout.readline())
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
 
 
 def run_python(program: str, *arguments: str) -> subprocess.Popen[str]:
@@ -126,20 +89,6 @@ async def wait_until_judged(judge: ProcessConnection, process_id: int) -> float:
     return time.monotonic() - began
 
 
-async def notify(database: Database, channel: str, payload: str) -> None:
-    async with database.system_transaction() as tx:
-        await tx.execute("SELECT pg_notify(%(channel)s, %(payload)s)", channel=channel, payload=payload)
-
-
-async def test_a_killed_process_is_judged_dead_at_the_second_look(
-    judge: ProcessConnection, start_process: StartProcess
-) -> None:
-    process, process_id = start_process()
-    assert not await judge.find_dead_processes([process_id])
-    process.kill()
-    assert await wait_until_judged(judge, process_id) >= SECONDS
-
-
 async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
     database: Database, proxy: DatabaseProxy, administrator: Administrator, url: str
 ) -> None:
@@ -150,43 +99,6 @@ async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
         administrator(url).execute(TERMINATE_LOCK_HOLDERS.replace("(pid)", "(pid, 10000)"))
         assert await judge.find_dead_processes([NO_PROCESS]) == set()
         assert judge.is_connected  # as far as it knows
-
-
-async def test_notifications_arrive_and_the_connection_comes_back(database: Database, proxy: DatabaseProxy) -> None:
-    received: list[str] = []
-    connects: list[bool] = []
-
-    def receive(payload: str) -> None:
-        received.append(payload)
-        assert payload != "defect"
-
-    async def count_connect() -> None:
-        connects.append(True)
-
-    async with connect(proxy.url, database, channels={"Words": receive}, on_connect=count_connect) as process:
-        await process.wait_until_connected()
-        await notify(database, "Words", "one")
-        await notify(database, "words", "of another channel")
-        await notify(database, "Words", "defect")
-        await notify(database, "Words", "two")
-        await until(lambda: received == ["one", "defect", "two"])
-        await proxy.cut()
-        await until(lambda: not process.is_connected)
-        await notify(database, "Words", "lost")
-        await proxy.restore()
-        await process.wait_until_connected()
-        assert connects == [True, True]
-        await notify(database, "Words", "three")
-        await until(lambda: received[3:] == ["three"])
-
-
-async def test_a_process_starts_while_its_database_is_away(database: Database, proxy: DatabaseProxy) -> None:
-    await proxy.cut()
-    async with connect(proxy.url, database) as process:
-        assert not process.is_connected
-        assert await process.find_dead_processes([NO_PROCESS]) == set()
-        await proxy.restore()
-        await process.wait_until_connected()
 
 
 def test_a_process_whose_loop_hangs_ends_itself() -> None:

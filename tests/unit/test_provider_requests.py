@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.model.errors import ModelError, for_log
+from backend.model.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, resolve
-from backend.model.requests import OPTIONAL, add_signatures, alternate_roles, rejected_field, repair_messages
+from backend.model.requests import OPTIONAL, alternate_roles, rejected_field, repair_messages
 from backend.model.tool_calls import legal_name
 from backend.settings import BackendSettings, ProviderName, read_settings
 from tests.strict_provider.rules import find_violations
@@ -88,21 +88,6 @@ def test_a_history_that_grows_is_sent_as_a_longer_one(history: list[Message]) ->
     before = repair_messages([*history, end], reasoning=None)
     after = repair_messages([*history, end, {"role": "assistant", "content": "yes"}], reasoning=None)
     assert after[: len(before)] == before
-
-
-def test_where_thoughts_go_back() -> None:
-    thought = {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
-    assert repair_messages([thought], reasoning="reasoning") == [
-        {"role": "assistant", "content": "hi", "reasoning": "hm"}
-    ]
-    assert repair_messages([thought], reasoning=None) == [{"role": "assistant", "content": "hi"}]
-
-
-def test_calls_without_a_signature_get_googles_word_for_it() -> None:
-    own = {"id": "a", "extra_content": {"google": {"thought_signature": "s"}}}
-    [message] = add_signatures([{"role": "assistant", "tool_calls": [own, {"id": "b"}]}])
-    assert message["tool_calls"][0] == own
-    assert message["tool_calls"][1]["extra_content"]["google"]["thought_signature"]
 
 
 @pytest.mark.parametrize(
@@ -189,23 +174,6 @@ ERRORS: list[tuple[int | None, Any, str]] = [
 @pytest.mark.parametrize(("status", "body", "code"), ERRORS)
 def test_error_codes(status: int | None, body: Any, code: str) -> None:
     assert ModelError.of_body(body, status=status).code == code
-
-
-def test_what_a_provider_says_is_logged_without_secrets_and_quotations() -> None:
-    said = "my salary is four thousand, do not tell"
-    messages = [{"role": "system", "content": "Keep the list of the user."}, {"role": "user", "content": said}]
-    words = (
-        f'Invalid key sk-abcdefghijklmnop, Bearer abc.def; body {{"content": "{said}"}} '
-        f"of secret-key: messages[1] is not allowed.\n{'x' * 900}"
-    )
-    logged = for_log(words, messages, "secret-key")
-    assert "salary" not in logged
-    assert "abcdefghij" not in logged
-    assert "abc.def" not in logged
-    assert "secret-key" not in logged
-    assert "messages[1] is not allowed" in logged
-    assert "\n" not in logged
-    assert len(logged) <= 501
 
 
 OFFLINE = ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")

@@ -63,16 +63,6 @@ def test_service_that_cannot_start(tmp_path: Path, workers: int, failure: str) -
     assert failure == "startup" or b"no application" in log
 
 
-@pytest.mark.parametrize(("workers", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGTERM)])
-async def test_service_that_is_asked_to_end(tmp_path: Path, workers: int, request_to_end: signal.Signals) -> None:
-    port = find_free_port()
-    process = start(tmp_path, "none", workers=workers, port=port)
-    await until(lambda: answers(port, "/"), seconds=60)
-    process.send_signal(request_to_end)
-    _, log = process.communicate(timeout=30)
-    assert (process.returncode, log.decode()) == (0, "")
-
-
 async def test_service_that_drains(tmp_path: Path) -> None:
     """It serves on, and says that it is not ready; asked twice, it ends at the same time."""
     port = find_free_port()

@@ -106,7 +106,7 @@ async def test_arguments_that_are_wrong_are_one_sentence_each(alice: Person) -> 
     assert await alice.refusal("remove_all") == f"There is no tool remove_all. The tools are {', '.join(TOOLS)}."
 
 
-@pytest.mark.parametrize("folder", ["..", "a/b", "", "../../x", "x" * 101, 7, None])
+@pytest.mark.parametrize("folder", ["..", "...", "a/b", "a b", "ä", ".\n", "", "../../x", "x" * 101, 7, None])
 async def test_a_forged_folder_opens_nothing(alice: Person, root: Path, folder: object) -> None:
     before = sorted(os.listdir(root))
     sentence = await alice.refusal("write_file", folder=folder, path="a", content="x")

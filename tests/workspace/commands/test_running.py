@@ -17,11 +17,9 @@ from tests.waiting import until
 from tests.workspace.accounts import accounts, done_as, fork
 from tests.workspace.kinds import made, usable
 from workspace.commands.limits import Limits
-from workspace.commands.output import KEPT_BYTES
-from workspace.commands.running import CommandResult, CommandStopped, run_process
+from workspace.commands.running import CommandResult, run_process
 from workspace.confinement import base
 from workspace.confinement.base import PATH, Confinement
-from workspace.process import create_event_loop
 
 pytestmark = pytest.mark.long
 SECONDS = 60
@@ -50,31 +48,6 @@ async def test_it_ends_as_it_ends(confinement: Confinement, tmp_path: Path) -> N
     assert (await sh(confinement, tmp_path, "kill -TERM 0")).exit_code == 128 + 15
 
 
-@pytest.mark.parametrize("kind", usable())
-def test_it_runs_on_the_loop_of_the_service(kind: str, tmp_path: Path) -> None:
-    async def work() -> list[CommandResult]:
-        reads, sleeps = ["sh", "-c", "cat; exec >&-; sleep 0.1; exit 3"], ["sh", "-c", "echo before; sleep 100"]
-        read = await run_process(made(kind), tmp_path, reads, timeout_s=SECONDS, stdin=b"x" * 1_000_000)
-        return [read, await run_process(made(kind), tmp_path, sleeps, timeout_s=1)]
-
-    with asyncio.Runner(loop_factory=create_event_loop) as runner:
-        read, slept = runner.run(work())
-    assert (read.exit_code, read.truncated, read.stdout[:1]) == (3, True, "x")
-    assert (slept.exit_code, slept.stdout) == (124, "before\n")
-
-
-async def test_it_is_told_nothing_of_the_service(
-    confinement: Confinement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SECRET", "of the service")
-    told = dict(line.split("=", 1) for line in (await sh(confinement, tmp_path, "env")).stdout.splitlines())
-    assert "SECRET" not in told
-    assert (told["LANG"], told["TERM"]) == ("C.UTF-8", "dumb")
-    home = await sh(confinement, tmp_path, 'ls -A "$HOME" 2>&1; cd; pwd')
-    assert "No such file" in home.stdout if confinement.name == "none" else home.stdout == f"{told['HOME']}\n"
-    assert told["HOME"] != told["PWD"]
-
-
 @pytest.mark.parametrize("kind", [*usable(old=True), "none"])
 async def test_it_works_in_its_folder(kind: str, tmp_path: Path) -> None:
     script = (
@@ -90,36 +63,11 @@ async def test_it_works_in_its_folder(kind: str, tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["a", "f", "g"]
 
 
-async def test_an_output_of_any_length_is_read_and_its_ends_are_kept(confinement: Confinement, tmp_path: Path) -> None:
-    ran = await sh(confinement, tmp_path, "echo first; head -c 30000000 /dev/zero | tr '\\0' a; echo last")
-    assert ran.exit_code == 0
-    assert ran.truncated
-    assert ran.stdout.startswith("first\n")
-    assert ran.stdout.endswith("last\n")
-    assert f"{30_000_011 - KEPT_BYTES:,} bytes left out" in ran.stdout
-    assert len(ran.stdout.encode()) < KEPT_BYTES + 100
-
-
 async def test_a_time_limit_keeps_what_was_said(confinement: Confinement, tmp_path: Path) -> None:
     ran = await sh(confinement, tmp_path, "echo before; echo wrong >&2; sleep 100", timeout_s=1)
     assert (ran.exit_code, ran.stdout, ran.timed_out) == (124, "before\n", True)
     assert ran.stderr == "wrong\n[stopped at the time limit of 1 seconds]"
     assert ran.seconds < 1 + QUICK
-
-
-async def test_a_cancelled_caller_ends_it_and_has_what_was_said(confinement: Confinement, tmp_path: Path) -> None:
-    script = "echo before; touch begun; sleep 100; touch ended"
-    running = asyncio.create_task(sh(confinement, tmp_path, script))
-    await until((tmp_path / "begun").exists)
-    began = time.monotonic()
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError) as cancelled:
-        await running
-    assert running.cancelled()
-    assert isinstance(cancelled.value, CommandStopped)
-    ran = cancelled.value.result
-    assert (ran.stdout, ran.stderr, ran.stopped) == ("before\n", "[stopped]", True)
-    assert time.monotonic() - began < QUICK
 
 
 SLEEPING = b"sleep\x00333\x00"  # for so many seconds nobody else does

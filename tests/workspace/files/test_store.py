@@ -9,36 +9,10 @@ from pathlib import Path
 import pytest
 
 from common.tool_server.errors import CallError
-from workspace.files import listing, quota, reading, walking, writing
+from workspace.files import listing, quota, walking, writing
 from workspace.files.folder import Folder, Store, StoreUnusable
 from workspace.files.quota import Amount, Quota
 from workspace.results import CallResult, find_result, store_result
-
-
-@pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "../bob", "a\0", "a b", "ä", "x" * 101, ".\n"])
-def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
-    before = sorted(store.root.rglob("*"))
-    for use in (store.open_folder, store.open_existing):
-        with (
-            pytest.raises(CallError, match=r"^A folder's name must be 1 to 100 letters, digits, dots,"),
-            use("alice", name),
-        ):
-            pass
-    with pytest.raises(CallError):
-        store.remove("alice", name)
-    assert sorted(store.root.rglob("*")) == before
-
-
-def test_each_person_has_folders_of_their_own(store: Store) -> None:
-    for person in ("alice", "bob", "../alice", "a" * 200):
-        with store.open_folder(person, "cnv_1") as folder:
-            assert listing.list_directory(folder).text == "It is empty."
-            writing.write_file(folder, "whose.md", person)
-            for path in (folder.path, folder.path.parent):
-                assert path.stat().st_mode & 0o777 == 0o700
-            assert person not in str(folder.path)
-    with store.open_folder("bob", "cnv_1") as folder:
-        assert reading.read_lines(folder, "whose.md").text.endswith("1: bob")
 
 
 def test_who_only_looks_makes_none(store: Store) -> None:
@@ -52,13 +26,6 @@ def test_a_directory_that_others_may_enter_is_not_used(tmp_path: Path, mode: int
     tmp_path.chmod(mode)
     with pytest.raises(StoreUnusable, match="must be a directory that the workspace's account owns"):
         Store(tmp_path, Quota(1, 1)).prepare()
-
-
-def test_what_was_left_half_done_is_cleared_away(store: Store, folder: Folder) -> None:
-    (store.root / ".incoming/half").write_text("x")
-    (store.root / ".removed/gone/deep").mkdir(parents=True)
-    store.prepare()
-    assert not [*(store.root / ".incoming").iterdir(), *(store.root / ".removed").iterdir()]
 
 
 def deep(folder: Folder, levels: int) -> None:
