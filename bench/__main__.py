@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from pathlib import Path
 
 import uvloop
 
@@ -18,7 +19,7 @@ from bench.processes import count_cores
 from bench.report import ReportRow, format_columns, format_machine, format_number
 from bench.services import start_services, temporary_database
 from cli import terminal
-from cli.arguments import Parser, amount, open_output_file, run_command
+from cli.arguments import Parser, amount, run_command
 from cli.database.postgres import Cluster
 
 _LOAD_SECONDS = 300
@@ -34,7 +35,7 @@ def _parse() -> argparse.Namespace:
         "Agents SDK.",
         allow_abbrev=False,
     )
-    parser.add_argument("--json", type=open_output_file, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
     parser.set_defaults(scale="short")
     kinds = parser.add_mutually_exclusive_group()
     full = "measure longer, for more stable figures"

@@ -4,27 +4,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from cli import data_dir, terminal
 from cli.arguments import USAGE_STATUS, Parser, run_command
 from cli.commands import chat, development, down, logs, services, status, up
 from cli.commands.data import backup, export, forget, import_
+from common import VERSION
 
 # Imports that take long are in the functions of a command, so that none waits for another's.
 COMMANDS = (up, status, logs, down, chat, services, export, import_, forget, backup, development)
 
 
-class _ShowVersion(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        import tomllib
-
-        terminal.say(tomllib.loads((data_dir.CHECKOUT / "pyproject.toml").read_text())["project"]["version"])
-        parser.exit()
-
-
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Ends the process if the arguments are wrong. `more` are those that another program reads."""
     parser = Parser(prog="todo", description="A to-do assistant you run yourself.", allow_abbrev=False)
-    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version")
+    parser.add_argument("--version", action="version", version=VERSION, help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)

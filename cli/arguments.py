@@ -129,15 +129,6 @@ def parse_existing_directory(text: str) -> Path:
     return path
 
 
-def open_output_file(text: str) -> Path:
-    """Creates it, so that work which takes minutes is not in vain."""
-    try:
-        Path(text).touch()
-    except OSError as error:
-        raise argparse.ArgumentTypeError(f"{text} cannot be written: {error.strerror}") from error
-    return Path(text)
-
-
 def url(text: str) -> str:
     try:
         parts = urlsplit(text)

@@ -4,9 +4,10 @@ import asyncio
 import json
 import time
 from contextlib import aclosing, suppress
-from typing import Any, Protocol
+from typing import Any
 
 from cli.chat import rendering
+from cli.chat.approvals import PendingApprovals
 from cli.chat.connection import Connection
 from cli.chat.screen import Screen, describe_nothing
 from todo_client.connection import ApiError, ConnectionLost
@@ -21,18 +22,13 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MOST_TASKS = 50  # as in the text of other clients without cards
 
 
-class ApprovalPrompts(Protocol):
-    async def add(self, reading: Reading, call: dict[str, Any]) -> None: ...
-    async def remove(self, approval_id: str) -> None: ...
-
-
 class Answer:
     def __init__(
         self,
         screen: Screen,
         connection: Connection,
         reading: Reading,
-        approvals: ApprovalPrompts,
+        approvals: PendingApprovals,
         *,
         debug: bool = False,
     ) -> None:
@@ -70,7 +66,10 @@ class Answer:
         finally:
             self._screen.describe_status = describe_nothing
             await self._screen.flush_text()
-        await show_usage(self._screen, self._connection, self.reading, self._began)
+        if self.reading.run_id is not None:
+            with suppress(ApiError, ConnectionLost):
+                run = await self._connection.runs.get_interaction(self.reading.chat_id, self.reading.run_id, brief=True)
+                await self._screen.note(rendering.describe_usage(run["usage"], time.monotonic() - self._began))
 
     def _describe_status(self) -> str:
         seconds = time.monotonic() - self._began
@@ -177,11 +176,3 @@ class Answer:
                     await self._screen.note(data["reason"])
             case _:
                 pass
-
-
-async def show_usage(screen: Screen, connection: Connection, reading: Reading, began: float) -> None:
-    """`began` is by the monotonic clock."""
-    if reading.run_id is not None:
-        with suppress(ApiError, ConnectionLost):
-            run = await connection.runs.get_interaction(reading.chat_id, reading.run_id, brief=True)
-            await screen.note(rendering.describe_usage(run["usage"], time.monotonic() - began))

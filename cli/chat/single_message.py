@@ -6,16 +6,17 @@ import json
 import os
 import signal
 import sys
-import time
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import Any
 
 from cli.chat import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, rendering
-from cli.chat.answer import Answer, show_usage
+from cli.chat.answer import Answer
+from cli.chat.approvals import PendingApprovals
 from cli.chat.connection import Connection
 from cli.chat.screen import Screen
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
+from todo_client.runs import RunEvent
 
 _ENDED: dict[str, Exit] = {"COMPLETED": DONE, "CANCELLED": STOPPED}
 _STOP_SECONDS = 5  # for an answer that was just asked for to be found, and stopped
@@ -25,11 +26,12 @@ class ApprovalNeeded(Exception):
     """The answer waits for an approval, which nobody can be asked for here."""
 
 
-class _Approvals:
+class _Approvals(PendingApprovals):
     """Approves all calls with `--yes`, else ends the command."""
 
     def __init__(self, screen: Screen, connection: Connection, arguments: argparse.Namespace) -> None:
-        self._screen, self._connection, self._arguments = screen, connection, arguments
+        super().__init__(screen, connection)
+        self._arguments = arguments
 
     async def add(self, reading: Reading, call: dict[str, Any]) -> None:
         if not self._arguments.yes:
@@ -42,8 +44,17 @@ class _Approvals:
             runs = self._connection.runs
             await runs.approve(reading.chat_id, reading.run_id, call["approval_id"], approved=True)
 
-    async def remove(self, approval_id: str) -> None:
-        """Nothing waits here after a decision."""
+
+class _JsonAnswer(Answer):
+    """Prints each event as a line of JSON."""
+
+    async def _handle(self, event: RunEvent) -> None:
+        sys.stdout.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")
+        sys.stdout.flush()
+        if event.name == "approval_required":
+            await self._approvals.add(self.reading, event.data)
+        elif event.name == "interaction_complete":
+            self.status = event.data["status"]
 
 
 async def run(text: str, connection: Connection, arguments: argparse.Namespace) -> Exit:
@@ -88,9 +99,8 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace)
     approvals = _Approvals(screen, connection, arguments)
     try:
         reading = await asyncio.shield(sending)
-        if arguments.json:
-            return await _print_events(screen, connection, reading, approvals)
-        answer = Answer(screen, connection, reading, approvals, debug=arguments.debug)
+        kind = _JsonAnswer if arguments.json else Answer
+        answer = kind(screen, connection, reading, approvals, debug=arguments.debug)
         await answer.follow()
         return _ENDED.get(answer.status, FAILED)
     except (asyncio.CancelledError, BrokenPipeError):
@@ -98,17 +108,3 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace)
             async with asyncio.timeout(_STOP_SECONDS):
                 await connection.cancel(await sending)  # which the server may have taken already
         raise
-
-
-async def _print_events(screen: Screen, connection: Connection, reading: Reading, approvals: _Approvals) -> Exit:
-    began, status = time.monotonic(), ""
-    async with aclosing(connection.events(reading)) as events:
-        async for event in events:
-            sys.stdout.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")
-            sys.stdout.flush()
-            if event.name == "approval_required":
-                await approvals.add(reading, event.data)
-            elif event.name == "interaction_complete":
-                status = event.data["status"]
-    await show_usage(screen, connection, reading, began)
-    return _ENDED.get(status, FAILED)

@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
         "Shows the last lines of the logs of the running, or the last, ./todo up.",
     )
     named = f"one of {', '.join(LOGS)}; default: all of them"
-    parser.add_argument("service", nargs="?", type=_check_service, help=named)
+    parser.add_argument("service", nargs="?", choices=LOGS, metavar="service", help=named)
     parser.add_argument("--follow", action="store_true", help="keep showing new lines, until Ctrl-C")
 
 
@@ -48,12 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
                 _show(name, line.rstrip("\n"), alone=service is not None)
         time.sleep(LOOK_SECONDS)
     return 0
-
-
-def _check_service(text: str) -> str:
-    if text not in LOGS:
-        raise argparse.ArgumentTypeError(f"there is no service {text}; choose one of {', '.join(LOGS)}")
-    return text
 
 
 def _show(name: str, line: str, *, alone: bool) -> None:

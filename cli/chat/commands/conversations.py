@@ -1,7 +1,5 @@
 """Commands about conversations and their messages."""
 
-from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from cli.chat import rendering
@@ -9,20 +7,6 @@ from cli.terminal import clean
 
 if TYPE_CHECKING:
     from cli.chat.terminal_chat import TerminalChat
-
-Handler = Callable[["TerminalChat", str], Awaitable[None]]
-
-
-def between_answers(handler: Handler) -> Handler:
-
-    @wraps(handler)
-    async def checked(chat: "TerminalChat", argument: str) -> None:
-        if chat.answer is not None:
-            await chat.screen.fail("The assistant is still answering. Wait, or stop it with /stop or Ctrl-C.")
-        else:
-            await handler(chat, argument)
-
-    return checked
 
 
 async def list_threads(chat: "TerminalChat", _: str) -> None:
@@ -33,7 +17,6 @@ async def list_threads(chat: "TerminalChat", _: str) -> None:
     await chat.screen.show(rendering.render_chats(chats, chat.chat_id))
 
 
-@between_answers
 async def open_thread(chat: "TerminalChat", which: str) -> None:
     chat_id = _find(chat.chats or await _load_chats(chat), which)
     if chat_id is None:
@@ -42,7 +25,6 @@ async def open_thread(chat: "TerminalChat", which: str) -> None:
         await chat.open(chat_id)
 
 
-@between_answers
 async def clear(chat: "TerminalChat", _: str) -> None:
     chat.clear()
     await chat.screen.note("Your next message starts a new conversation.")
@@ -68,7 +50,6 @@ async def stop(chat: "TerminalChat", _: str) -> None:
     await chat.stop()
 
 
-@between_answers
 async def retry(chat: "TerminalChat", _: str) -> None:
     if chat.chat_id is None or chat.last_run is None:
         await chat.screen.fail("There is no message to answer again.")
@@ -76,7 +57,6 @@ async def retry(chat: "TerminalChat", _: str) -> None:
         chat.follow(await chat.connection.retry(chat.chat_id))
 
 
-@between_answers
 async def edit(chat: "TerminalChat", text: str) -> None:
     last = await chat.connection.last(chat.chat_id) if chat.chat_id is not None else None
     if last is None:
@@ -87,7 +67,6 @@ async def edit(chat: "TerminalChat", text: str) -> None:
         await chat.say(text)
 
 
-@between_answers
 async def show_version(chat: "TerminalChat", number: str) -> None:
     chat_id = chat.chat_id
     last = await chat.connection.last(chat_id) if chat_id is not None else None

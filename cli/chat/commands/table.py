@@ -1,13 +1,12 @@
 """The table of commands."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Column, Table
 
 from cli.chat.commands import conversations, files, tasks
-from cli.chat.commands.conversations import Handler
 
 if TYPE_CHECKING:
     from cli.chat.terminal_chat import TerminalChat
@@ -19,12 +18,15 @@ _KEYS = (
 
 
 class ChatCommand(NamedTuple):
-    """`argument` is required if it is in capitals. `--exec` rejects a command that is `interactive`."""
+    """`argument` is required if it is in capitals. `--exec` rejects `interactive` commands, and a running answer those
+    that must wait for its end.
+    """
 
     argument: str
     purpose: str
-    handler: Handler
+    handler: Callable[["TerminalChat", str], Awaitable[None]]
     interactive: bool = False
+    waits: bool = False
 
 
 async def run(chat: "TerminalChat", text: str) -> None:
@@ -38,6 +40,8 @@ async def run(chat: "TerminalChat", text: str) -> None:
         await chat.screen.fail(f"/{name} works only in a conversation: start ./todo chat.")
     elif not argument.strip() and command.argument.isupper():
         await chat.screen.fail(f"/{name} {command.argument}: {command.purpose}.")
+    elif command.waits and chat.answer is not None:
+        await chat.screen.fail("The assistant is still answering. Wait, or stop it with /stop or Ctrl-C.")
     else:
         await command.handler(chat, argument.strip())
 
@@ -58,15 +62,17 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "help": ChatCommand("", "show this help", _help),
     "threads": ChatCommand("", "list the conversations", conversations.list_threads),
     "open": ChatCommand(
-        "N", "open a conversation by its number, title or id", conversations.open_thread, interactive=True
+        "N", "open a conversation by its number, title or id", conversations.open_thread, interactive=True, waits=True
     ),
-    "clear": ChatCommand("", "start a new conversation", conversations.clear, interactive=True),
+    "clear": ChatCommand("", "start a new conversation", conversations.clear, interactive=True, waits=True),
     "tasks": ChatCommand("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show),
     "undo": ChatCommand("", "undo what the last answer changed", tasks.undo),
     "stop": ChatCommand("", "stop the answer, like Ctrl-C", conversations.stop, interactive=True),
-    "retry": ChatCommand("", "answer the last message again", conversations.retry, interactive=True),
-    "edit": ChatCommand("[text]", "change the last message and answer it again", conversations.edit, interactive=True),
-    "version": ChatCommand("N", "show another version of the last message", conversations.show_version),
+    "retry": ChatCommand("", "answer the last message again", conversations.retry, interactive=True, waits=True),
+    "edit": ChatCommand(
+        "[text]", "change the last message and answer it again", conversations.edit, interactive=True, waits=True
+    ),
+    "version": ChatCommand("N", "show another version of the last message", conversations.show_version, waits=True),
     "model": ChatCommand("[name]", "list the models, or choose one", conversations.choose_model),
     "agents": ChatCommand("", "show what agents did for the last message", conversations.show_agents),
     "files": ChatCommand("", "list the conversation's files", files.list_files),
