@@ -80,13 +80,12 @@ async def read_actions(response: Pieces, tools: Collection[str], body: requests.
 
 
 def _with_actions(piece: Piece, response: TextResponse) -> Piece:
-    part, calls = response.feed(piece.text), piece.calls
-    text, thought = part.text, piece.thought + part.thought
-    if piece.finish is not None:
-        rest = response.finish(cut_off=piece.finish == "length")
-        text, thought = text + rest.text, thought + rest.thought
-        calls = calls or (response.calls if response.fault is None else [])
-    return replace(piece, text=text, thought=thought, calls=calls)
+    text = response.feed(piece.text)
+    if piece.finish is None:
+        return replace(piece, text=text)
+    rest = response.finish(cut_off=piece.finish == "length")
+    calls = piece.calls or response.calls
+    return replace(piece, text=text + rest.text, thought=piece.thought + rest.thought, calls=calls)
 
 
 async def find_lost_calls(

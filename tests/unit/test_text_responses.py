@@ -95,7 +95,7 @@ def read(text: str) -> TextResponse:
     for size in {1, len(text)}:
         response = TextResponse(TOOLS)
         parts = [response.feed(text[start : start + size]) for start in range(0, len(text), size)]
-        response.raw = "".join(part.text for part in [*parts, response.finish(cut_off=False)])
+        response.raw = "".join([*parts, response.finish(cut_off=False).text])
         found.append(response)
     first, last = found[0], found[-1]
     assert (first.raw, first.fault, calls_of(first)) == (last.raw, last.fault, calls_of(last))
