@@ -39,7 +39,7 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
         kept.append(step)
         held += _estimate_size([step])
         if held > tokens:
-            kept = _cut(kept, tokens)
+            _cut(kept, tokens)
             held = _estimate_size(kept)
     return [item for step in kept for item in step]
 
@@ -65,70 +65,55 @@ def _group_steps(items: Iterable[Any]) -> list[Items]:
     return steps
 
 
-def _cut(kept: list[Items], tokens: int) -> list[Items]:
+def _cut(kept: list[Items], tokens: int) -> None:
     head, *old, newest = kept
-    last = _find_spared([*old, newest], 1)
-    stays = [*head, *(item for step in kept for item in step if id(item) in last)]
-    stays += [item for item in newest if not _is_output(item) and id(item) not in last]
-    newest = _clip_outputs(newest, min(tokens // 2, tokens - _estimate_size([stays])))
+    last = _find_spared(kept[1:], 1)
+    said = [item for step in old for item in step if id(item) in last]
+    stays = [head, said, [item for item in newest if not _is_output(item)]]
+    _clip_outputs(newest, min(tokens // 2, tokens - _estimate_size(stays)))
     room = (tokens - _estimate_size([head, newest])) // 2
-    old = _remove_outputs(old, room)
+    _remove_outputs(old, _estimate_size(old) - room)
     for spared in range(SPARED, 0, -1):
-        if _estimate_size([head, *old, newest]) <= tokens:
+        if _estimate_size(kept) <= tokens:
             break
-        old = _remove_steps(old, room, _find_spared([*old, newest], spared))
-    return [head, *old, newest]
+        _remove_steps(old, _estimate_size(old) - room, _find_spared(kept[1:], spared))
 
 
-def _clip_outputs(step: Items, most: int) -> Items:
-    outputs = [item for item in step if _is_output(item)]
-    if not outputs or sum(map(size_of, outputs)) <= most:
-        return step
+def _clip_outputs(step: Items, most: int) -> None:
+    outputs = [index for index, item in enumerate(step) if _is_output(item)]
+    if not outputs or sum(size_of(step[index]) for index in outputs) <= most:
+        return
     share = max(most // len(outputs), _SHORT)
-    return [_with_beginning(item, share) if _is_output(item) and size_of(item) > share else item for item in step]
+    for index in outputs:
+        if size_of(step[index]) > share:
+            text = "\n".join(_list_texts(step[index])).encode()
+            beginning = text[: BYTES * (share - _AROUND) - len(CUT.encode())].decode(errors="ignore")
+            step[index] = {**step[index], "output": beginning + CUT}
 
 
-def _with_beginning(output: Any, tokens: int) -> Any:
-    beginning = (
-        "\n".join(_list_texts(output)).encode()[: 3 * (tokens - _AROUND) - len(CUT.encode())].decode(errors="ignore")
-    )
-    return {**output, "output": beginning + CUT}
-
-
-def _remove_outputs(steps: Sequence[Items], room: int) -> list[Items]:
-    over = _estimate_size(steps) - room
-    shorter: list[Items] = []
+def _remove_outputs(steps: Iterable[Items], over: int) -> None:
+    """Leaves out what calls returned, the oldest first, until the steps are so many tokens smaller."""
     for step in steps:
-        left: Items = []
-        for item in step:
+        for index, item in enumerate(step):
             if over > 0 and _is_output(item) and size_of(item) > _SHORT:
-                without = {**item, "output": NOT_SHOWN}
-                over -= size_of(item) - size_of(without)
-                item = without
-            left.append(item)
-        shorter.append(left)
-    return shorter
+                step[index] = {**item, "output": NOT_SHOWN}
+                over -= size_of(item) - size_of(step[index])
 
 
-def _remove_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[Items]:
-    """Leaves out all items but those `spared` by their `id()`, the oldest first, until the steps are within so many
-    tokens. A block says where something was left out last.
+def _remove_steps(steps: Iterable[Items], over: int, spared: set[int]) -> None:
+    """Leaves out all items but those `spared` by their `id()`, the oldest first, until the steps are so many tokens
+    smaller. A block says where something was left out last.
     """
-    over = _estimate_size(steps) - room
-    gap: tuple[int, int] | None = None
-    shorter: list[Items] = []
+    gap: tuple[Items, int] | None = None
     for step in steps:
-        left: Items = []
-        for item in step:
-            if over <= 0 or id(item) in spared:
-                left.append(item)
-            else:
-                gap = (len(shorter), len(left))
-        over -= _estimate_size([step]) - _estimate_size([left])
-        shorter.append(left)
+        removed = [index for index, item in enumerate(step) if id(item) not in spared]
+        if over <= 0 or not removed:
+            continue
+        over -= sum(size_of(step[index]) for index in removed)
+        gap = step, removed[-1] + 1 - len(removed)
+        step[:] = [item for item in step if id(item) in spared]
     if gap is not None:
-        shorter[gap[0]].insert(gap[1], _GAP)
-    return [step for step in shorter if step]
+        gap[0].insert(gap[1], _GAP)
 
 
 def _find_spared(steps: Iterable[Items], messages: int) -> set[int]:

@@ -71,7 +71,7 @@ def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     kept = turns
     if not timeline.is_complete or before + sum(turn.tokens for turn in turns) > tokens:
         most = sum(len(turn.records) for turn in turns) // (1 if timeline.is_complete else 2)
-        kept = turns[-max(_count_newest(turns, tokens=tokens // 2, most=most), _count_spared(turns, tokens)) :]
+        kept = turns[-_count_newest(turns, budget=tokens, tokens=tokens // 2, records=most) :]
     records = [record for turn in kept for record in turn.records]
     left_out = None
     if records and (not timeline.is_complete or len(kept) < len(turns)):
@@ -87,7 +87,7 @@ def render_request(timeline: Timeline, *, tokens: int) -> Items:
 
 def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
     _, turns = _group_by_message(timeline)
-    spared = _count_spared(turns, tokens)
+    spared = _count_newest(turns, budget=tokens)
     if not spared or (timeline.is_complete and spared == len(turns)):
         return None
     return (turns[-spared].records[0].seq or 0) - 1
@@ -126,25 +126,19 @@ def _group_by_message(timeline: Timeline) -> tuple[Entry | None, list[_Exchange]
     return summary, turns
 
 
-def _count_newest(turns: Sequence[_Exchange], *, tokens: int, most: int) -> int:
-    records = count = 0
-    for turn in reversed(turns):
-        tokens -= turn.tokens
-        records += len(turn.records)
-        if count and (tokens < 0 or records > most):
-            break
-        count += 1
-    return count
-
-
-def _count_spared(turns: Sequence[_Exchange], tokens: int) -> int:
+def _count_newest(turns: Sequence[_Exchange], *, budget: int, tokens: int = 0, records: int = 0) -> int:
+    """Counts the newest turns within so many tokens and records, at least those of the newest four messages that are
+    within the budget.
+    """
     messages = count = 0
     for turn in reversed(turns):
-        tokens -= turn.message_tokens
-        if count and (messages >= SPARED or tokens < 0):
+        tokens -= turn.tokens
+        records -= len(turn.records)
+        budget -= turn.message_tokens
+        if count and (tokens < 0 or records < 0) and (budget < 0 or messages >= SPARED):
             break
-        count += 1
         messages += turn.messages
+        count += 1
     return count
 
 

@@ -77,65 +77,51 @@ async def values_of(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:
     async for line in lines:
         if first := line.strip().removeprefix("\ufeff"):
             break
-    if not _is_event(first):
+    if first.partition(":")[0] not in ("data", "event", "id", "retry", ""):
         for value in _iter_values("\n".join([first, *[line async for line in lines]])):
             yield value
         return
-    events = _Events()
-    for value in events.take(first):
-        yield value
-    async for line in lines:
-        for value in events.take(line):
-            if value is END:
-                await _drain(lines)
-                yield END
-                return
-            yield value
-    for value in events.finish():
-        yield value
-
-
-def _is_event(line: str) -> bool:
-    return line.partition(":")[0] in ("data", "event", "id", "retry", "")
-
-
-class _Events:
-    """Assembles server-sent events from lines."""
-
-    def __init__(self) -> None:
-        self._data: list[str] = []
-        self._event = ""
-
-    def take(self, line: str) -> Iterator[Any]:
-        if not line.strip():
-            yield from self.finish()
+    async for event, data in _iter_events(first, lines):
+        if data.startswith("[DONE]"):
+            await _drain(lines)
+            yield END
             return
+        for value in _read_event(event, data):
+            yield value
+
+
+async def _iter_events(first: str, lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, str]]:
+    """Yields the type and the data of server-sent events; some servers send data without a field's name."""
+    event, data = "", list[str]()
+    line: str | None = first
+    while line is not None:
         field, _, value = line.partition(":")
         if line.startswith(("{", "[")):
             field, value = "data", line
         # Some servers separate events by a single line end. Only one line is tried, as the time would be quadratic.
-        if field in ("event", "data") and len(self._data) == 1 and parse_json(self._data[0]) is not INVALID:
-            yield from self.finish()
+        is_next = field in ("event", "data") and len(data) == 1 and parse_json(data[0]) is not INVALID
+        if is_next or not line.strip():
+            yield event, "\n".join(data).strip()
+            event, data = "", []
         if field == "event":
-            self._event = value.strip()
+            event = value.strip()
         elif field == "data":
-            self._data.append(value.removeprefix(" "))
+            data.append(value.removeprefix(" "))
+        line = await anext(lines, None)
+    yield event, "\n".join(data).strip()
 
-    def finish(self) -> Iterator[Any]:
-        text, event = "\n".join(self._data).strip(), self._event
-        self._data, self._event = [], ""
-        if text.startswith("[DONE]"):
-            yield END
-        elif text.startswith(("{", "[")):
-            value = parse_json(text)
-            if value is INVALID:
-                raise ModelError("model_unreadable", words=text)
-            if isinstance(value, list):
-                yield from value  # as Gemini sends errors
-                return
+
+def _read_event(event: str, data: str) -> Iterator[Any]:
+    if data.startswith(("{", "[")):
+        value = parse_json(data)
+        if value is INVALID:
+            raise ModelError("model_unreadable", words=data)
+        if isinstance(value, list):
+            yield from value  # as Gemini sends errors
+        else:
             yield {"error": value} if event == "error" and "error" not in value else value
-        elif event == "error" and text:
-            yield {"error": text}
+    elif event == "error" and data:
+        yield {"error": data}
 
 
 def _iter_values(body: str) -> Iterator[Any]:
