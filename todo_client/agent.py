@@ -4,11 +4,12 @@ import asyncio
 import inspect
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.events import REASONS, AgentEvent, EventType, Result, RunFailed, Usage, render_agent_events
@@ -16,6 +17,7 @@ from todo_client.reading import Reading, repeat
 from todo_client.runs import Json, Message, Runs
 
 Listener = Callable[[AgentEvent], Any]
+_Request = Callable[..., Awaitable[Any]]
 SILENCE_SECONDS = 45  # the server sends a comment every 15 seconds
 _HAS_ENDED = 409
 
@@ -87,16 +89,16 @@ class Agent:
 
     def steer(self, message: Message) -> "Future[None]":
         """Sends a message that the model reads in its next request, in place of follow-ups that wait."""
-        return self._send(lambda prompt: prompt.send_message(message, "steer"))
+        return self._send(Runs.send, message, mode="steer")
 
     def follow_up(self, message: Message) -> "Future[None]":
         """Sends a message that is answered after the present answer; `prompt` returns after both."""
-        return self._send(lambda prompt: prompt.send_message(message, "follow_up"))
+        return self._send(Runs.send, message, mode="follow_up")
 
     def abort(self) -> "Future[None]":
         """Stops the answer, if there is one. What was said and done is kept."""
         try:
-            return self._send(lambda prompt: prompt.abort())
+            return self._send(Runs.cancel)
         except RuntimeError:
             nothing_to_stop: Future[None] = Future()
             nothing_to_stop.set_result(None)
@@ -108,23 +110,34 @@ class Agent:
         """Decides a call that waits for approval. The model reads the `reason`. `always` allows further calls of this
         kind in this chat.
         """
-        decision = {"approved": approved, "reason": reason, "always": always}
-        return self._send(lambda prompt: prompt.approve(approval_id, decision))
+        return self._send(Runs.approve, approval_id, approved=approved, reason=reason, always=always)
 
-    def _send(self, send: "Callable[[_Prompt], Awaitable[None]]") -> "Future[None]":
-        """Sends something to the answer that is being written, on the event loop of `prompt`."""
-
-        async def send_or_report(prompt: _Prompt) -> None:
-            try:
-                await send(prompt)
-            except (ApiError, ConnectionLost) as error:
-                await self._emit(EventType.ERROR, {"error": str(error), "code": None, "allow_retry": False}, prompt)
-                raise
-
+    def _send(self, request: _Request, *arguments: Any, **options: Any) -> "Future[None]":
+        """Sends a request about the answer that is being written, on the event loop of `prompt`."""
         with self._guard:
-            if self._prompt is None:
+            if (prompt := self._prompt) is None:
                 raise RuntimeError("The agent is not answering. Call prompt() first.")
-            return self._prompt.submit(send_or_report(self._prompt))
+            sending = self._send_or_report(prompt, request, *arguments, **options)
+            future = asyncio.run_coroutine_threadsafe(sending, prompt.loop)
+            prompt.requests.add(future)
+            future.add_done_callback(prompt.requests.discard)
+            return future
+
+    async def _send_or_report(self, prompt: "_Prompt", request: _Request, *arguments: Any, **options: Any) -> None:
+        """Sends a request once it is known to which interaction, and again if the connection breaks."""
+        key = str(uuid.uuid4())
+        prompt.is_aborted = prompt.is_aborted or request is Runs.cancel
+        try:
+            async with prompt.one_at_a_time:
+                await prompt.is_known.wait()
+                send = partial(request, prompt.runs, self.chat, prompt.interaction_id, *arguments, key=key, **options)
+                await repeat(send, self._reconnect_seconds)
+        except (ApiError, ConnectionLost) as error:
+            if isinstance(error, ApiError) and error.status == _HAS_ENDED and request is not Runs.approve:
+                prompt.late_messages += arguments
+                return
+            await self._emit(EventType.ERROR, {"error": str(error), "code": None, "allow_retry": False}, prompt)
+            raise
 
     def _connect(self) -> Runs:
         headers = {"X-Time-Zone": self._time_zone} if self._time_zone else {}
@@ -139,7 +152,7 @@ class Agent:
             with self._guard:
                 if self._prompt is not None:
                     raise RuntimeError("The agent is answering already. Call steer() or follow_up().")
-                self._prompt = prompt = _Prompt(runs, self.chat, self._reconnect_seconds)
+                self._prompt = prompt = _Prompt(runs)
             try:
                 outcome = await self._read_interaction(first, prompt)
                 while (following := await self._find_next(outcome, prompt)) is not None:
@@ -162,7 +175,7 @@ class Agent:
         prompt.text, prompt.error = "", {}
         prompt.set_interaction(reading.run_id)
         if reading.run_id is not None and prompt.is_aborted:
-            await prompt.abort()
+            await self._send_or_report(prompt, Runs.cancel)
         async with aclosing(reading.events(prompt.runs, reconnect_seconds=self._reconnect_seconds)) as events:
             async for event in events:
                 prompt.set_interaction(reading.run_id)
@@ -206,60 +219,28 @@ class Agent:
                 await done
 
 
+@dataclass
 class _Prompt:
     """A prompt that is being answered, and the requests that are sent to it, one after the other."""
 
-    def __init__(self, runs: Runs, chat: str, reconnect_seconds: float) -> None:
-        self.runs = runs
-        self.interaction_id = ""
-        self.has_started = self.is_aborted = False
-        self.requests: set[Future[None]] = set()
-        self.late_messages: list[Message] = []
-        """Messages that came when the interaction had just ended."""
-        self.text, self.usage = "", Usage()
-        self.error: Json = {}
-        self._chat, self._reconnect_seconds = chat, reconnect_seconds
-        self._loop = asyncio.get_running_loop()
-        self._one_at_a_time = asyncio.Lock()
-        self._is_known = asyncio.Event()
+    runs: Runs
+    interaction_id: str = ""
+    has_started: bool = False
+    is_aborted: bool = False
+    requests: "set[Future[None]]" = field(default_factory=set)
+    late_messages: list[Message] = field(default_factory=list)
+    """Messages that came when the interaction had just ended."""
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
+    error: Json = field(default_factory=dict)
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_known: asyncio.Event = field(default_factory=asyncio.Event)
 
     def set_interaction(self, interaction_id: str | None) -> None:
         """Sets which interaction requests are for; with None they wait until it is known."""
         if interaction_id is None:
-            self._is_known.clear()
+            self.is_known.clear()
         else:
             self.interaction_id = interaction_id
-            self._is_known.set()
-
-    def submit(self, request: Coroutine[Any, Any, None]) -> "Future[None]":
-        future = asyncio.run_coroutine_threadsafe(request, self._loop)
-        self.requests.add(future)
-        future.add_done_callback(self.requests.discard)
-        return future
-
-    async def send_message(self, message: Message, mode: Literal["steer", "follow_up"]) -> None:
-        try:
-            await self._send(self.runs.send, message, mode=mode)
-        except ApiError as error:
-            if error.status != _HAS_ENDED:
-                raise
-            self.late_messages.append(message)
-
-    async def approve(self, approval_id: str, decision: Json) -> None:
-        await self._send(self.runs.approve, approval_id, **decision)
-
-    async def abort(self) -> None:
-        self.is_aborted = True
-        try:
-            await self._send(self.runs.cancel)
-        except ApiError as error:
-            if error.status != _HAS_ENDED:
-                raise
-
-    async def _send(self, request: Callable[..., Awaitable[Json]], *arguments: Any, **options: Any) -> None:
-        """Sends a request to the interaction, again if the connection breaks."""
-        key = str(uuid.uuid4())
-        async with self._one_at_a_time:
-            await self._is_known.wait()
-            send = partial(request, self._chat, self.interaction_id, *arguments, key=key, **options)
-            await repeat(send, self._reconnect_seconds)
+            self.is_known.set()

@@ -1,13 +1,11 @@
 """The other requests of the page: tasks, the files of a conversation, the memory."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import httpx2
 
-from todo_client.connection import ApiError, Client, connected
-
-Json = dict[str, Any]
+from todo_client.connection import ApiError, Client, Json, connected
 
 
 class Memory(NamedTuple):

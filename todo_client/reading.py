@@ -14,16 +14,12 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries
 _UNAVAILABLE = (502, 503, 504)
 
 
-def _ignore(_: bool) -> None:
-    """Does nothing when the connection is lost, or there again."""
-
-
 class Backoff:
     """Pauses between tries to reach the server. `on_lost` is called with True when it is away, with False when it is
     back.
     """
 
-    def __init__(self, reconnect_seconds: float, on_lost: Callable[[bool], None] = _ignore) -> None:
+    def __init__(self, reconnect_seconds: float, on_lost: Callable[[bool], None] = lambda _: None) -> None:
         self._reconnect_seconds, self._on_lost = reconnect_seconds, on_lost
         self._pause = FIRST_PAUSE
         self._lost_at: float | None = None
@@ -71,7 +67,7 @@ class Reading:
     number: int = 0
 
     async def events(
-        self, runs: Runs, *, reconnect_seconds: float, on_lost: Callable[[bool], None] = _ignore
+        self, runs: Runs, *, reconnect_seconds: float, on_lost: Callable[[bool], None] = lambda _: None
     ) -> AsyncGenerator[RunEvent]:
         """Yields each event once, to the end. Raises the error if the server is away for so long."""
         backoff, repeated = Backoff(reconnect_seconds, on_lost), _RepeatedEvents()
