@@ -1,6 +1,9 @@
 from alembic import context
 from sqlalchemy import create_engine, make_url, text
 
+from common.database.schema import REVISION
+from migrations.database import create_database
+from migrations.from_0_1_0.preparation import VERSION_0_1_0
 from migrations.schema import METADATA
 
 _LOCK = 0x746F646F  # "todo": one migration at a time in a database
@@ -16,8 +19,17 @@ def _run() -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         connection.execute(text("SET LOCAL lock_timeout = '10s'; SET LOCAL search_path = public"))
         context.configure(connection=connection, target_metadata=METADATA, compare_server_default=True)
-        with context.begin_transaction():
-            context.run_migrations()
+        migration = context.get_context()
+        match migration.get_current_revision():
+            case None:
+                migration.stamp(context.script, "head")
+                create_database(connection)
+            case version if version == VERSION_0_1_0:
+                create_database(connection)
+                connection.execute(text("UPDATE alembic_version SET version_num = :new"), {"new": REVISION})
+            case _:
+                with context.begin_transaction():
+                    context.run_migrations()
     engine.dispose()
 
 

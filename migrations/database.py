@@ -1,0 +1,82 @@
+"""Creates the roles, tables, policies and functions of a database that has none, or those of version 0.1.0."""
+
+from typing import Any
+
+from sqlalchemy import Connection, inspect
+
+from migrations.from_0_1_0 import conversion
+from migrations.functions import ACROSS_USERS, OF_TRANSACTIONS
+from migrations.schema import METADATA
+
+# Roles belong to the whole cluster: an administrator or another migration may have created it. The second block tries
+# the role, because since PostgreSQL 16 the creator of a role is its member, but may not use SET ROLE.
+_CREATE_ROLE = """
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'todo_app') THEN
+        CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
+    END IF;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+END $$;
+DO $$ BEGIN
+    SET LOCAL ROLE todo_app;
+    RESET ROLE;
+EXCEPTION WHEN insufficient_privilege THEN GRANT todo_app TO CURRENT_USER;
+END $$
+"""
+# Shows the owner all rows in transactions that set `todo.all_people`.
+_PROTECT_FROM_OWNER = """
+ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
+CREATE POLICY all_people ON {table} TO CURRENT_USER
+USING ((SELECT current_setting('todo.all_people', true)) = 'on')
+"""
+# Shows the services the rows of one user. The sub-select is evaluated once per statement, not once per row; an empty
+# name matches no user.
+_ISOLATE_USERS = """
+GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO todo_app;
+CREATE POLICY owner_only ON {table} TO todo_app
+USING (user_id = (SELECT nullif(current_setting('todo.user_id', true), '')))
+"""
+# The services read these tables, which belong to no user, and only the owner writes them.
+_OPEN_SHARED_TABLES = """
+GRANT SELECT ON approved_tools, alembic_version TO todo_app;
+CREATE POLICY readable ON approved_tools FOR SELECT TO todo_app USING (true)
+"""
+# They run as the owner of the tables. `todo.all_people` is set in the body: only a superuser may create a function with
+# a SET clause for a setting that PostgreSQL does not know.
+_CREATE_FUNCTION = """
+CREATE OR REPLACE FUNCTION {signature} RETURNS {returned} LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp SET enable_bitmapscan = 'on'
+AS $$ SELECT set_config('todo.all_people', 'on', true); {statement} $$;
+REVOKE ALL ON FUNCTION {signature} FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION {signature} TO todo_app
+"""
+
+
+def create_database(connection: Connection) -> None:
+    """Creates what the models describe; in a database of version 0.1.0, conversations are converted to it."""
+    driver: Any = connection.connection.driver_connection
+    is_old = conversion.move_old_tables(driver)
+    if not is_old:
+        driver.execute(_CREATE_ROLE)
+    driver.execute("CREATE SEQUENCE event_seq; GRANT USAGE ON SEQUENCE event_seq TO todo_app")
+    _create_tables(connection, driver)
+    driver.execute(OF_TRANSACTIONS)
+    for signature, (returned, statement) in ACROSS_USERS.items():
+        driver.execute(_CREATE_FUNCTION.format(signature=signature, returned=returned, statement=statement))
+    if is_old:
+        conversion.convert(driver)
+    else:
+        driver.execute(_OPEN_SHARED_TABLES)
+
+
+def _create_tables(connection: Connection, driver: Any) -> None:
+    """Creates the missing tables, in which users are isolated by row-level security."""
+    existing = inspect(connection).get_table_names()
+    for metadata in METADATA:
+        metadata.create_all(connection)
+        for table in metadata.tables.values():
+            if table.name not in existing:
+                driver.execute(_PROTECT_FROM_OWNER.format(table=table.name))
+                if "user_id" in table.columns:
+                    driver.execute(_ISOLATE_USERS.format(table=table.name))

@@ -1,0 +1,131 @@
+"""The functions of the database, in SQL."""
+
+# Functions of a transaction: each lets it fail with an SQLSTATE of its own, so that nothing is read before its end.
+OF_TRANSACTIONS = """
+-- Holds the lease of a tree of runs to the end of the transaction.
+CREATE FUNCTION hold_run(run text, process bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM runs WHERE user_id = current_setting('todo.user_id') AND id = run
+        AND status = 'running' AND process_id = process FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RAISE EXCEPTION 'lease lost' USING ERRCODE = 'TD001'; END IF;
+END $$;
+
+-- A run was started in this transaction, unless its conversation does not exist or has another one.
+CREATE FUNCTION require_started(conversation text, run text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    me text := current_setting('todo.user_id');
+BEGIN
+    IF EXISTS (SELECT FROM runs WHERE user_id = me AND id = run) THEN RETURN; END IF;
+    IF EXISTS (SELECT FROM conversations WHERE user_id = me AND id = conversation) THEN
+        RAISE EXCEPTION 'busy' USING ERRCODE = 'TD003';
+    END IF;
+    RAISE EXCEPTION 'not found' USING ERRCODE = 'TD004';
+END $$;
+
+-- Counts a message or command of the user, and the run and conversation that this transaction has made for it.
+CREATE FUNCTION count_request(
+    request text, per_minute integer, running integer, per_day integer, conversations integer, is_new boolean
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    me text := current_setting('todo.user_id');
+    counted bigint;
+    seconds integer := 0;
+    reached text;
+    most integer;
+BEGIN
+    -- One transaction at a time for each user, or two would both see the last free place.
+    PERFORM pg_advisory_xact_lock(hashtextextended(me, 0));
+    DELETE FROM requests WHERE user_id = me AND created_at < now() - interval '1 day';
+    IF running IS NOT NULL THEN
+        SELECT count(*) INTO counted FROM runs
+        WHERE user_id = me AND status = 'running' AND parent_call_id IS NULL;
+        IF counted > running THEN reached := 'running'; most := running; END IF;
+    END IF;
+    IF reached IS NULL AND per_minute IS NOT NULL THEN
+        SELECT count(*), ceil(60 - extract(epoch FROM now() - min(created_at))) INTO counted, seconds
+        FROM requests WHERE user_id = me AND created_at > now() - interval '1 minute';
+        IF counted >= per_minute THEN reached := 'per_minute'; most := per_minute; END IF;
+    END IF;
+    IF reached IS NULL AND per_day IS NOT NULL THEN
+        SELECT count(*) INTO counted FROM requests WHERE user_id = me;
+        IF counted >= per_day THEN reached := 'per_day'; most := per_day; END IF;
+    END IF;
+    IF reached IS NULL AND conversations IS NOT NULL AND is_new THEN
+        SELECT count(*) INTO counted FROM conversations WHERE user_id = me;
+        IF counted > conversations THEN reached := 'conversations'; most := conversations; END IF;
+    END IF;
+    IF reached IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'TD002',
+            MESSAGE = jsonb_build_object('limit', reached, 'most', most, 'seconds', seconds)::text;
+    END IF;
+    INSERT INTO requests (user_id, id) VALUES (me, request);
+END $$;
+
+-- Stores the idempotency key of a request, once.
+CREATE FUNCTION keep_request(key text, request bytea, run text, most integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    me text := current_setting('todo.user_id');
+    counted bigint;
+BEGIN
+    SELECT count(*) INTO counted FROM (SELECT FROM kept_requests WHERE user_id = me LIMIT most) AS stored;
+    IF counted >= most THEN
+        RAISE EXCEPTION USING ERRCODE = 'TD002',
+            MESSAGE = jsonb_build_object('limit', 'idempotency_keys', 'most', most, 'seconds', 0)::text;
+    END IF;
+    INSERT INTO kept_requests (user_id, key, request, run_id) VALUES (me, key, request, run)
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN RAISE EXCEPTION 'key stored' USING ERRCODE = 'TD005'; END IF;
+END $$;
+"""
+# Functions by which the services work across users: {signature: (returned type, statement)}.
+ACROSS_USERS = {
+    "running_processes()": ("SETOF bigint", "SELECT DISTINCT process_id FROM runs WHERE status = 'running'"),
+    "runs_of_process(process bigint)": (
+        "TABLE (user_id text, id text)",
+        """
+        SELECT r.user_id, r.id FROM runs r
+        WHERE r.status = 'running' AND r.process_id = process AND r.parent_call_id IS NULL
+        """,
+    ),
+    "sweep_requests(most integer)": (
+        "void",
+        """
+        DELETE FROM requests WHERE (user_id, id) IN (
+            SELECT user_id, id FROM requests WHERE created_at < now() - interval '1 day' LIMIT most
+        )
+        """,
+    ),
+    "person_of_calendar(hash bytea)": (
+        "TABLE (user_id text)",
+        "SELECT profiles.user_id FROM profiles WHERE calendar_hash = hash",
+    ),
+    "sweep_kept_requests(hours integer, most integer)": (
+        "SETOF text",
+        """
+        DELETE FROM kept_requests WHERE (user_id, key) IN (
+            SELECT user_id, key FROM kept_requests
+            WHERE created_at < now() - make_interval(hours => greatest(hours, 24)) LIMIT most
+        ) RETURNING run_id
+        """,
+    ),
+    # The call of an import is kept, because with its key the same line is not added again.
+    "sweep_task_calls(days integer, most integer)": (
+        "SETOF bigint",
+        """
+        WITH old AS MATERIALIZED (
+            SELECT user_id, id, actor = 'import' AS imported FROM task_calls AS call
+            WHERE created_at < now() - make_interval(days => greatest(days, 30)) AND (
+                actor <> 'import' OR EXISTS (
+                    SELECT FROM task_changes AS change
+                    WHERE (change.user_id, change.call_id) = (call.user_id, call.id)
+                )
+            ) LIMIT most
+        ), thinned AS (
+            DELETE FROM task_changes WHERE (user_id, call_id) IN (SELECT user_id, id FROM old WHERE imported)
+        ), gone AS (
+            DELETE FROM task_calls WHERE (user_id, id) IN (SELECT user_id, id FROM old WHERE NOT imported)
+        )
+        SELECT id FROM old
+        """,
+    ),
+}
