@@ -59,12 +59,13 @@ class Endpoint:
 
 def create_completion(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:
     reply = model.create_reply(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
-    text = "".join(protocol.split_tokens(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
-    calls = [CompletionCall(call.name, json.dumps(call.arguments)) for call in reply.calls]
+    answer, planned = (reply, ()) if isinstance(reply, str) else ("", reply)
+    text = "".join(protocol.split_tokens(answer)[: chat.max_completion_tokens or chat.max_tokens])
+    calls = [CompletionCall(call.name, json.dumps(call.arguments)) for call in planned]
     return Completion(
         model=chat.model,
         text=text,
         calls=calls,
-        finish_reason="tool_calls" if calls else "stop" if text == reply.text else "length",
+        finish_reason="tool_calls" if calls else "stop" if text == answer else "length",
         usage=protocol.estimate_usage(chat.characters, text, calls) if chat.include_usage else None,
     )

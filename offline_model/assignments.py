@@ -30,7 +30,7 @@ def find_next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> st
     task = " ".join(match[1].split()) if match else ""
     outputs = [message.content for message in messages if message.role == "tool"]
     if found := _COUNT.search(task):
-        return _count(found["path"], outputs, tools)
+        return _count(found["path"], outputs) if "run_command" in tools else CANNOT
     if (found := _WRITE.search(task)) and "pancakes" in found["what"].casefold():
         return _write(found["what"], found["path"], outputs)
     return CANNOT
@@ -51,18 +51,11 @@ def _write(what: str, path: str, outputs: Sequence[str]) -> str | tuple[PlannedC
             return f"I could not write {path}: {' '.join(outputs)}"
 
 
-def _count(path: str, outputs: Sequence[str], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
-    """Counts with a command if there are commands, else by reading."""
-    if outputs:
-        output = outputs[0]
-        counted = _COUNTED.search(output)
-        if counted is None and not _LINE.search(output):
-            return f"I could not count the words of {path}: {output}"
-        words = int(counted[1]) if counted else len(" ".join(_LINE.findall(output)).split())
-        return f"{path} has {words} words." if words != 1 else f"{path} has 1 word."
-    if "run_command" in tools:
+def _count(path: str, outputs: Sequence[str]) -> str | tuple[PlannedCall, ...]:
+    if not outputs:
         return (PlannedCall("run_command", {"command": f"wc -w < {shlex.quote(path)}"}),)
-    return (PlannedCall("read_file", {"path": path}),)
+    counted = _COUNTED.search(outputs[0])
+    return f"{path} has {counted[1]} words." if counted else f"I could not count the words of {path}: {outputs[0]}"
 
 
 def summarise(messages: Sequence[ChatMessage]) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice, pairwise
 from typing import Any
@@ -50,32 +50,25 @@ _NEXT_COMMAND = Template(
 """Starts another request after "and" or a comma, because it is hardly part of a title."""
 
 
-@dataclass(frozen=True)
-class Reply:
-    text: str = ""
-    calls: Calls = ()
-
-
 def create_reply(
     messages: Sequence[ChatMessage], tools: frozenset[str], *, must_call: bool = False, order: DateOrder | None = None
-) -> Reply:
-    """With `must_call`, a turn that needs no tool first lists the tasks."""
+) -> str | Calls:
+    """Returns an answer or tool calls. With `must_call`, a turn that needs no tool first lists the tasks."""
     if not tools and (summary := assignments.summarise(messages)):
-        return Reply(summary)
+        return summary
     if "read_file" in tools:
-        done = assignments.find_next_step(messages, tools)
-        return Reply(done) if isinstance(done, str) else Reply(calls=done)
+        return assignments.find_next_step(messages, tools)
     turns = parse_turns(messages)
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:
-        return Reply(f"{_report_results(turns[-1])}\n\n{replies.STOPPED.format(steps=len(steps))}")
-    next_step = _resume(_carry_out(turns, order), turns[-1])
-    if must_call and isinstance(next_step, str) and not steps:
-        next_step = (PlannedCall("list_tasks", {"status": "pending"}),)
-    if isinstance(next_step, str):
-        return Reply(next_step)
-    absent = next((call.name for call in next_step if call.name not in tools), None)
-    return Reply(replies.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=next_step)
+        return f"{_report_results(turns[-1])}\n\n{replies.STOPPED.format(steps=len(steps))}"
+    reply = _resume(_carry_out(turns, order), turns[-1])
+    if must_call and isinstance(reply, str) and not steps:
+        reply = (PlannedCall("list_tasks", {"status": "pending"}),)
+    if isinstance(reply, str):
+        return reply
+    absent = next((call.name for call in reply if call.name not in tools), None)
+    return replies.NOT_WITH_TOOLS.format(tool=absent) if absent else reply
 
 
 def _make_calls(plan: Steps, ids: list[int]) -> Steps:

@@ -6,7 +6,7 @@ each request, so nothing is stored between two requests.
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from offline_model.conversation import ChatTurn, ToolResult
 from offline_model.language.text import Text
@@ -14,6 +14,9 @@ from offline_model.language.text import Text
 MAX_TASKS = 25  # that one message may name
 _TASKS_PER_CALL = 100
 CHANGING_TOOLS = ("add_task", "update_task", "complete_task", "delete_task")
+
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class PlannedCall:
 Calls = tuple[PlannedCall, ...]
 Results = tuple[ToolResult, ...]
 Steps = Generator[Calls, Results, str]
+Lookup = Generator[Calls, Results, Value]
+"""Steps that return something else than a reply."""
 Kind = Literal["request", "aside", "reply"]
 """An aside is dropped if there is also a request; a reply such as "2" is only an answer."""
 

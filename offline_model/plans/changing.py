@@ -9,7 +9,7 @@ from offline_model.conversation import ResultTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
 from offline_model.plans import CHANGING_TOOLS, Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
-from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, FoundTasks, find_target, find_tasks, read_list, search
+from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, FoundTasks, find_tasks, read_list, search
 from offline_model.plans.questions import find_by_title
 
 _BARE_HOUR = re.compile(r"(?:at )?\d\d?")
@@ -29,7 +29,7 @@ def change(field: str = "", *, tool: str = "update_task", **fixed: Any) -> Plan:
     """
 
     def plan(intent: Intent, context: Context) -> Steps:
-        found = yield from find_target(intent, context)
+        found = yield from find_tasks(intent, context)
         if found.missing:
             return "\n\n".join([*([replies.LEFT_ALONE] if found.ids else []), *found.not_found()])
         if found.group and tool == "delete_task":
@@ -96,7 +96,7 @@ def set_done(is_done: bool) -> Plan:
     """Creates a plan that completes or reopens tasks; others that are already so are mentioned."""
 
     def plan(intent: Intent, context: Context) -> Steps:
-        found = yield from find_target(intent, context, FIRST_OPEN if is_done else FIRST_DONE)
+        found = yield from find_tasks(intent, context, FIRST_OPEN if is_done else FIRST_DONE)
         same = [task for task in found.tasks if (task.status == "completed") == is_done]
         ids = [id for id in found.ids if id not in {task.id for task in same}]
         parts = [replies.name_tasks(replies.ALREADY_DONE if is_done else replies.STILL_OPEN, same)]
@@ -144,7 +144,7 @@ def undo(intent: Intent, context: Context) -> Steps:
 
 def undo_tasks(*statuses: str) -> Plan:
     def plan(intent: Intent, context: Context) -> Steps:
-        found = yield from find_tasks(intent.phrases[:1], context, statuses=statuses)
+        found = yield from find_tasks(intent, context, statuses)
         if statuses == ("deleted",) and found.ids and not found.tasks:  # a number or "it", whose state is not known
             deleted = yield from read_list({"status": "deleted"})
             found.missing += [found.name] if set(found.ids) - {task.id for task in deleted.tasks} else []
@@ -183,7 +183,7 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
 
 def carry_out(intent: Intent, context: Context) -> Steps:
     """Gives one task to an agent and asks whether it is done."""
-    found = yield from find_tasks(intent.phrases[:1], context)
+    found = yield from find_tasks(intent, context)
     ids = list(dict.fromkeys(found.ids))
     if found.missing or len(ids) != 1:
         return " ".join(found.not_found()) or replies.ONE_AT_A_TIME

@@ -1,14 +1,14 @@
 """Finds the tasks that a phrase means, by numbers, words of titles, or groups such as "everything due today"."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from offline_model import replies
 from offline_model.conversation import ResultPage, ResultTask
 from offline_model.language import slots, words
 from offline_model.language.text import split_parts
-from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Results, Stop
+from offline_model.plans import MAX_TASKS, Context, Intent, Lookup, PlannedCall, Stop, Value
 from offline_model.plans.questions import WhichTask, choose_task, find_by_title, find_by_words, find_similar
 
 PAGE = 100
@@ -17,10 +17,9 @@ _MOST_WORDS = 6
 _LONGEST_WORD = 30
 FIRST_OPEN = ("pending", "completed")
 FIRST_DONE = ("completed", "pending")
-Item = TypeVar("Item")
 
 
-def read_list(arguments: Mapping[str, Any], *, most: int = _MOST_READ) -> Generator[Calls, Results, ResultPage]:
+def read_list(arguments: Mapping[str, Any], *, most: int = _MOST_READ) -> Lookup[ResultPage]:
     arguments = {**arguments, "limit": min(most, PAGE)}
     (page,) = yield from _read_pages([arguments])
     while page.next_cursor and len(page.tasks) < most:
@@ -29,16 +28,14 @@ def read_list(arguments: Mapping[str, Any], *, most: int = _MOST_READ) -> Genera
     return page
 
 
-def search(
-    names: Sequence[str], status: str, *, is_deed: bool = False
-) -> Generator[Calls, Results, dict[str, ResultPage]]:
+def search(names: Sequence[str], status: str, *, is_deed: bool = False) -> Lookup[dict[str, ResultPage]]:
     if not names:
         return {}
     queries = [{"status": status, "query": _create_query(name, is_deed=is_deed), "limit": PAGE} for name in names]
     return dict(zip(names, (yield from _read_pages(queries)), strict=True))
 
 
-def _read_pages(queries: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[ResultPage]]:
+def _read_pages(queries: Sequence[Mapping[str, Any]]) -> Lookup[list[ResultPage]]:
     results = yield tuple(PlannedCall("list_tasks", dict(arguments)) for arguments in queries)
     if failed := next((result for result in results if result.error), None):
         raise Stop(f"I could not read your list: {replies.shorten_error(failed.error)}")
@@ -76,9 +73,7 @@ class FoundTasks:
         return [replies.MISSING.format(kind=kind, phrase=name) for name in self.missing]
 
 
-def find_target(
-    intent: Intent, context: Context, statuses: Sequence[str] = FIRST_OPEN
-) -> Generator[Calls, Results, FoundTasks]:
+def find_tasks(intent: Intent, context: Context, statuses: Sequence[str] = FIRST_OPEN) -> Lookup[FoundTasks]:
     """Finds the open tasks of a group, or the named tasks."""
     for phrase, reading in zip(intent.phrases, intent.readings, strict=True):
         text = next((reading[name] for name in slots.TARGETS if name in reading), None)
@@ -93,14 +88,12 @@ def find_target(
             if options := find_by_words(label, found[label].tasks):
                 raise Stop(str(WhichTask(phrase, options)))
         raise Stop(replies.NO_MEMBERS.format(group=phrase))
-    return (yield from find_tasks(intent.phrases, context, statuses=statuses, is_deed=intent.is_deed))
+    return (yield from _find_named_tasks(intent, context, statuses))
 
 
-def find_tasks(
-    phrases: Sequence[str], context: Context, *, statuses: Sequence[str] = FIRST_OPEN, is_deed: bool = False
-) -> Generator[Calls, Results, FoundTasks]:
+def _find_named_tasks(intent: Intent, context: Context, statuses: Sequence[str]) -> Lookup[FoundTasks]:
     """Looks each phrase up as one title, then as several; asks which task is meant if that is not clear."""
-    phrases = sorted(phrases, key=len)
+    phrases, is_deed = sorted(intent.phrases, key=len), intent.is_deed
     if phrases[0] not in context.chosen:
         _check_is_named(phrases[0], is_deed=is_deed)
     for phrase in phrases:
@@ -126,7 +119,7 @@ def find_tasks(
     return found if found.ids else FoundTasks(phrases[0], missing=[phrases[0]])
 
 
-def _check_count(named: list[Item]) -> list[Item]:
+def _check_count(named: list[Value]) -> list[Value]:
     if len(named) > MAX_TASKS:
         raise Stop(replies.TOO_MANY.format(limit=MAX_TASKS))
     return named
