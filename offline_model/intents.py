@@ -35,7 +35,6 @@ _high, _priority = change(priority="high"), change("priority")
 _title, _description, _no_description = change("title"), change("description"), change(description="none")
 _important = show(" with high priority", status="pending", priority="high", order="due")
 _overdue = show(" overdue", status="pending", due="overdue", order="due")
-_today = show(" due today or overdue", status="pending", due="..today", order="due")
 _dated = show(" with a date", status="pending", due="any", order="due")
 _undated = show(" without a date", status="pending", due="none")
 
@@ -75,10 +74,9 @@ ROWS = (
     R("make {task} (at|on|for|by) {date}", changing.add_missing(_date, "make {task}"), CHANGED),
     R("replace {task} with {value}", changing.add_missing(_title, "replace {task} with {value}"), CHANGED),
     # Lists.
-    R(f"{_SHOW} {{done_on_days}}", listing.show_done),
-    R(f"{_SHOW} {{list_of_today}}", _today),
-    R(f"{_SHOW_WHAT_IS} on today", _today),
-    R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", _today),
+    R(f"{_SHOW} {{list_on_days}}", listing.show_on_days),
+    R(f"{_SHOW_WHAT_IS} on today", listing.show_today),
+    R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", listing.show_today),
     R("(<show>|<ask>|<am_i>) {list}", show()),
     R("{bare_list}", show()),
     R("[<show>|ask for] [me] [the|and] <more> [of (it|them|<our_list>)]", listing.show_rest, replies.NO_MORE),
@@ -89,7 +87,6 @@ ROWS = (
     R(f"({_SHOW_WHAT_IS} overdue [<noun>|now|already|yet]|{_SHOW_MY} overdue <things>)", _overdue),
     R(f"{_SHOW_WHAT_IS} due [next|now|soon]", _dated),
     R(f"{_SHOW_WHAT_IS} (due|on) {{days}}", show_due),
-    R(f"{_SHOW} {{list_on_days}}", show_due),
     R("[[and] (what|how) about] {days}", show_due),
     R(f"({_SHOW_MY} <important> [<things>]|{_SHOW_WHAT_IS} <important>)", _important),
     R(f"{_SHOW_MY} <things> (without|with no|that have no) [a] (<due_date>|date)", _undated),
@@ -115,7 +112,7 @@ ROWS = (
     R("<move> {task} [back] (to|until|till|for|by|on) {date}", _date, CHANGED),
     R("<move> {task} from {when} to {date}", _date, CHANGED),
     R("{subject} (is|'s|will be|comes|starts|begins) [now|actually] {new_date}", _date, CHANGED),
-    R("[no] [sorry|wait] <i_meant> {new_date}", changing.correct_last, CHANGED),
+    R("[no] [sorry|wait] (i (meant|mean)|make (it|that)|rather|not that) {new_date}", changing.correct_last, CHANGED),
     R("(no|sorry|wait) {new_date}", changing.correct_last, CHANGED),
     R("(clear|remove|delete|take) [the] (<due_date>|date|time) (of|from|for|off) {task}", _no_date, CHANGED),
     R("{subject} (has|needs) no (<due_date>|date|time) [anymore|any more]", _no_date, CHANGED),
@@ -137,7 +134,7 @@ ROWS = (
     R("(set|change|add|give) [[task|number] #|it] [a|an|the|my] (<due_date>|priority) {rest}", say, replies.NO_VALUE),
     R("(tag|label) {task} (with|as) {value}", change("add_labels"), CHANGED),
     R("(add|put) [the] (tag|label) {value} (to|on) {task}", change("add_labels"), CHANGED),
-    R("<take_off> [the] (tag|label) {value} (from|off|of) {task}", change("remove_labels"), CHANGED),
+    R("(remove|delete|take [off]) [the] (tag|label) {value} (from|off|of) {task}", change("remove_labels"), CHANGED),
     # Titles and descriptions.
     R("<rename> [[the] (title|name|text) of] [task|number] {task} (<into>|as|:) {value}", _title, CHANGED),
     R("<rename> [task] {number} [:] {errand}", _title, CHANGED),

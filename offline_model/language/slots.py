@@ -93,10 +93,6 @@ def read_past_days(text: Text) -> str | None:
     return english.read_past_range(text.raw, text.now)
 
 
-def _is_today(text: Text) -> bool:
-    return read_days(text) == english.When(text.now.date()).due
-
-
 def find_days_at_end(text: Text) -> Text | None:
     """Returns the days in "do I have to do this week", after "what"; None if there are none."""
     size = len(text.keys)
@@ -104,12 +100,6 @@ def find_days_at_end(text: Text) -> Text | None:
     tail = next((tail for tail in tails if read_days(tail) or read_past_days(tail)), None)
     is_about_list = tail and (words.LIST_WORDS | _PLANNED).issuperset(text.keys[: size - len(tail.keys)])
     return tail if is_about_list else None
-
-
-def _is_done_on_days(text: Text) -> object:
-    tail = find_days_at_end(text)
-    is_past = tail and not words.DONE_WORDS.isdisjoint(text.keys[: len(text.keys) - len(tail.keys)])
-    return tail and is_past and read_past_days(tail)
 
 
 def find_filters(text: Text) -> Mapping[str, str] | None:
@@ -221,9 +211,7 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "thing_at_time": _is_thing_at_time,
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,
-    "list_on_days": lambda text: (tail := find_days_at_end(text)) and read_days(tail),
-    "list_of_today": lambda text: "due" not in text.keys and (tail := find_days_at_end(text)) and _is_today(tail),
-    "done_on_days": _is_done_on_days,
+    "list_on_days": find_days_at_end,
     "group": find_filters,
     "errand": is_errand,
     "new_repeating": _is_repeating,
@@ -246,7 +234,7 @@ NAMING = ("past", "own_deed", "deed", "deed_not_done", "subject", "task", "numbe
 TARGETS = ("subject", "task", "group")
 """Slots that may also mean a group of tasks."""
 TYPED = word_set("""
-    bullets new_repeating undated when at_other_clock days list_of_today list_on_days done_on_days new_date group
+    bullets new_repeating undated when at_other_clock days list_on_days new_date group
     date period priority label list bare_list numbers number
     """)
 """Slots that accept only a certain kind of text."""

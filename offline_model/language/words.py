@@ -131,8 +131,6 @@ RULES = {
     "remind": "(remind me|<do_not> [let me] forget|remember|make sure) [that] [i (need|have)] (to|about|of)"
     "|(set|add|create|make) (a|an|the|my) reminder (to|about)|(note to self|memo) [:]",
     "do_not": "don't|do not",
-    "i_meant": "i (meant|mean)|make (it|that)|rather|not that",
-    "take_off": "remove|delete|take [off]",
     "clear": "clear [out|away|up]|clean up",
     "restore": "restore|undelete|recover|bring back",
     "important": "high priority|urgent|important",

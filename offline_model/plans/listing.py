@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import english
 from offline_model import replies
 from offline_model.language import slots, words
 from offline_model.language.text import Text
@@ -21,6 +22,9 @@ def show(where: str = "", **filters: str) -> Plan:
         return _show_list(filters or {"status": _choose_status(set(intent.text.keys))}, where)
 
     return plan
+
+
+show_today = show(" due today or overdue", status="pending", due="..today", order="due")
 
 
 def show_rest(intent: Intent, context: Context) -> Steps:
@@ -46,19 +50,23 @@ def _choose_status(keys: set[str]) -> str:
     return "all" if keys & words.WHOLE_LIST - words.LIST_NOUNS else "pending"
 
 
+def show_on_days(intent: Intent, context: Context) -> Steps:
+    """Shows what was done or is due; for today also what is overdue, unless the user says "due"."""
+    days = slots.find_days_at_end(intent.text) or intent.text
+    before, span = set(intent.text.keys) - set(days.keys), slots.read_days(days)
+    if before & words.DONE_WORDS and (past := slots.read_past_days(days)):
+        tasks = yield from read_list({"status": "completed", "done": past}, most=_MOST_SHOWN)
+        return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{_render_range(past)}")
+    if span == english.When(days.now.date()).due and "due" not in intent.text.keys:
+        return (yield from show_today(intent, context))
+    return (yield from show_due(intent, context))
+
+
 def show_due(intent: Intent, context: Context) -> Steps:
     days = slots.find_days_at_end(intent.text) or intent.text
     span = slots.read_days(days) or "today"
     tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
-    when = days.unquote().removeprefix("due ")
-    return replies.count_tasks(tasks, "open ", f" due {when}{_render_range(span)}")
-
-
-def show_done(intent: Intent, context: Context) -> Steps:
-    days = slots.find_days_at_end(intent.text) or intent.text
-    span = slots.read_past_days(days) or "today"
-    tasks = yield from read_list({"status": "completed", "done": span}, most=_MOST_SHOWN)
-    return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{_render_range(span)}")
+    return replies.count_tasks(tasks, "open ", f" due {days.unquote().removeprefix('due ')}{_render_range(span)}")
 
 
 def _render_range(span: str) -> str:
