@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import english
@@ -23,6 +23,7 @@ _DESCRIPTION = Template(
 )
 _NUMBERED = re.compile(r"(?:^|(?<=[ \n]))[0-9]{1,2}[.)] ")
 _BEFORE_ITEM = Template("and|then|also|to|remind me to")
+_Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -122,49 +123,43 @@ def _share_fields(fields: list[dict[str, Any]], *, is_leading: bool = False) -> 
 
 def _split_titles(line: Text) -> list[Text]:
     """Splits at commas and "and" if the rest is a separate task."""
-    pieces = JOINT.split(line.raw)
-    found = [(joint, raw, _strip_item(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
-    found = _join_tags([one for one in found if one[2]])
-    items = [item for _, _, item in found]
+    spans = _join_tags(line)
+    items = [_get_item(line, span) for span in spans]
     verbs = [not VERBS.isdisjoint(item.keys[:1]) for item in items]
-    has_commas = any("," in joint for joint, _, _ in found[1:])
-    is_verb_for_all = (
-        bool(verbs) and verbs[0] and not any(verbs[1:]) and PREPOSITIONS.union(["to"]).isdisjoint(items[0].keys)
-    )
+    has_commas = any("," in line.raw[before[1] : after[0]] for before, after in pairwise(spans))
+    is_verb_for_all = verbs[:1] == [True] and not any(verbs[1:]) and PREPOSITIONS.isdisjoint(items[0].keys)
     if len(items) > 2 and is_verb_for_all and has_commas and _are_nouns(items[1:]):
         verb = items[0].raw.split()[0]  # "buy milk, eggs and bread"
         return [items[0], *(line.replace_raw(f"{verb} {noun.raw}") for noun in items[1:])]
     are_nouns = _are_nouns(items, longest=3 if has_commas else 2)
-    titles: list[str] = []
-    for (joint, raw, _), is_verb in zip(found, verbs, strict=True):
-        if not titles or is_verb or (not verbs[0] and (are_nouns or "," in joint)):
-            titles.append(raw)
+    titles: list[_Span] = []
+    for (start, end), is_verb in zip(spans, verbs, strict=True):
+        if not titles or is_verb or (not verbs[0] and (are_nouns or "," in line.raw[titles[-1][1] : start])):
+            titles.append((start, end))
         else:
-            titles[-1] += joint + raw
-    return [bare for title in titles if (bare := _strip_item(line, title)).unquote()]
+            titles[-1] = (titles[-1][0], end)
+    return [item for span in titles if (item := _get_item(line, span)).unquote()]
 
 
-def _join_tags(found: list[tuple[str, str, Text]]) -> list[tuple[str, str, Text]]:
-    """Joins a date, priority or label with the title before it, or at the start with the title after it."""
-    pieces: list[tuple[str, str, Text]] = []
-    if len(found) > 1 and _is_tag(found[0][2]):
-        (_, first, text), (joint, raw, _), *rest = found
-        found = [("", f"{first}{joint}{raw}", text.replace_raw(f"{text.raw}{joint}{raw}")), *rest]
-    for joint, raw, text in found:
-        if pieces and "\n" not in joint and _is_tag(text):
-            before_joint, before, whole = pieces.pop()
-            pieces.append((before_joint, before + joint + raw, whole.replace_raw(f"{whole.raw}{joint}{raw}")))
-        else:
-            pieces.append((joint, raw, text))
-    return pieces
+def _join_tags(line: Text) -> list[_Span]:
+    """Returns the pieces; a date, priority or label belongs to the title before it, or else to the next."""
+    joints = [match.span() for match in JOINT.finditer(line.raw)]
+    pieces = zip([0, *(end for _, end in joints)], [*(start for start, _ in joints), len(line.raw)], strict=True)
+    spans: list[_Span] = []
+    for start, end in (piece for piece in pieces if _get_item(line, piece)):
+        is_tag = _is_tag(_get_item(line, (start, end))) and spans and "\n" not in line.raw[spans[-1][1] : start]
+        if is_tag or (len(spans) == 1 and _is_tag(_get_item(line, spans[0]))):
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
 
 
 def _is_tag(text: Text) -> bool:
     return slots.read_task(text.replace_raw(f"x, {text.raw}")).title == "x"
 
 
-def _strip_item(line: Text, raw: str) -> Text:
-    return _BEFORE_ITEM.strip_leading(line.replace_raw(slots.strip_bullet(raw)))
+def _get_item(line: Text, span: _Span) -> Text:
+    return _BEFORE_ITEM.strip_leading(line.replace_raw(slots.strip_bullet(line.raw[slice(*span)])))
 
 
 def _are_nouns(items: list[Text], longest: int = 3) -> bool:
