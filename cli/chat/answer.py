@@ -1,7 +1,6 @@
 """Follows an answer and shows its events."""
 
 import asyncio
-import json
 import time
 from contextlib import aclosing, suppress
 from typing import Any
@@ -23,15 +22,7 @@ _MOST_TASKS = 50  # as in the text of other clients without cards
 
 
 class Answer:
-    def __init__(
-        self,
-        screen: Screen,
-        connection: Connection,
-        reading: Reading,
-        approvals: PendingApprovals,
-        *,
-        debug: bool = False,
-    ) -> None:
+    def __init__(self, screen: Screen, connection: Connection, reading: Reading, approvals: PendingApprovals) -> None:
         self.reading = reading
         self.status = ""
         """How it ended, as the run API names that."""
@@ -40,7 +31,6 @@ class Answer:
         self._screen = screen
         self._connection = connection
         self._approvals = approvals
-        self._debug = debug
         self._activity = "thinking"
         self._began = time.monotonic()
         self._calls: dict[str, tuple[str, str]] = {}
@@ -49,7 +39,6 @@ class Answer:
         self._text = ""
         """What has come of the message that is being written."""
         self._complete_text = ""
-        self._last_call = ""
         self._agent_approvals: set[str] = set()
         self._has_failed = False
 
@@ -76,10 +65,8 @@ class Answer:
         return f"{_SPINNER[int(seconds * 10) % len(_SPINNER)]} {seconds:.0f} s · Ctrl-C stops · {self._activity}"
 
     async def _handle(self, event: RunEvent) -> None:
-        if self._debug or event.name not in _TEXT_EVENTS:
+        if event.name not in _TEXT_EVENTS:
             await self._screen.flush_text()
-        if self._debug:
-            await self._screen.note(f"{event.number} {event.name} {json.dumps(event.data)}")
         if event.name in _AGENT_EVENTS and event.data.get("agent"):
             await self._show_agent(event.name, event.data)
             return
@@ -113,7 +100,7 @@ class Answer:
         await self._screen.end_text()
         self._complete_text += f"{self._text}\n".casefold()
         (arguments, output), self._listed = self._listed, ("", "")
-        self._text = self._last_call = ""
+        self._text = ""
         tasks = rendering.parse_tasks(output) or ()
         is_named = all(task["title"].casefold() in self._complete_text for task in tasks)
         if tasks and (self._screen.is_terminal or not is_named):
@@ -137,10 +124,7 @@ class Answer:
             end = rendering.render_agent_line(agent, "failed" if data["is_error"] else "completed")
             await self._screen.report(end, rendering.render_output(output))
             return
-        line = f"{tool} {arguments} {output}"
-        if line != self._last_call:
-            await self._screen.report(rendering.render_call(tool, arguments, output))
-        self._last_call = line
+        await self._screen.report(rendering.render_call(tool, arguments, output))
 
     async def _show_agent(self, name: str, data: dict[str, Any]) -> None:
         if name == "tool_call":

@@ -6,7 +6,6 @@ One application of prompt_toolkit runs from beginning to end, so that a message 
 import asyncio
 import re
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +25,7 @@ from cli.chat.commands.table import COMMANDS
 from cli.chat.commands.tasks import VIEWS
 from cli.chat.connection import Connection
 from cli.chat.rendering import cut_line
-from cli.chat.screen import AGAIN_LEAVES, TWICE_SECONDS, TerminalScreen
+from cli.chat.screen import AGAIN_LEAVES, TerminalScreen
 from cli.terminal import clean
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ class LiveScreen(TerminalScreen):
         super().__init__(colour=colour)
         self._completer = ChatCompleter()
         self._printing = asyncio.Lock()
-        self._interrupted_at = -TWICE_SECONDS
         self._hint = ""
         self._chat: TerminalChat | None = None
         self._session: PromptSession[None] = PromptSession(
@@ -209,10 +207,10 @@ class LiveScreen(TerminalScreen):
             return
         if event.current_buffer.text:
             event.current_buffer.reset()
-        elif hint and time.monotonic() - self._interrupted_at < TWICE_SECONDS:
+        elif self.is_interrupted_again() and hint:
             event.app.exit()
         else:
-            self._interrupted_at, self._hint = time.monotonic(), AGAIN_LEAVES
+            self._hint = AGAIN_LEAVES
 
 
 def _insert_line(event: KeyPressEvent) -> None:

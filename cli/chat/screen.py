@@ -111,6 +111,7 @@ class TerminalScreen(Screen, ABC):
         self._open_text = ""
         """Text of the answer that may still be drawn in another way."""
         self._needs_gap = False  # between what was printed and the answer's text
+        self._interrupted_at = -TWICE_SECONDS
 
     @property
     def width(self) -> int:
@@ -131,6 +132,10 @@ class TerminalScreen(Screen, ABC):
     @abstractmethod
     async def print_lines(self, lines: Sequence[str], *, open_text: str | None = None) -> None:
         """Prints lines, and changes the text below them."""
+
+    def is_interrupted_again(self) -> bool:
+        before, self._interrupted_at = self._interrupted_at, time.monotonic()
+        return self._interrupted_at - before < TWICE_SECONDS
 
     async def show(self, *renderables: RenderableType) -> None:
         self._needs_gap = True
@@ -183,7 +188,6 @@ class PlainScreen(TerminalScreen):
 
     def __init__(self) -> None:
         super().__init__(colour=False)
-        self._interrupted_at = -TWICE_SECONDS
         self._left = asyncio.Event()
         self._input = b""
 
@@ -222,10 +226,9 @@ class PlainScreen(TerminalScreen):
     def _interrupt(self, chat: "TerminalChat") -> None:
         if chat.interrupted():
             return
-        if time.monotonic() - self._interrupted_at < TWICE_SECONDS:
+        if self.is_interrupted_again():
             self.leave()
         else:
-            self._interrupted_at = time.monotonic()
             _write(f"\n{AGAIN_LEAVES}\n")
 
 

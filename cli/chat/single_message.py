@@ -100,7 +100,7 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace)
     try:
         reading = await asyncio.shield(sending)
         kind = _JsonAnswer if arguments.json else Answer
-        answer = kind(screen, connection, reading, approvals, debug=arguments.debug)
+        answer = kind(screen, connection, reading, approvals)
         await answer.follow()
         return _ENDED.get(answer.status, FAILED)
     except (asyncio.CancelledError, BrokenPipeError):

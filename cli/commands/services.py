@@ -3,7 +3,7 @@
 import argparse
 
 from cli import data_dir, terminal
-from cli.arguments import Commands, add_command, add_data_dir, add_user, port, user
+from cli.arguments import Commands, add_command, add_data_dir, add_user, user
 from cli.services import environment, running, service_command
 from common.commands import parse_days
 
@@ -53,8 +53,6 @@ def _add_token(commands: Commands) -> None:
     )
     parser.add_argument("--user", type=user, required=True, metavar="NAME", help="whose tasks")
     parser.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
-    default = "port of the MCP server (that of the running ./todo up, else MCP_PORT, else 8001)"
-    parser.add_argument("--mcp-port", type=port, help=default)
 
 
 def _add_mcp(commands: Commands) -> None:
@@ -94,8 +92,6 @@ def _add_calendar(commands: Commands) -> None:
     )
     add_user(parser)
     parser.add_argument("--revoke", action="store_true", help="make the current address stop working")
-    default = "port of the page, if no BACKEND_URL is set (that of the running ./todo up, else BACKEND_PORT, else 8000)"
-    parser.add_argument("--port", type=port, help=default)
 
 
 def run_migrate(arguments: argparse.Namespace) -> int:
@@ -105,11 +101,10 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 def run_token(arguments: argparse.Namespace) -> int:
     variables = environment.load()
     state = running.read_state(arguments.data_dir) or {}
-    if arguments.mcp_port is None and "mcp_url" in state:
+    if "mcp_url" in state:
         variables["MCP_URL"] = state["mcp_url"]
     else:
-        mcp_port = arguments.mcp_port or environment.port(variables, "MCP_PORT", 8001)
-        variables["MCP_URL"] = environment.get_mcp_url(variables, mcp_port)
+        variables["MCP_URL"] = environment.get_mcp_url(variables, environment.port(variables, "MCP_PORT", 8001))
     if secret := data_dir.read_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
         variables.setdefault("MCP_TOKEN_SECRET", secret)
     options = [f"--user={arguments.user}", f"--days={arguments.days}"]
@@ -142,8 +137,7 @@ def run_calendar(arguments: argparse.Namespace) -> int:
     variables = environment.load()
     state = running.read_state(arguments.data_dir) or {}
     variables.setdefault("AUTH_MODE", state.get("auth_mode", "none"))
-    variables["BACKEND_PORT"] = str(arguments.port or environment.port(variables, "BACKEND_PORT", 8000))
-    if arguments.port is None and "backend_url" in state:
+    if "backend_url" in state:
         variables["BACKEND_URL"] = state["backend_url"]
     options = [f"--user={arguments.user}", *(["--revoke"] if arguments.revoke else [])]
     return service_command.run_with_database(arguments.data_dir, "backend", "calendar", *options, variables=variables)

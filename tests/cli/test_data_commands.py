@@ -347,7 +347,7 @@ class TestToken:
 
     async def test_opens_the_task_server(self, stack: Stack, user: User, directory: str) -> None:
         url, port = f"{stack.services.mcp.url}/mcp", str(stack.services.mcp.port)
-        made = await todo_at(stack, "token", "--user", user.name, "--data-dir", directory, "--mcp-port", port)
+        made = await todo_at(stack, "token", "--user", user.name, "--data-dir", directory, MCP_PORT=port)
         assert made.returncode == 0, made.stderr
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
