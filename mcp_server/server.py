@@ -1,24 +1,19 @@
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from fastmcp import FastMCP
 from prometheus_client import Gauge
-from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from common import VERSION
 from common.clock import Clock
 from common.database import Database, run_sweeps, schema
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
-from common.tool_server.app import create_http_app
-from common.tool_server.calls import ToolCalls
-from common.tool_server.json_rpc import JsonRpc
-from common.tool_server.overrides import AnnounceOnlyTools
+from common.tool_server.app import Lifespan, create_tool_app
 from mcp_server.arguments import RULES
 from mcp_server.authentication import create_auth_provider, create_token_middleware
 from mcp_server.caller import SingleUser
@@ -30,7 +25,6 @@ from mcp_server.tasks.quota import SWEEP_SECONDS, TaskQuota, delete_old_changes
 from mcp_server.tools import create_tools
 
 _POOL_TIMEOUT_SECONDS = 3.0  # until a call fails without a database
-Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 CONNECTIONS = Gauge(
     "todo_mcp_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
 )
@@ -48,33 +42,19 @@ def create_app(settings: McpSettings) -> ASGIApp:
     clock = settings.create_clock()
     per_minute = settings.limit_tool_calls_per_minute
     signs_in = settings.auth_mode == "jwt"
-    tools = create_tools(with_user_id=signs_in)
-    schemas = {tool.name: tool.parameters for tool in tools}
-    explain = partial(explain_error, is_committing=False)
-    calls = ToolCalls(schemas, rules=RULES, explain=explain, per_minute=per_minute)
-    server = FastMCP(
+    return create_tool_app(
         "todo",
-        version=VERSION,
+        settings,
         instructions=INSTRUCTIONS,
-        tools=tools,
-        middleware=[AnnounceOnlyTools(), calls, *(() if signs_in else (SingleUser(),))],
+        tools=create_tools(with_user_id=signs_in),
+        rules=RULES,
+        explain=partial(explain_error, is_committing=False),
+        call_middleware=() if signs_in else (SingleUser(),),
         lifespan=_create_lifespan(settings, database, clock),
         auth=create_auth_provider(settings),
-        on_duplicate="error",
-        mask_error_details=True,
-        cache_ttl=300,
-        cache_scope="public",
-    )
-    ReadRoutes(database, RateLimit(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
-    return create_http_app(
-        server,
-        tools,
-        allowed_hosts=settings.allowed_hosts,
-        allowed_origins=settings.allowed_origins,
-        middleware=[
-            *create_token_middleware(settings),
-            Middleware(JsonRpc, calls=calls, per_minute=per_minute),
-        ],
+        token_middleware=create_token_middleware(settings),
+        per_minute=per_minute,
+        add_routes=ReadRoutes(database, RateLimit(per_minute), ZoneInfo(settings.time_zone), clock).add_to,
         ready=partial(_check_readiness, database),
         observe=lambda: CONNECTIONS.set(database.connections_in_use),
     )

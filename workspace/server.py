@@ -12,14 +12,10 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from common import VERSION
 from common.telemetry import traces
 from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret
-from common.tool_server.app import create_http_app
-from common.tool_server.calls import ToolCalls
+from common.tool_server.app import create_tool_app
 from common.tool_server.identity import BearerTokenVerifier, RequireToken
-from common.tool_server.json_rpc import JsonRpc
-from common.tool_server.overrides import AnnounceOnlyTools
 from workspace import account as accounts
 from workspace.api import FilesApi
 from workspace.caller import Workspace
@@ -53,35 +49,21 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
             yield {"workspace": workspace}
             cleanup.cancel()
 
-    calls = ToolCalls({tool.name: tool.parameters for tool in TOOLS}, rules=RULES, explain=explain_error)
-    server = FastMCP(
-        "workspace",
-        version=VERSION,
-        instructions=INSTRUCTIONS,
-        tools=TOOLS,
-        middleware=[AnnounceOnlyTools(), calls],
-        lifespan=lifespan,
-        auth=_create_verifier(settings),
-        on_duplicate="error",
-        mask_error_details=True,
-        cache_ttl=300,
-        cache_scope="public",
-    )
-    FilesApi(workspace, largest=settings.limit_file_bytes).add_to(server)
-
     async def ready() -> JSONResponse:
         confinement = workspace.commands.confinement
         return JSONResponse({"status": "ready", "confinement": confinement.name if confinement else None})
 
-    return create_http_app(
-        server,
-        TOOLS,
-        allowed_hosts=settings.allowed_hosts,
-        allowed_origins=settings.allowed_origins,
-        middleware=[
-            Middleware(RequireToken, guards=lambda path: path not in _WITHOUT_TOKEN),
-            Middleware(JsonRpc, calls=calls, per_minute=None),
-        ],
+    return create_tool_app(
+        "workspace",
+        settings,
+        instructions=INSTRUCTIONS,
+        tools=TOOLS,
+        rules=RULES,
+        explain=explain_error,
+        lifespan=lifespan,
+        auth=_create_verifier(settings),
+        token_middleware=[Middleware(RequireToken, guards=lambda path: path not in _WITHOUT_TOKEN)],
+        add_routes=FilesApi(workspace, largest=settings.limit_file_bytes).add_to,
         ready=ready,
     )
 

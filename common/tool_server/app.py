@@ -1,9 +1,12 @@
-"""The ASGI application around a FastMCP server."""
+"""The ASGI application of an MCP server."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from fastmcp import FastMCP
+from fastmcp.server.auth import AuthProvider
+from fastmcp.server.middleware import Middleware as CallMiddleware
 from fastmcp.tools import Tool
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -11,35 +14,68 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
+from common import VERSION
+from common.settings import ProcessSettings
 from common.single_flight import SingleFlight
 from common.telemetry import metrics
 from common.telemetry.middleware import TelemetryMiddleware
-from common.tool_server.overrides import McpHttpMiddleware, keep_schemas
+from common.tool_server.calls import ToolCalls
+from common.tool_server.errors import CallError
+from common.tool_server.json_rpc import JsonRpc
+from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, keep_schemas
 
+Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
 
 
-def create_http_app(
-    server: FastMCP,
-    tools: Sequence[Tool],
+def create_tool_app(
+    name: str,
+    settings: ProcessSettings,
     *,
-    allowed_hosts: Sequence[str],
-    allowed_origins: Sequence[str],
-    middleware: Sequence[Middleware],
+    instructions: str,
+    tools: Sequence[Tool],
+    rules: Mapping[str, str],
+    explain: Callable[[Exception], CallError],
+    lifespan: Lifespan,
+    auth: AuthProvider | None,
+    token_middleware: Sequence[Middleware],
+    add_routes: Callable[[FastMCP], None],
     ready: Readiness,
     observe: Callable[[], object] = lambda: None,
+    call_middleware: Sequence[CallMiddleware] = (),
+    per_minute: int | None = None,
 ) -> ASGIApp:
-    """Serves `server` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read."""
-    keep_schemas(server, tools)
+    """Serves `tools` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read.
+
+    `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls.
+    """
+    schemas = {tool.name: tool.parameters for tool in tools}
+    calls = ToolCalls(schemas, rules=rules, explain=explain, per_minute=per_minute)
+    server = FastMCP(
+        name,
+        version=VERSION,
+        instructions=instructions,
+        tools=tools,
+        middleware=[AnnounceOnlyTools(), calls, *call_middleware],
+        lifespan=lifespan,
+        auth=auth,
+        on_duplicate="error",
+        mask_error_details=True,
+        cache_ttl=300,
+        cache_scope="public",
+    )
+    keep_schemas(server, schemas)
+    add_routes(server)
     _add_probes(server, ready, observe)
+    json_rpc = Middleware(JsonRpc, calls=calls, per_minute=per_minute)
     app = server.http_app(
         path="/mcp",
         stateless_http=True,
         json_response=True,
         host_origin_protection=True,
-        allowed_hosts=list(allowed_hosts),
-        allowed_origins=list(allowed_origins),
-        middleware=[*_create_cors(allowed_origins), *middleware],
+        allowed_hosts=list(settings.allowed_hosts),
+        allowed_origins=list(settings.allowed_origins),
+        middleware=[*_create_cors(settings.allowed_origins), *token_middleware, json_rpc],
     )
     return TelemetryMiddleware(McpHttpMiddleware(app), traced=["/mcp"])
 

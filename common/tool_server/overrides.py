@@ -4,7 +4,7 @@ Remove an override when its issue is solved.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 # FastMCP would import these later, when the workspace may no longer read them.
@@ -15,7 +15,6 @@ import key_value.aio.adapters.pydantic
 import key_value.aio.stores.memory  # noqa: F401
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools import Tool
 from mcp_types import (
     DiscoverRequest,
     DiscoverResult,
@@ -35,7 +34,6 @@ from common.tool_server.errors import to_printable
 log = logging.getLogger(__name__)
 
 _BOTH = b"application/json, text/event-stream"
-_JSON, _EVENTS = b"application/json", b"text/event-stream"
 QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
 
 
@@ -62,12 +60,12 @@ class AnnounceOnlyTools(Middleware):
         return result.model_copy(update={"capabilities": ServerCapabilities(tools=ToolsCapability())})
 
 
-def keep_schemas(server: FastMCP, tools: Sequence[Tool]) -> None:
+def keep_schemas(server: FastMCP, schemas: Mapping[str, Any]) -> None:
     """Spares the SDK from listing all tools at every call of protocol 2026-07-28, to check its Mcp-Param headers.
 
     `./todo bench` measures it as "tools/call".
     """
-    server._mcp_server.get_tool_input_schema = {tool.name: tool.parameters for tool in tools}.get
+    server._mcp_server.get_tool_input_schema = schemas.get
 
 
 def configure_logs(level: str, format: logs.Format) -> None:
@@ -91,7 +89,7 @@ class McpHttpMiddleware:
 
     httptools leaves the spaces around a header's value, which are no part of it. FastMCP serves /mcp, but not /mcp/.
     The SDK answers 406 without `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing
-    header means `*/*`, and although JSON can be sent as an event. tests/mcp/test_http.py.
+    header means `*/*`. tests/mcp/test_http.py.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -102,49 +100,18 @@ class McpHttpMiddleware:
             return await self._app(scope, receive, send)
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         path = "/mcp" if scope["path"] == "/mcp/" else scope["path"]
-        send_response = send
         if path == "/mcp" and scope["method"] == "POST":
             values = b",".join(value for name, value in headers if name == b"accept").split(b",")
             accepted = {value.split(b";")[0].strip().lower() for value in values} - {b""}
-            accepts_json = not accepted or accepted & {b"*/*", b"application/*", _JSON}
-            if accepts_json or accepted & {b"text/*", _EVENTS}:
+            if not accepted or accepted & {b"*/*", b"application/*", b"application/json"}:
                 headers = [*(pair for pair in headers if pair[0] != b"accept"), (b"accept", _BOTH)]
-            if not accepts_json:
-                send_response = _send_as_event(send)
 
         async def log_rejection(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _log_rejection(message["status"], Headers(raw=headers))
-            await send_response(message)
+            await send(message)
 
         return await self._app({**scope, "headers": headers, "path": path}, receive, add_headers(scope, log_rejection))
-
-
-def _send_as_event(send: Send) -> Send:
-    """Sends a JSON response as one server-sent event; an HTTP error is not changed."""
-    start: Message | None = None
-    body = bytearray()
-
-    async def send_event(message: Message) -> None:
-        nonlocal start
-        if message["type"] == "http.response.start":
-            media_type = Headers(raw=message["headers"]).get("content-type", "")
-            if message["status"] == 200 and media_type.startswith(_JSON.decode()):
-                start = message
-                return None
-        if start is None:
-            return await send(message)
-        body.extend(message.get("body", b""))
-        if message.get("more_body", False):
-            return None
-        event = b"event: message\r\ndata: " + bytes(body) + b"\r\n\r\n"
-        replaced = (b"content-type", b"content-length")
-        headers = [(name, value) for name, value in start["headers"] if name.lower() not in replaced]
-        headers += [(b"content-type", _EVENTS), (b"content-length", str(len(event)).encode())]
-        await send({**start, "headers": headers})
-        return await send({"type": "http.response.body", "body": event})
-
-    return send_event
 
 
 def _log_rejection(status: int, headers: Headers) -> None:

@@ -124,30 +124,15 @@ async def test_the_path_with_a_slash(http: httpx2.AsyncClient, version: str) -> 
 
 
 @both
-@pytest.mark.parametrize(
-    ("accept", "media_type"),
-    [
-        ("application/json", "application/json"),
-        ("*/*", "application/json"),
-        ("", "application/json"),
-        (None, "application/json"),
-        ("text/event-stream", "text/event-stream"),
-        ("Text/Event-Stream;q=0.9", "text/event-stream"),
-    ],
-)
-async def test_accept(http: httpx2.AsyncClient, version: str, accept: str | None, media_type: str) -> None:
+@pytest.mark.parametrize("accept", ["application/json", "Application/Json;q=0.9", "*/*", "", None])
+async def test_accept(http: httpx2.AsyncClient, version: str, accept: str | None) -> None:
     made = http.build_request("POST", "/mcp", json=request_body({"title": "milk"}, version), headers=headers(version))
     del made.headers["accept"]
     if accept is not None:
         made.headers["accept"] = accept
     response = await http.send(made)
-    assert (response.status_code, response.headers["content-type"]) == (200, media_type), response.text
-    body = response.text
-    if media_type == "text/event-stream":
-        event, data, *rest = body.splitlines()
-        assert (event, rest) == ("event: message", [""])
-        body = data.removeprefix("data: ")
-    assert json.loads(body)["result"]["structuredContent"]["title"] == "milk"
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/json"), response.text
+    assert response.json()["result"]["structuredContent"]["title"] == "milk"
 
 
 async def test_spaces_around_header_values(http: httpx2.AsyncClient) -> None:
