@@ -1,6 +1,7 @@
 """The runs that this process executes: started, continued, stopped, and stored while they grow."""
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Coroutine, Sequence
@@ -28,8 +29,8 @@ from common.telemetry import traces
 
 logger = logging.getLogger(__name__)
 
-_STORE_SECONDS = 1.0  # how often messages that grow are stored: a killed process loses no more of what was shown
-_FOLLOWED_SECONDS = 0.1  # how often those are stored that somebody in another process follows
+_FOLLOWED_SECONDS = 0.1  # how often messages that grow are stored if somebody in another process follows them
+_STORE_TICKS = 10  # after how many of these all are stored: a killed process loses no more of what was shown
 _TOLD_ERRORS = ("empty_answer", "too_many_model_turns")
 """Of a sub-agent, what its parent's run does not end with: the assistant reads it."""
 _OVER_LIMIT = (
@@ -45,7 +46,6 @@ class Executor:
         self._database, self._streams = dependencies.database, dependencies.streams
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
-        self._has_started = asyncio.Event()
 
     def launch(self, started: StartedRun, *, is_detached: bool = True, began: float | None = None) -> LiveRun:
         """Begins to execute a run whose row this process has just stored; `began` is when its request came."""
@@ -79,7 +79,6 @@ class Executor:
 
     def _start_execution(self, live: LiveRun, history: Timeline) -> None:
         self.live[live.run.id] = live
-        self._has_started.set()
         self._streams.local[live.run.id] = live.stream
         live.asyncio_task = asyncio.create_task(self._execute_measured(live, history), name=live.run.id)
         if self._is_shutting_down:
@@ -230,18 +229,11 @@ class Executor:
                     await asyncio.wait(running)
 
     async def store_growth(self) -> None:
-        next_for_all = 0.0
-        while True:
-            if not (self.live or self._streams.followed):
-                self._has_started.clear()
-                await self._has_started.wait()
+        """Stores messages that grow: all once a second, and ten times a second those that are followed elsewhere."""
+        for tick in itertools.count():
             await asyncio.sleep(_FOLLOWED_SECONDS)
-            now = asyncio.get_running_loop().time()
-            is_for_all = now >= next_for_all
-            if is_for_all:
-                next_for_all = now + _STORE_SECONDS
             for live in list(self.live.values()):
-                if is_for_all or live.run.id in self._streams.followed:
+                if tick % _STORE_TICKS == 0 or live.run.id in self._streams.followed:
                     await self._store_growth_of(live)
             await self._notify_followers()
 

@@ -3,20 +3,21 @@
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from backend.context.render import output_of
 from backend.conversations import timeline
 from backend.conversations.conversations import Conversation
-from backend.conversations.records import Entry, Event, ModelTurn, Run, ToolCall
+from backend.conversations.records import Entry, Event, EventRecord, ModelTurn, Run, ToolCall
 from backend.runs.outcomes import is_failure, sentence_of_notice
 from backend.tools.connectors import names
 from backend.transcript.lines import Line, LogLine, format_time
 from common.database import Database
 
 _AT_ONCE = 20  # runs with those of their sub-agents: however long a conversation is, little is in memory
+
+_ModelTurn = tuple[str, int]  # run and number
 
 
 async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
@@ -34,17 +35,6 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
         yield line
 
 
-@dataclass(slots=True)
-class _LoggedTurn:
-    """What belongs to the line of a model turn; `line_id` once it has been rendered."""
-
-    texts: list[str] = field(default_factory=list[str])
-    created_at: datetime | None = None
-    is_counted: bool = False
-    line_id: str | None = None
-    result_at: datetime | None = None
-
-
 class LogRenderer:
     """`runs` are all of the conversation, also those of its sub-agents, in order."""
 
@@ -56,8 +46,9 @@ class LogRenderer:
             if not run.is_sub_agent:  # an alternative has the number of what it replaces
                 self._numbers[run.id] = self._numbers.get(run.previous_run_id or "", 0) + 1
         self._newest: dict[str, str] = {}  # of each run the line that its next one goes on from
-        self._messages: set[str] = set()  # ids of the user's that have a line
-        self._turns: defaultdict[tuple[str, int], _LoggedTurn] = defaultdict(_LoggedTurn)  # by run and number
+        self._line_ids: set[str] = set()
+        self._turns: defaultdict[_ModelTurn, list[EventRecord]] = defaultdict(list)  # what belongs to each one's line
+        self._result_times: dict[_ModelTurn, datetime] = {}
 
     def render_start(self, events: Sequence[Event]) -> Line:
         own, said = self._conversation, [event.record for event in events if isinstance(event.record, Entry)]
@@ -67,7 +58,8 @@ class LogRenderer:
 
     def render(self, events: Sequence[Event]) -> Iterator[Line]:
         for event in events:
-            self._collect(event)
+            if event.record is not None and event.type in ("entry_completed", "call_requested", "model_turn_ended"):
+                self._turns[_get_turn(event.record)].append(event.record)
         for event in events:
             if event.run is not None:
                 yield from self._render_event(event, event.run)
@@ -79,29 +71,13 @@ class LogRenderer:
             line_id = f"{own.id}/{other}"
             yield self._line("session_clear", at, id=line_id, parent_id=before, actor="user", output=other)
 
-    def _collect(self, event: Event) -> None:
-        match event.type, event.record:
-            case "entry_completed", Entry(kind="assistant_message", created_at=at) as message:
-                turn = self._get_turn(message)
-                turn.texts.append(message.text)
-                turn.created_at = turn.created_at or at
-            case "call_requested", ToolCall(created_at=at) as call:
-                turn = self._get_turn(call)
-                turn.created_at = turn.created_at or at
-            case "model_turn_ended", ModelTurn() as ended:
-                self._get_turn(ended).is_counted = True
-            case _:
-                pass
-
-    def _get_turn(self, record: Entry | ToolCall | ModelTurn) -> _LoggedTurn:
-        return self._turns[record.run_id, record.model_turn]
-
     def _render_event(self, event: Event, run: Run) -> Iterator[Line]:
         match event.type, event.record:
             case "entry_completed", Entry(kind="user_message") as message if not run.is_sub_agent:
                 yield from self._render_message(message, run)
             case "entry_completed", Entry(kind="assistant_message") as message:
-                if not self._get_turn(message).is_counted:  # it was cut off, or is older than the figures
+                turn = self._turns[_get_turn(message)]
+                if not any(isinstance(one, ModelTurn) for one in turn):  # it was cut off, or is older than the figures
                     yield from self._render_turn(message, run)
             case "entry_completed", Entry(kind="notice", details=dict(details)) as notice if not run.is_sub_agent:
                 is_error = is_failure(details["code"]) or details["code"] == "interrupted"
@@ -122,28 +98,31 @@ class LogRenderer:
 
     def _render_message(self, message: Entry, run: Run) -> Iterator[Line]:
         """Renders a message of the user; nothing for its copy, to which another answer belongs."""
-        if message.id in self._messages:  # another answer to a message has a copy of it
+        if message.id in self._line_ids:  # another answer to a message has a copy of it
             self._newest[run.id] = message.id
             return
-        self._messages.add(message.id)
         values = {"id": message.id, "actor": "user", "input": message.text}
         yield self._add(run, "user_message", _get_time(message, run), **values)
 
     def _render_turn(self, record: ModelTurn | Entry | ToolCall, run: Run) -> Iterator[Line]:
-        turn = self._get_turn(record)
-        if turn.line_id is not None:
+        line_id = _line_of_turn(record)
+        if line_id in self._line_ids:
             return
-        turn.line_id = f"{run.id}/turn_{record.model_turn}"
-        at = turn.created_at or run.ended_at or run.created_at
+        texts, times = list[str](), list[datetime | None]()
+        for one in self._turns[_get_turn(record)]:
+            if isinstance(one, ToolCall) or (isinstance(one, Entry) and one.kind == "assistant_message"):
+                times.append(one.created_at)
+                texts += [one.text] if isinstance(one, Entry) else []
+        at = next(filter(None, times), run.ended_at or run.created_at)
         model = {"model": (run.usage or {}).get("model")}
         figures = _render_figures(record) if isinstance(record, ModelTurn) else model
-        values = {"id": turn.line_id, "actor": "assistant", "agent": run.agent, **figures}
-        yield self._add(run, "assistant_message", at, output="\n".join(turn.texts) or None, **values)
+        values = {"id": line_id, "actor": "assistant", "agent": run.agent, **figures}
+        yield self._add(run, "assistant_message", at, output="\n".join(texts) or None, **values)
 
     def _render_call(self, call: ToolCall, run: Run) -> Iterator[Line]:
         yield from self._render_turn(call, run)
         values = {"actor": "assistant", "agent": run.agent, "tool_name": names.get_display_name(call.tool)}
-        line_id, before = _line_of_call(run.id, call.id), self._get_turn(call).line_id
+        line_id, before = _line_of_call(run.id, call.id), _line_of_turn(call)
         at, kind = _get_time(call, run), _get_kind(call, "call")
         yield self._add(run, kind, at, id=line_id, parent_id=before, input=call.arguments, **values)
 
@@ -161,10 +140,10 @@ class LogRenderer:
 
         It is called once for each call, in order.
         """
-        turn, requested_at = self._get_turn(call), _get_time(call, run)
-        started_at = max(requested_at, turn.result_at or requested_at)
-        turn.result_at = started_at + timedelta(seconds=call.seconds or 0)
-        return turn.result_at
+        requested_at = _get_time(call, run)
+        started_at = max(requested_at, self._result_times.get(_get_turn(call), requested_at))
+        self._result_times[_get_turn(call)] = result_at = started_at + timedelta(seconds=call.seconds or 0)
+        return result_at
 
     def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:
         values = {"actor": "user", "tool_name": text.partition(" ")[0], "input": text}
@@ -174,6 +153,7 @@ class LogRenderer:
     def _add(self, run: Run, event: str, at: datetime, *, id: str, parent_id: str | None = None, **values: Any) -> Line:
         before = parent_id or self._find_line_before(run)
         self._newest[run.id] = id
+        self._line_ids.add(id)
         where = {"parent_id": before, "run_id": run.top_run_id, "turn": self._numbers.get(run.top_run_id)}
         return self._line(event, at, id=id, **where, **values)
 
@@ -192,6 +172,14 @@ class LogRenderer:
 
 def _get_time(record: Entry | ToolCall, run: Run) -> datetime:
     return record.created_at or run.created_at
+
+
+def _get_turn(record: EventRecord) -> _ModelTurn:
+    return record.run_id, record.model_turn
+
+
+def _line_of_turn(record: EventRecord) -> str:
+    return f"{record.run_id}/turn_{record.model_turn}"
 
 
 def _line_of_call(run_id: str, call_id: str) -> str:
