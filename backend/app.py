@@ -5,11 +5,10 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from backend.api import calendar, health, memory, page, session
+from backend.api import calendar, files, health, memory, page
 from backend.api.chatkit import routes as chatkit
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
-from backend.api.files import routes as files
 from backend.api.frontends import routes as frontends
 from backend.api.identity import Identity
 from backend.api.interactions import routes as interactions
@@ -29,7 +28,7 @@ _ROUTERS = (
     # Before the run API, which would take its path for a chat's.
     create_openapi_router(f"/chats/{OPENAPI}", interactions.router, frontends.router),
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
-    *(calendar.router, calendar.public_router, session.router, health.router),
+    *(calendar.router, calendar.public_router, page.router, health.router),
 )
 
 

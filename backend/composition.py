@@ -12,7 +12,6 @@ from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
 from backend.api.interactions.service import InteractionService
-from backend.api.tasks.service import TaskListService
 from backend.calendar.feed import Feeds
 from backend.cards.service import CardService
 from backend.context.summaries import Summaries
@@ -94,7 +93,9 @@ async def open_services(
             interactions=InteractionService(runs, model, summaries, tools, chars),
             chatkit=TodoChatKitServer(runs, cards, files, endpoint, message_chars=chars, backend_url=settings.address),
             calendars=Feeds(database, tools, time_zone=zone),
-            task_list=TaskListService(database, tools, clock, zone, settings.date_order),
+            clock=clock,
+            time_zone=zone,
+            date_order=settings.date_order,
             rate_limit=RateLimit(settings.limit_requests_per_minute),
             poll_limit=RateLimit(settings.limit_requests_per_minute),
             calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),

@@ -7,8 +7,7 @@ from typing import ClassVar
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
-from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, LimitedUser, forbid_caching
+from backend.api.dependencies import AppServices, LimitedUser, UserRoute, forbid_caching
 from backend.api.edge import get_own_origin
 from backend.calendar import address
 from backend.errors import BackendError

@@ -1,20 +1,24 @@
-"""What routes need of a request: the process's services, the user, whom `UserRoute` has authenticated, and its headers.
+"""What routes need of a request: its checked body, the process's services, the authenticated user, and headers.
 
-They are `async`, as FastAPI (0.165) calls other dependencies in a thread.
+Dependencies are `async`, as FastAPI (0.165) calls others in a thread.
 """
 
 import hashlib
 import re
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Depends, Header, Request, Response
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
+from starlette.datastructures import Headers, MutableHeaders
 
 from backend.api.chatkit.server import TodoChatKitServer
+from backend.api.errors import NO_JSON
 from backend.api.idempotency import check_key
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
-from backend.api.tasks.service import TaskListService
 from backend.calendar.feed import Feeds
 from backend.conversations import conversations
 from backend.errors import InvalidRequest
@@ -25,12 +29,67 @@ from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.users import idempotency
 from backend.users.limits import check_rate
+from common.clock import Clock
 from common.database import Database
+from common.server import json_body
 from common.server.rate_limit import RateLimit
+from english import DateOrder
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _EVENT_ID = re.compile("[0-9]{1,19}")
 _MAX_EVENT_ID = 2**63
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # an odd number of backslashes: the last is no character of the text
+
+
+def check_json(body: bytes, *, max_values: int = json_body.MAX_VALUES) -> None:
+    """Raises `InvalidRequest` for a body that is too costly to parse, or has a NUL character, which is not storable."""
+    if sentence := json_body.find_problem(body, max_values):
+        raise InvalidRequest(sentence)
+    if _NUL.search(body):
+        raise InvalidRequest("The text contains a NUL character. Remove it and send the text again.")
+
+
+class _JsonRequest(Request):
+    """A request whose body FastAPI gets as it was checked and parsed here."""
+
+    _value: Any = None
+
+    async def load(self, *, max_values: int) -> None:
+        body = await self.body()
+        check_json(body, max_values=max_values)
+        try:
+            self._value = from_json(body) if body else None
+        except ValueError:
+            raise InvalidRequest(NO_JSON) from None
+
+    @property
+    def headers(self) -> Headers:
+        """Declares the body as JSON, as FastAPI parses nothing else. `Edge` requires that of POST and PATCH only."""
+        headers = MutableHeaders(raw=[*self.scope["headers"]])
+        headers["content-type"] = "application/json"
+        return headers
+
+    async def json(self) -> Any:
+        return self._value
+
+
+class UserRoute(APIRoute):
+    """Authenticates the user, then checks the body. FastAPI (0.165) would parse the body before any dependency."""
+
+    max_values: ClassVar[int] = json_body.MAX_VALUES
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle_checked = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            state = request.app.state
+            request.state.user = await state.identity.authenticate(request, state.services.database)
+            if self.body_field is not None:
+                request = _JsonRequest(request.scope, request.receive)
+                await request.load(max_values=self.max_values)
+            return await handle_checked(request)
+
+        return handle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +105,10 @@ class Services:
     interactions: InteractionService
     chatkit: TodoChatKitServer
     calendars: Feeds
-    task_list: TaskListService
+    clock: Clock
+    time_zone: str
+    """The zone of users who name none."""
+    date_order: DateOrder | None
     rate_limit: RateLimit
     poll_limit: RateLimit
     calendar_limit: RateLimit

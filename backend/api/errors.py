@@ -12,13 +12,13 @@ from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.api.body import NO_JSON
 from backend.errors import BackendError, InvalidRequest
 from common.database import DatabaseUnavailable
 from common.telemetry import logs, traces
 
 logger = logging.getLogger(__name__)
 
+NO_JSON = "The body is not JSON. Send an object with the fields of this request."
 # Pydantic has other words for a value of Python than for the same one in JSON.
 _IN_JSON = {
     "dict_type": "Input should be an object",

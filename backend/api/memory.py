@@ -5,8 +5,7 @@ import re
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, StrictStr
 
-from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, LimitedUser, Services
+from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute
 from backend.context import memory
 from backend.errors import BackendError, InvalidRequest
 from backend.users import profiles

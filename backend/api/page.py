@@ -1,20 +1,25 @@
-"""The page at `/` and at each conversation's address: which chat it shows, what it may load, its configuration."""
+"""The page at `/` and at each conversation's address: what it may load, its configuration, and its session cookie."""
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
-from fastapi import Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from backend.api.dependencies import AppServices
 from backend.api.edge import LOOPBACK, remove_port
+from backend.api.identity import Identity, cookie_name
+from backend.errors import InvalidRequest
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
+from backend.users.limits import check_rate
 
 WEB = Path(__file__).parents[2] / "web"
 WIDGET_ORIGIN = "https://cdn.platform.openai.com"
@@ -30,6 +35,8 @@ _WIDGET_POLICY = _POLICY.replace("script-src 'self'", f"script-src 'self' {WIDGE
     "style-src 'self'",
     f"frame-src {WIDGET_ORIGIN}; style-src 'self' 'unsafe-inline'",  # its element styles itself
 )
+
+router = APIRouter()
 
 
 class PageRenderer:
@@ -104,3 +111,34 @@ def routes(settings: BackendSettings, endpoint: ModelEndpoint) -> list[BaseRoute
         Route("/widget", with_widget, methods=["GET"], middleware=compressed),
         Mount("/web", _Files(directory=WEB), middleware=compressed),
     ]
+
+
+@router.post("/session")
+async def sign_in(request: Request, services: AppServices) -> Response:
+    identity: Identity = request.app.state.identity
+    if not identity.required:
+        raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
+    claims = await identity.read_token(request)
+    user_id, expires = claims["sub"], int(claims["exp"])
+    check_rate(services.rate_limit, user_id)  # or sessions that are ended would fill the database
+    response = JSONResponse({"user_id": user_id, "expires": expires})
+    response.set_cookie(
+        cookie_name(request),
+        identity.create_session(user_id, expires=expires),
+        max_age=max(0, expires - int(time.time())),
+        httponly=True,
+        secure=request.url.scheme == "https",
+        samesite="strict",
+    )
+    return response
+
+
+@router.delete("/session")
+async def sign_out(request: Request, services: AppServices) -> Response:
+    """Ends the session, also for copies of its cookie, and deletes the cookie; succeeds without a session too."""
+    identity: Identity = request.app.state.identity
+    await identity.sign_out(request, services.database)
+    response = Response(status_code=204)
+    secure = request.url.scheme == "https"
+    response.delete_cookie(cookie_name(request), httponly=True, samesite="strict", secure=secure)
+    return response

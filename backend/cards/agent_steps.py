@@ -22,55 +22,48 @@ _TICKS = re.compile("`+")
 
 
 @dataclass(frozen=True)
-class _Called:
-    """A call, and where its user opens files; `details` are there once it has answered."""
-
-    given: Mapping[str, Any]
-    folder_url: str
-    details: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True)
 class _StepTexts:
+    """`below` renders what is shown below the line, of the call's arguments, its details once it has answered, and the
+    address of the folder.
+    """
+
     running: str
     done: str
     icon: str
     failed: str | None = None
-    below: Callable[[_Called], str] = lambda called: ""
+    below: Callable[[Json, Json | None, str], str] = lambda given, details, folder_url: ""
 
 
-def _render_output(called: _Called) -> str:
-    found = called.details or {}
+def _render_output(found: Json, folder_url: str) -> str:
     code, seconds = found.get("exit_code"), found.get("seconds")
     head = "Exit code unknown" if code is None else f"Exit code {code}"
     head += ", stopped at the time limit" if found.get("timed_out") else ""
     head += f", {seconds:.1f} s" if isinstance(seconds, int | float) else ""
     wrote = "\n".join(str(found[name]).rstrip("\n") for name in ("stdout", "stderr") if found.get(name))
     cut = "…" + wrote[-_OUTPUT:] if len(wrote) > _OUTPUT else wrote
-    links = [_render_link(called, str(file["path"]), file["bytes"]) for file in found.get("files", ())[:_LINKS]]
+    links = [_render_link(folder_url, str(file["path"]), file["bytes"]) for file in found.get("files", ())[:_LINKS]]
     return "\n\n".join([head, *links, *([_fence(cut)] if cut else [])])
 
 
-def _render_program(called: _Called) -> str:
-    code = str(called.given.get("code") or called.given.get("command") or "")
+def _render_program(given: Json, details: Json | None, folder_url: str) -> str:
+    code = str(given.get("code") or given.get("command") or "")
     shown = _fence(code[:_OUTPUT]) + "\n\n" if "\n" in code or len(code) > _LINE else ""
-    return shown + (_render_output(called) if called.details is not None else "")
+    return shown + (_render_output(details, folder_url) if details is not None else "")
 
 
-def _render_link(called: _Called, path: str, size: Any) -> str:
+def _render_link(folder_url: str, path: str, size: Any) -> str:
     sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
     label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(remove_invisible(path).split()))
-    return f"[Open {label}]({called.folder_url}/{quote(_normalize_path(path))}){sized}"
+    return f"[Open {label}]({folder_url}/{quote(_normalize_path(path))}){sized}"
 
 
-def _render_file(called: _Called) -> str:
-    found, path = called.details or {}, str(called.given.get("path") or "")
-    if not found.get("ok", True) or called.details is None:
+def _render_file(given: Json, details: Json | None, folder_url: str) -> str:
+    if details is None or not details.get("ok", True):
         return ""
-    link = _render_link(called, path, found.get("bytes"))
-    lines = [line for line in str(found.get("diff") or "").splitlines() if not line.startswith(("---", "+++", "@@"))]
+    link = _render_link(folder_url, str(given.get("path") or ""), details.get("bytes"))
+    lines = [line for line in str(details.get("diff") or "").splitlines() if not line.startswith(("---", "+++", "@@"))]
     changed = [line[:_LINE] for line in lines if line.startswith(("+", "-"))]
-    if not changed or found.get("created"):
+    if not changed or details.get("created"):
         return link
     more = f"\n… {len(changed) - _DIFF} more lines" if len(changed) > _DIFF else ""
     return f"{link}\n\n{_fence(chr(10).join(changed[:_DIFF]) + more)}"
@@ -125,9 +118,7 @@ def render_step(call: ToolCall, folder_url: str = "") -> Json:
     has_failed = details is not None and state == "failed"
     return {
         "title": title.format_map(LineValues({name: _line(value) for name, value in given.items()})),
-        "content": _fence((call.output or "")[:_OUTPUT])
-        if has_failed
-        else texts.below(_Called(given, folder_url, details)),
+        "content": _fence((call.output or "")[:_OUTPUT]) if has_failed else texts.below(given, details, folder_url),
         "icon": "info" if state == "failed" else texts.icon,
         "state": state,
     }

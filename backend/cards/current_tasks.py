@@ -89,12 +89,17 @@ def tasks_of(call: ToolCall) -> Sequence[Task]:
 
 
 async def load_current_tasks(
-    tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None
+    tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None = None
 ) -> CurrentTasks:
     """Loads tasks as they are, in one request by ids; without a response within a second nothing is known of them."""
     ids = sorted(set(task_ids))[-_MOST_TASKS:]
-    read = await _request_tasks(tools, user_id, ids)
-    if read is None:
+    if not ids:
+        return CurrentTasks(now)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            content = await tools.get_json("tasks", user_id=user_id, ids=",".join(map(str, ids)))
+        read = _TaskResponse.model_validate(content)
+    except (TimeoutError, ToolsUnavailable, ValidationError):
         return CurrentTasks(now)
     return CurrentTasks(
         now,
@@ -106,17 +111,6 @@ async def load_current_tasks(
 
 async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
     """Loads the titles of up to 1,000 tasks that are on the list; None without a response within a second."""
-    read = await _request_tasks(tools, user_id, sorted(set(task_ids))[:_MOST_TASKS])
-    return None if read is None else {task.id: task.title for task in read.tasks if task.status != "deleted"}
-
-
-async def _request_tasks(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _TaskResponse | None:
-    if not ids:
-        return _TaskResponse(tasks=[], last_changes=[])
-    try:
-        async with asyncio.timeout(_SECONDS):
-            return _TaskResponse.model_validate(
-                await tools.get_json("tasks", user_id=user_id, ids=",".join(map(str, ids)))
-            )
-    except (TimeoutError, ToolsUnavailable, ValidationError):
-        return None
+    current = await load_current_tasks(tools, user_id, task_ids)
+    on_list = {number: task.title for number, task in current.tasks.items() if task.status != "deleted"}
+    return on_list if current.known else None

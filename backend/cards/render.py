@@ -13,7 +13,7 @@ from backend.cards.task_cards import (
     undo_button,
 )
 from backend.cards.task_lists import ReadList, list_below
-from backend.cards.widget import Card, Json
+from backend.cards.widget import Card
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import READING, CallTexts, LineValues, find_texts
@@ -64,26 +64,19 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
     tasks = [current.state_of(task) for task in get_changed_tasks(call)]
     if words is None or not tasks or call.result_seq is None or call.created_at is None:
         return
-    is_many = len(tasks) > _MOST_CARDS
-    with_others = not is_only_change or (len(tasks) > 1 and not is_many)
+    as_list = len(tasks) > _MOST_CARDS
+    with_others = not is_only_change or (len(tasks) > 1 and not as_list)
     can_undo = not words.final and all(current.can_undo(task.id, call.run_id) for task in tasks)
     undo = undo_button(call.run_id, with_others=with_others) if can_undo else None
-    for position, group in enumerate([tasks] if is_many else [[task] for task in tasks]):
-        if is_many:
-            root = _render_many(call, words, tasks, current, undo)
+    for position, group in enumerate([tasks] if as_list else [[task] for task in tasks]):
+        if as_list:
+            is_undone = any(current.is_undone(task.id, call.run_id) for task in tasks)
+            heading = f"{'Undone: ' if is_undone else ''}{words.heading.format(count=len(tasks))}"
+            root = render_changed_tasks(tasks, heading, now=current.now, undo=undo)
         else:
             root = render_task_card(group[0], _render_label(call, words, group[0], current), now=current.now, undo=undo)
         ids, text = frozenset(task.id for task in group), copy_text(group, current.now)
         yield Card(_card_id(call, position), call.result_seq, call.created_at, root, text, ids, call.run_id)
-
-
-def _render_many(
-    call: ToolCall, words: CallTexts, tasks: Sequence[Task], current: CurrentTasks, undo: Json | None
-) -> Json:
-    heading = words.heading.format(count=len(tasks))
-    if any(current.is_undone(task.id, call.run_id) for task in tasks):
-        heading = f"Undone: {heading}"
-    return render_changed_tasks(tasks, heading, now=current.now, undo=undo)
 
 
 def _render_label(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
@@ -95,8 +88,8 @@ def _render_label(call: ToolCall, words: CallTexts, task: Task, current: Current
 def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTasks) -> Iterator[Card]:
     tasks = [current.state_of(task) for task in read.listed_tasks]
     answers = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
-    number, call = answers[-1].last_seq, read.calls[-1]
-    if not tasks or number is None or call.created_at is None:
+    number, call = answers[-1].last_seq, read.call
+    if not tasks or number is None or call is None or call.created_at is None:
         return
     root = render_task_list(tasks, has_more=read.shows_more, now=current.now)
     ids = frozenset(task.id for task in tasks)

@@ -12,7 +12,7 @@ from backend.cards.render import render_cards
 from backend.cards.task import ChangedTask, Task
 from backend.cards.task_cards import COMPLETE, OPEN, REOPEN, UNDO
 from backend.cards.widget import Card, record_of_item
-from backend.conversations import entries, timeline
+from backend.conversations import conversations, timeline
 from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import BackendError, InvalidRequest, NotFound
 from backend.tools.table import find_tool
@@ -141,7 +141,7 @@ class CardService:
         if (change := _change_of(click, card)) is not None:
             act_id = derive_id("act", user_id, click.key)
             tasks = {task.id: task.title for task in await self._change_tasks(user_id, change, act_id, time_zone)}
-            await entries.add_change(
+            await conversations.add_change(
                 self.database, user_id, conversation_id, change_id=act_id, kind=change.kind, tasks=[*tasks.items()]
             )
             newest = await self.load_newest(user_id, conversation_id)

@@ -25,10 +25,12 @@ _MOST_LINES = 50
 class ReadList:
     """The pages that an answer has read of one list, until it changed something, and what it said."""
 
-    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    call: ToolCall | None = None
+    """The one that has read the last page."""
     tasks: list[Task] = field(default_factory=list[Task])
     total: int | None = None
     has_more: bool = False
+    now: datetime | None = None
     answer: str = ""
 
     @property
@@ -42,30 +44,20 @@ class ReadList:
         """Whether the list says that there are more tasks: the answer lists none, and not all pages were read."""
         return self.has_more and _LISTED.search(self.answer) is None
 
-    @property
-    def text(self) -> str:
-        """The list for clients that show no widgets; empty if the answer lists or names the tasks itself."""
-        said = _fold(self.answer)
-        if _LISTED.search(self.answer) or all(_fold(task.title) in said for task in self.tasks):
-            return ""
-        total = len(self.tasks) if self.total is None else max(self.total, len(self.tasks))
-        page = page_of(self.calls[-1])
-        return render_lines(self.tasks, total=total, more=self.has_more, now=page.now if page else None)
-
     def add(self, call: ToolCall) -> None:
         """Adds a page; a first page replaces the ones before, and so does any call that changes something."""
         if call.state not in ("done", "failed"):
             return
         if not find_tool(call.tool).reads:
-            self.calls, self.tasks = [], []
+            self.tasks = []
             return
         if (page := page_of(call)) is None:
             return
         is_first = not (arguments_of(call.arguments) or {}).get("cursor")
         if is_first:
-            self.calls, self.tasks = [], []
+            self.tasks = []
         self.total = page.total if is_first or self.tasks else None  # how much of a list is left may not be known
-        self.calls.append(call)
+        self.call, self.now = call, page.now
         self.tasks += page.tasks
         self.has_more = page.next_cursor is not None
 
@@ -90,15 +82,17 @@ def list_below(records: Iterable[Record]) -> ReadList | None:
 
 
 def render_list_text(records: Iterable[Record]) -> str:
-    read = list_below(records)
-    return read.text if read is not None else ""
-
-
-def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime | None = None) -> str:
-    lines = [_line(task, now) for task in tasks[:_MOST_LINES]]
+    """Renders the list for clients that show no widgets; empty if the answer lists or names the tasks itself."""
+    if (read := list_below(records)) is None or _LISTED.search(read.answer):
+        return ""
+    said = _fold(read.answer)
+    if all(_fold(task.title) in said for task in read.tasks):
+        return ""
+    lines = [_line(task, read.now) for task in read.tasks[:_MOST_LINES]]
+    total = max(read.total or 0, len(read.tasks))
     if total > len(lines):
         lines.append(f"- and {total - len(lines)} more")
-    elif more:
+    elif read.has_more:
         lines.append("- and more")
     return "\n".join(lines)
 

@@ -50,7 +50,7 @@ UPDATE tool_calls SET state = 'rejected', decision_seq = nextval('event_seq'), r
     reason = 'other_message'
 WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}) AND state = 'awaiting_approval'"""
 _APPROVALS = """
-SELECT c.id AS call_id, c.state, r.top_run_id FROM tool_calls c JOIN runs r ON r.user_id = c.user_id AND r.id = c.run_id
+SELECT c.id, c.state, r.top_run_id FROM tool_calls c JOIN runs r ON r.user_id = c.user_id AND r.id = c.run_id
 WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.id = ANY(%(calls)s)
   AND c.approval_seq IS NOT NULL"""
 # Tools whose calls a user allows, as long as what they may reach stays the same.
@@ -59,15 +59,6 @@ INSERT INTO consents (user_id, conversation_id, tool, reach)
 SELECT user_id, id, %(tool)s, %(reach)s FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s
 ON CONFLICT (user_id, conversation_id, tool) DO UPDATE SET reach = excluded.reach"""
 _CONSENTS = "SELECT tool, reach FROM consents WHERE user_id = %(user)s AND conversation_id = %(conversation)s"
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """A call whose approval was asked for, and the run at the top of its tree."""
-
-    call_id: str
-    state: CallState
-    top_run_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +120,12 @@ async def send_rejections(tx: Transaction, top: Run, *, process_id: int) -> Asyn
 
 async def load_approvals(
     database: Database, user_id: str, conversation_id: str, call_ids: Sequence[str]
-) -> list[Approval]:
-    where = {"conversation": conversation_id, "calls": list(call_ids)}
-    return await database.fetch_all(user_id, _APPROVALS, Approval, **where)
+) -> tuple[dict[str, CallState], set[str]]:
+    """Loads the states of those calls whose approval was requested, and the ids of the runs at the top of their
+    trees.
+    """
+    rows = await database.fetch_all(user_id, _APPROVALS, conversation=conversation_id, calls=list(call_ids))
+    return {row["id"]: row["state"] for row in rows}, {row["top_run_id"] for row in rows}
 
 
 async def allow(database: Database, user_id: str, conversation_id: str, tool: str, *, reach: str | None) -> None:

@@ -1,12 +1,20 @@
 """The tree of a conversation's runs: which of several alternatives is shown, and pages of the shown path."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import LiteralString
 
-from backend.conversations.records import Entry, Record, Run, ToolCall
+from backend.conversations.records import Entry, Run, Timeline, ToolCall
 from backend.conversations.runs import read_cancelled, send_cancellations
-from backend.conversations.timeline import FIND_CONVERSATION, FOREVER, LOCK_CONVERSATION, RUN_COLUMNS, all_records
+from backend.conversations.timeline import (
+    FIND_CONVERSATION,
+    FOREVER,
+    LOCK_CONVERSATION,
+    MOST_RUNS,
+    RUN_COLUMNS,
+    all_records,
+    newest_records,
+)
 from backend.errors import Busy, NotFound
 from common.database import Database
 
@@ -15,10 +23,10 @@ SELECT id FROM runs
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status = 'running' AND parent_call_id IS NULL"""
 # From the run up to the first.
 _PATH_UP = """WITH RECURSIVE path AS (
-    SELECT id, previous_run_id FROM runs
+    SELECT id, previous_run_id, seq FROM runs
     WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(run)s
     UNION ALL
-    SELECT r.id, r.previous_run_id FROM runs r JOIN path p ON r.id = p.previous_run_id WHERE r.user_id = %(user)s
+    SELECT r.id, r.previous_run_id, r.seq FROM runs r JOIN path p ON r.id = p.previous_run_id WHERE r.user_id = %(user)s
 )"""
 # The rest is shown no more.
 _SHOW = f"""
@@ -33,9 +41,10 @@ SELECT {RUN_COLUMNS} FROM runs r
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
   AND r.seq < %(before)s
 ORDER BY r.seq DESC LIMIT %(limit)s"""
-_NEXT_SHOWN = """
-SELECT seq FROM runs
-WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND previous_run_id = %(run)s AND active"""
+_BEFORE_NEXT_SHOWN = """coalesce((
+    SELECT seq FROM runs
+    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND previous_run_id = %(run)s AND active
+), %(before)s)"""
 # The newest of all that follow a run: none of those continues it, as that would be newer.
 _NEWEST_DESCENDANT = """
 WITH RECURSIVE below AS (
@@ -46,9 +55,7 @@ WITH RECURSIVE below AS (
     WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s
 )
 SELECT id FROM below ORDER BY seq DESC LIMIT 1"""
-_PATH = f"""
-{_PATH_UP}
-SELECT {RUN_COLUMNS} FROM runs r JOIN path p ON r.id = p.id WHERE r.user_id = %(user)s ORDER BY r.seq"""
+_PATH = newest_records(f"{_PATH_UP} SELECT id FROM path ORDER BY seq DESC LIMIT %(runs)s", _BEFORE_NEXT_SHOWN)
 _RUN_OF_TEXT = f"""
 SELECT {RUN_COLUMNS} FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
@@ -90,21 +97,11 @@ WHERE r.user_id = %(user)s AND r.id = ANY({runs}) GROUP BY r.id"""
 _ALTERNATIVES = _alternatives("%(runs)s")
 
 
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """Runs and their records, in order; `alternatives` are of each run those that continue the same run as it."""
+@dataclass(slots=True)
+class RunPage(Timeline):
+    """Runs in order; `alternatives` are of each run those that continue the same run as it, if there are others."""
 
-    runs: list[Run]
-    records: list[Record]
-    alternatives: dict[str, list[str]]
-
-    @property
-    def entries(self) -> list[Entry]:
-        return [record for record in self.records if isinstance(record, Entry)]
-
-    @property
-    def calls(self) -> list[ToolCall]:
-        return [record for record in self.records if isinstance(record, ToolCall)]
+    alternatives: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def first_message(self, run_id: str) -> Entry | None:
         messages = (entry for entry in self.entries if entry.run_id == run_id and entry.kind == "user_message")
@@ -144,14 +141,10 @@ async def load_shown(
     return newest[:limit][::-1], len(newest) > limit
 
 
-async def find_next_shown(database: Database, run: Run) -> int:
-    """Returns the number of the shown run that continues this one; `FOREVER` if there is none."""
-    row = await database.fetch_one(run.user_id, _NEXT_SHOWN, conversation=run.conversation_id, run=run.id)
-    return row["seq"] if row else FOREVER
-
-
-async def path_to(database: Database, user_id: str, conversation_id: str, run_id: str) -> list[Run]:
-    return await database.fetch_all(user_id, _PATH, Run, conversation=conversation_id, run=run_id)
+async def load_path(database: Database, run: Run) -> Timeline:
+    """Loads what is known after a run: the newest records of the path to it, before the run that is shown after it."""
+    where = {"conversation": run.conversation_id, "run": run.id, "before": FOREVER, "runs": MOST_RUNS}
+    return await _PATH.load(database, run.user_id, **where)
 
 
 async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[str]) -> dict[str, list[str]]:
@@ -196,4 +189,4 @@ async def load_page(
         raise NotFound
     records = [one for one in (await sent.fetch()).records if isinstance(one, ToolCall) or one.complete]
     others = {row["run_id"]: row["ids"] for row in await alternatives.fetchall() if len(row["ids"]) > 1}
-    return RunPage(shown, records, others)
+    return RunPage(records, runs=shown, alternatives=others)

@@ -158,7 +158,7 @@ class Event:
 
 @dataclass(slots=True)
 class Timeline:
-    """Entries and tool calls of a conversation or run, by `seq`.
+    """Entries and tool calls of a conversation or of `runs`, by `seq`.
 
     `noted_calls` are those that branch notes name, by run and id. Of a history that is read for the model `is_complete`
     tells that only what a summary covers comes before its records; `memory` is what its user wants remembered, and
@@ -170,19 +170,28 @@ class Timeline:
     is_complete: bool = True
     memory: str = ""
     directory: str | None = None
+    runs: list[Run] = field(default_factory=list[Run])
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [record for record in self.records if isinstance(record, Entry)]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [record for record in self.records if isinstance(record, ToolCall)]
 
     def of_run(self, run_id: str) -> list[Record]:
         return [record for record in self.records if record.run_id == run_id]
 
     def calls_of_run(self, run_id: str) -> list[ToolCall]:
-        return [record for record in self.of_run(run_id) if isinstance(record, ToolCall)]
+        return [call for call in self.calls if call.run_id == run_id]
 
     @property
     def newest_summary(self) -> Entry | None:
-        found = [one for one in self.records if isinstance(one, Entry) and one.kind == "summary"]
+        found = [entry for entry in self.entries if entry.kind == "summary"]
         return found[-1] if found else None
 
     @property
     def last_message(self) -> str:
-        texts = [one.text for one in self.records if isinstance(one, Entry) and one.kind == "assistant_message"]
+        texts = [entry.text for entry in self.entries if entry.kind == "assistant_message"]
         return texts[-1] if texts else ""

@@ -87,22 +87,21 @@ WHERE e.user_id = %(user)s AND e.run_id = ANY({runs}) AND e.seq IS NOT NULL""",
     )
 
 
-def _newest_records(runs: LiteralString) -> RecordStatements:
+def newest_records(runs: LiteralString, before: LiteralString = "%(before)s") -> RecordStatements:
     return RecordStatements(
         f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < {before}
   AND (e.run_id = ANY({runs}) OR e.kind = 'change') AND e.kind <> 'command'
 ORDER BY e.seq DESC LIMIT %(limit)s""",
         f"""
 SELECT {CALL_COLUMNS} FROM tool_calls c
-WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s AND c.run_id = ANY({runs})
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < {before} AND c.run_id = ANY({runs})
 ORDER BY c.seq DESC LIMIT %(limit)s""",
     )
 
 
-_SHOWN = _newest_records(SHOWN_RUNS)
-_PATH = _newest_records("%(runs)s")
+_SHOWN = newest_records(SHOWN_RUNS)
 _OF_CALL = all_records(RUN_OF_CALL)
 _OF_RUNS = all_records("%(runs)s")
 _TREES = """
@@ -146,17 +145,6 @@ WHERE user_id = %(user)s AND details->>'left' = %(conversation)s ORDER BY id"""
 
 
 @dataclass(slots=True)
-class Trees:
-    """Several runs with their sub-agents' runs, in order, and all that happened in them."""
-
-    runs: list[Run]
-    timeline: Timeline
-
-    def of_top_run(self, run_id: str) -> list[Run]:
-        return [run for run in self.runs if run.top_run_id == run_id]
-
-
-@dataclass(slots=True)
 class TreeEvents:
     """The runs of a tree, the top run first, what happened in them, and the messages that are being written."""
 
@@ -171,24 +159,21 @@ async def load_shown(
     return await _SHOWN.load(database, user_id, conversation=conversation_id, before=before, runs=runs)
 
 
-async def load_path(
-    database: Database, user_id: str, conversation_id: str, run_ids: Sequence[str], *, before: int
-) -> Timeline:
-    return await _PATH.load(database, user_id, conversation=conversation_id, before=before, runs=list(run_ids))
-
-
 async def load_run_of_call(database: Database, user_id: str, conversation_id: str, call_id: str) -> Timeline:
     return await _OF_CALL.load(database, user_id, conversation=conversation_id, call=call_id)
 
 
 async def load_trees(
     database: Database, user_id: str, top_run_ids: Sequence[str], *, only_sub_agents: bool = False
-) -> Trees:
+) -> Timeline:
+    """Loads all that happened in these runs and their sub-agents' runs."""
     where = {"tops": list(top_run_ids), "only_sub_agents": only_sub_agents}
     async with database.transaction(user_id, snapshot=True) as tx:
         runs = await tx.execute(_RUNS_OF_TREES, Run, **where)
         sent = await _OF_TREES.send(tx, **where)
-    return Trees(await runs.fetchall(), await sent.fetch())
+    trees = await sent.fetch()
+    trees.runs = await runs.fetchall()
+    return trees
 
 
 async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:

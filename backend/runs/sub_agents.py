@@ -64,7 +64,7 @@ async def add_results(database: Database, user_id: str, timeline: Timeline) -> N
     for run in trees.runs:
         call = calls.get((run.parent_run_id or "", run.parent_call_id or ""))
         if call is not None and run.ended_at is not None:
-            call.output = render_result(run, Timeline(trees.timeline.of_run(run.id)))
+            call.output = render_result(run, Timeline(trees.of_run(run.id)))
 
 
 def render_result(run: Run, timeline: Timeline) -> str:

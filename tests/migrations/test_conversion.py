@@ -124,7 +124,7 @@ async def test_what_the_run_api_tells(database: Database) -> None:
             assert ids[0] == old["id"]
             run = await load_run(database, user, ids[0])
             assert run["usage"] == old["usage"] or "by_agent" in old["usage"]
-            loaded = (await timeline.load_trees(database, user, ids)).timeline
+            loaded = await timeline.load_trees(database, user, ids)
             first = loaded.of_run(ids[0])
             assert next(one.text for one in first if isinstance(one, Entry)) == old["user_message"]
             records = [one for run_id in ids for one in loaded.of_run(run_id)]

@@ -9,7 +9,6 @@ from chatkit.actions import Action
 from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from backend.api.body import check_json
 from backend.api.idempotency import check_key
 from backend.api.messages import check_content
 from backend.conversations.conversations import is_valid
@@ -83,7 +82,6 @@ def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
 
 def parse_plain_message(body: bytes) -> PlainMessage | None:
     """Parses a plain message; None for a body that is none. Raises `InvalidRequest`."""
-    check_json(body)
     try:
         value = from_json(body)
     except ValueError:

@@ -3,10 +3,9 @@
 from chatkit.server import StreamingResult
 from fastapi import APIRouter, Request, Response
 
-from backend.api.body import UserRoute
 from backend.api.chatkit.plain_messages import OtherUser, answer_plain_message
 from backend.api.chatkit.requests import RequestContext, parse_plain_message
-from backend.api.dependencies import AppServices, LimitedUser, check_owner
+from backend.api.dependencies import AppServices, LimitedUser, UserRoute, check_json, check_owner
 from backend.api.sse import EventStream
 
 router = APIRouter(route_class=UserRoute)
@@ -15,6 +14,7 @@ router = APIRouter(route_class=UserRoute)
 @router.post("/chatkit")
 async def process(request: Request, services: AppServices, user: LimitedUser) -> Response:
     body = await request.body()
+    check_json(body)
     if (message := parse_plain_message(body)) is not None:
         # Without sign-in there is one user, whatever the body says.
         is_other = message.user_id not in (None, "") and str(message.user_id) != user.user_id

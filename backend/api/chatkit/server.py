@@ -22,7 +22,6 @@ from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_appr
 from backend.cards.service import CardService, CardStream, Click
 from backend.cards.widget import record_of_item
 from backend.conversations import branches, conversations, runs
-from backend.conversations.entries import store_feedback
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.run_requests import RunRequest
 from backend.errors import BackendError, Busy, InvalidRequest, LimitReached, Overloaded
@@ -272,7 +271,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             params, user_id = request.params, context.user_id
             if params.action.type == requests.CLEAR_FEEDBACK:
                 item_id = params.item_id or ""
-                await store_feedback(self._database, user_id, params.thread_id, [record_of_item(item_id)], None)
+                await conversations.store_feedback(
+                    self._database, user_id, params.thread_id, [record_of_item(item_id)], None
+                )
                 item = await self.store.load_item(params.thread_id, item_id, context)
                 return self._serialize(ck.SyncCustomActionResponse(updated_item=item))
             if params.action.type == requests.SHOW_VERSION:
@@ -290,7 +291,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         self, thread_id: str, item_ids: list[str], feedback: ck.FeedbackKind, context: RequestContext
     ) -> None:
         records = map(record_of_item, item_ids)
-        await store_feedback(self._database, context.user_id, thread_id, records, feedback)
+        await conversations.store_feedback(self._database, context.user_id, thread_id, records, feedback)
 
     def _serialize(self, obj: BaseModel) -> bytes:
         """Serializes as the SDK does, with the fields of our own classes too."""

@@ -20,7 +20,6 @@ from backend.conversations import branches, conversations, timeline
 from backend.conversations.branches import RunPage
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
-from backend.conversations.records import ToolCall
 from backend.conversations.run_requests import NewConversation, RunRequest
 from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
@@ -143,12 +142,11 @@ class TimelineStore(Store[RequestContext]):
         trees = await timeline.load_trees(self._database, context.user_id, ids, only_sub_agents=True)
         url = self.folder_url(thread_id)
         workflows = [
-            render_workflow(calls[run.parent_call_id], run, trees.timeline.of_run(run.id), folder_url=url)
+            render_workflow(calls[run.parent_call_id], run, trees.of_run(run.id), folder_url=url)
             for run in trees.runs
             if run.parent_call_id in calls
         ]
-        approvals = [render_approval(record) for record in trees.timeline.records if isinstance(record, ToolCall)]
-        return workflows, [card for card in approvals if card is not None]
+        return workflows, [card for call in trees.calls if (card := render_approval(call)) is not None]
 
     def folder_url(self, thread_id: str) -> str:
         return f"{self._backend_url}/chats/{quote(thread_id)}/files"

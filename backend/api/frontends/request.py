@@ -48,8 +48,9 @@ def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
         return []
     last = messages[-1]
     parts = [part for value in (last.parts, last.content) for part in _as_list(value) if isinstance(part, dict)]
+    decided = [part for part in parts if part.get("state") == "approval-responded"]
     try:
-        found = [ApprovalDecision.model_validate(part.get("approval")) for part in parts if _is_decided(part)]
+        found = [ApprovalDecision.model_validate(part.get("approval")) for part in decided]
     except ValidationError:
         raise InvalidRequest("An approval needs an id and approved (true or false). A reason is optional.") from None
     if not found and any(str(part.get("type")).startswith(_TOOL_TYPES) for part in parts):  # it was answered already
@@ -62,10 +63,6 @@ def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDeci
     if len(by_id) != len(decisions) or len(decisions) > _MOST_DECISIONS:
         raise InvalidRequest(f"Decide each approval once, and up to {_MOST_DECISIONS} in one request.")
     return [*by_id.values()]
-
-
-def _is_decided(part: dict[str, Any]) -> bool:
-    return part.get("state") == "approval-responded"
 
 
 def _find_text(messages: Sequence[Message]) -> str:

@@ -7,8 +7,7 @@ from backend.api.frontends import schemas
 from backend.api.interactions.render import render_question, render_reason
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
-from backend.conversations.records import Entry, Record, Run, ToolCall
-from backend.conversations.timeline import Trees
+from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
 from backend.model.text_responses import NO_ANSWER
 from backend.tools.table import find_tool
 
@@ -28,9 +27,10 @@ def is_error(run: Run) -> bool:
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
 
 
-def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answered:
-    records = trees.timeline.of_run(run.id)
-    waiting = [(one, call) for one in trees.runs for call in trees.timeline.calls_of_run(one.id) if _is_waiting(call)]
+def render_answer(run: Run, trees: Timeline, thread: str | None) -> schemas.Answered:
+    records = trees.of_run(run.id)
+    calls = [(one, call) for one in trees.runs for call in trees.calls_of_run(one.id)]
+    waiting = [(one, call) for one, call in calls if call.state == "awaiting_approval"]
     events = [*_render_actions(trees, run, count(1))]
     if run.error_code == "empty_answer":
         events.append(schemas.StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
@@ -43,10 +43,6 @@ def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answere
         reason=render_reason(run, [record for record in records if isinstance(record, Entry)]),
         approvals=[render_question(call, one) for one, call in waiting],
     )
-
-
-def _is_waiting(call: ToolCall) -> bool:
-    return call.state == "awaiting_approval"
 
 
 def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall]) -> str:
@@ -62,9 +58,9 @@ def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall
     return "\n\n".join(filter(str.strip, [answer, render_list_text(records)])) or NO_ANSWER
 
 
-def _render_actions(trees: Trees, run: Run, steps: Iterator[int]) -> Iterator[schemas.StepEvent]:
+def _render_actions(trees: Timeline, run: Run, steps: Iterator[int]) -> Iterator[schemas.StepEvent]:
     """Renders a run's actions, and its sub-agents'; `steps` numbers the model turns over all agents."""
-    records = trees.timeline.of_run(run.id)
+    records = trees.of_run(run.id)
     turns = sorted({record.model_turn for record in records if record.model_turn})
     agent = run.agent if run.is_sub_agent else _ORCHESTRATOR
     for turn in turns:

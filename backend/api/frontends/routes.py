@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar
 from fastapi import APIRouter, Depends, Header, Response
 from fastapi.responses import JSONResponse
 
-from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, check_owner
+from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, UserRoute, check_owner
 from backend.api.frontends import schemas
 from backend.api.frontends.chunks import NEWEST, OLDEST, ChunkRenderer, adapt_chunk
 from backend.api.frontends.request import ChatRequest, parse_request
@@ -162,9 +161,7 @@ async def _decide(services: Services, request: ChatRequest, user: AuthenticatedU
     assert request.thread is not None
     chat = await services.interactions.find(user.user_id, request.thread)
     ids = [one.id for one in request.decisions]
-    found = await load_approvals(services.database, user.user_id, chat.id, ids)
-    states = {approval.call_id: approval.state for approval in found}
-    run_ids = {approval.top_run_id for approval in found}
+    states, run_ids = await load_approvals(services.database, user.user_id, chat.id, ids)
     if len(states) < len(ids) or len(run_ids) != 1:
         raise NotFound
     undecided = [one for one in request.decisions if states[one.id] == "awaiting_approval"]

@@ -12,9 +12,9 @@ from backend.api.messages import Content, content_of
 from backend.api.sse import format_event
 from backend.context.render import output_of
 from backend.conversations.conversations import Conversation
-from backend.conversations.records import ENDED, Entry, Event, Run, ToolCall
+from backend.conversations.records import ENDED, Entry, Event, Run, Timeline, ToolCall
 from backend.conversations.steering import UnreadMessage
-from backend.conversations.timeline import Trees, events_of
+from backend.conversations.timeline import events_of
 from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
 
 _STATUS: dict[str, Status] = {
@@ -133,14 +133,14 @@ def _render_outcome(run: Run) -> dict[str, Any]:
 
 
 def render_interaction(
-    run: Run, trees: Trees, *, siblings: list[str], messages: list[dict[str, Any]] | None, brief: bool
+    run: Run, trees: Timeline, *, siblings: list[str], messages: list[dict[str, Any]] | None, brief: bool
 ) -> schemas.Interaction:
     """Renders a run of these trees; `messages` are what the model is sent after it."""
-    tree, records = trees.of_top_run(run.id), trees.timeline.of_run(run.id)
+    tree, records = [one for one in trees.runs if one.top_run_id == run.id], trees.of_run(run.id)
     entries = [record for record in records if isinstance(record, Entry)]
     events = [] if brief else events_of(records, {run.id: run})
     agent_events: list[Any] = [data for event in events for name, data in render_event(event) if name in _AGENT_EVENTS]
-    calls = [(call, one) for one in tree for call in trees.timeline.calls_of_run(one.id) if call.approval_seq]
+    calls = [(call, one) for one in tree for call in trees.calls_of_run(one.id) if call.approval_seq]
     calls.sort(key=lambda pair: pair[0].approval_seq or 0)
     return schemas.Interaction(
         id=run.id,

@@ -3,8 +3,7 @@
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
-from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Owner
+from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Owner, UserRoute
 from backend.api.interactions import schemas
 from backend.api.interactions.parameters import (
     After,
@@ -19,9 +18,11 @@ from backend.api.interactions.parameters import (
     Titled,
     make_idempotent,
 )
+from backend.api.interactions.render import render_chat_head
+from backend.api.interactions.steps import render_steps
 from backend.api.openapi import errors, stream_of
 from backend.api.sse import STREAM_HEADERS, EventStream
-from backend.conversations import steering
+from backend.conversations import conversations, steering, timeline
 from backend.conversations.approvals import Decision
 from backend.model.providers import check_options
 from backend.transcript.event_log import read_log
@@ -40,7 +41,12 @@ async def list_chats(
     services: AppServices, user: LimitedUser, limit: Limit = 20, after: After = None, titled: Titled = ""
 ) -> schemas.Chats:
     """Lists the user's chats, the newest first."""
-    return await services.interactions.list_chats(user.user_id, limit=limit, after=after, titled=titled)
+    last = await conversations.find(services.database, user.user_id, after) if after is not None else None
+    found, has_more = await conversations.load_page(
+        services.database, user.user_id, limit=limit, after=last.id if last else None, titled=titled
+    )
+    heads = [render_chat_head(one, one.id) for one in found]
+    return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
 
 
 @router.get(_CHAT, responses=errors(404))
@@ -70,7 +76,10 @@ async def get_steps(
     services: AppServices, run: InteractionRun, limit: Limit = 20, after: AfterStep = 0
 ) -> schemas.Steps:
     """Returns what the interaction's sub-agents did, step by step."""
-    return await services.interactions.get_steps(run, limit=limit, after=after)
+    tree = await timeline.load_events(services.database, run.user_id, run.id, after=0)
+    steps = [step for step in render_steps(tree) if step.number > after]
+    shown = steps[:limit]
+    return schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
 
 
 @router.get(f"{_RUN}/events", response_class=Response, responses=_EVENTS | errors(404))
@@ -156,11 +165,23 @@ async def drop_message(services: AppServices, user: Owner, run: InteractionRun, 
 @make_idempotent
 async def show_branch(services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch) -> schemas.Branched:
     """Shows the branch of a chat that ends with an interaction."""
-    return await services.interactions.show_branch(user.user_id, chat_id, body.interaction_id)
+    conversation, run_id = await services.interactions.find(user.user_id, chat_id), body.interaction_id
+    if run_id is not None:
+        await services.interactions.find_interaction(user.user_id, chat_id, run_id)
+    await services.runs.show(user.user_id, conversation.id, run_id)
+    text = f"/version {run_id}" if run_id is not None else "/version"
+    await conversations.add_command(services.database, user.user_id, conversation.id, text, {"leaf": run_id})
+    return schemas.Branched(chat_id=chat_id, leaf=run_id)
 
 
 @router.post(f"{_CHAT}/compact", responses=errors(404, 409, 503))
 @make_idempotent
 async def compact(services: AppServices, user: Owner, chat_id: ChatId) -> schemas.Compacted:
     """Summarises the older messages of a chat for the model."""
-    return await services.interactions.compact(user.user_id, chat_id)
+    conversation = await services.interactions.find(user.user_id, chat_id)
+    messages = await services.interactions.summaries.compact(user.user_id, conversation.id)
+    compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
+    await conversations.add_command(
+        services.database, user.user_id, conversation.id, "/compact", compacted.model_dump()
+    )
+    return compacted

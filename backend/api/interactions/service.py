@@ -15,11 +15,10 @@ from backend.api.interactions.render import (
     render_interaction,
     render_unread,
 )
-from backend.api.interactions.steps import render_steps
 from backend.api.messages import check_content, create_message, with_titles
 from backend.context.summaries import Summaries
 from backend.context.window import render_request
-from backend.conversations import branches, conversations, entries, steering, timeline
+from backend.conversations import branches, conversations, steering, timeline
 from backend.conversations.conversations import Conversation, check_chat_id, is_valid
 from backend.conversations.errors import NotShown
 from backend.conversations.history import load_noted_calls
@@ -37,7 +36,6 @@ from common.ids import new_id
 
 PAGE_BYTES = 1_048_576
 _AT_ONCE = 10  # interactions that are read together
-_KNOWN_RUNS = 200  # how many runs of a path the model may know
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,31 +104,7 @@ class InteractionService:
 
         return _id_of(await start_once(self.runs.database, run.user_id, key, start))
 
-    async def show_branch(self, user_id: str, chat_id: str, run_id: str | None) -> schemas.Branched:
-        conversation = await self.find(user_id, chat_id)
-        if run_id is not None:
-            await self.find_interaction(user_id, chat_id, run_id)
-        await self.runs.show(user_id, conversation.id, run_id)
-        text = f"/version {run_id}" if run_id is not None else "/version"
-        await entries.add_command(self.runs.database, user_id, conversation.id, text, {"leaf": run_id})
-        return schemas.Branched(chat_id=chat_id, leaf=run_id)
-
-    async def compact(self, user_id: str, chat_id: str) -> schemas.Compacted:
-        conversation = await self.find(user_id, chat_id)
-        messages = await self.summaries.compact(user_id, conversation.id)
-        compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
-        await entries.add_command(self.runs.database, user_id, conversation.id, "/compact", compacted.model_dump())
-        return compacted
-
     # Reading
-
-    async def list_chats(self, user_id: str, *, limit: int, after: str | None, titled: str) -> schemas.Chats:
-        last = await conversations.find(self.runs.database, user_id, after) if after is not None else None
-        found, has_more = await conversations.load_page(
-            self.runs.database, user_id, limit=limit, after=last.id if last else None, titled=titled
-        )
-        heads = [render_chat_head(one, one.id) for one in found]
-        return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
 
     async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None) -> schemas.Chat:
         """Returns the newest shown interactions before one: at most `limit` and 1 MB, but at least one."""
@@ -170,19 +144,9 @@ class InteractionService:
         """Renders an interaction; a `brief` one without its events and what the model knows after it."""
         records: list[Record] = []
         if run.status in ENDED and not brief:
-            path = await branches.path_to(self.runs.database, run.user_id, run.conversation_id, run.id)
-            before = await branches.find_next_shown(self.runs.database, run) if run.active else FOREVER
-            ids = [one.id for one in path[-_KNOWN_RUNS:]]
-            known = await timeline.load_path(self.runs.database, run.user_id, run.conversation_id, ids, before=before)
-            records = known.records
+            records = (await branches.load_path(self.runs.database, run)).records
         [interaction] = await self._render([run], records, [FOREVER], brief=brief)
         return interaction
-
-    async def get_steps(self, run: Run, *, limit: int, after: int) -> schemas.Steps:
-        tree = await timeline.load_events(self.runs.database, run.user_id, run.id, after=0)
-        steps = [step for step in render_steps(tree) if step.number > after]
-        shown = steps[:limit]
-        return schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
 
     async def _render(
         self, runs: Sequence[Run], records: list[Record], ends: Sequence[int], *, brief: bool = False

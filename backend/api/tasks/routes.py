@@ -1,17 +1,43 @@
-"""The paths of the page's task list: `/tasks` and below it, JSON for the signed-in user."""
+"""The paths of the page's task list, `/tasks` and below it: its views, and what the user changes there by hand."""
 
-from typing import Annotated, Literal
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import NaiveDatetime
+from mcp.shared.exceptions import MCPError
+from pydantic import NaiveDatetime, ValidationError
 
-from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, IdempotencyKey, LimitedUser, PollingUser, forbid_caching
+import english
+from backend.api.dependencies import (
+    AppServices,
+    IdempotencyKey,
+    LimitedUser,
+    PollingUser,
+    Services,
+    UserRoute,
+    forbid_caching,
+)
+from backend.api.identity import AuthenticatedUser
 from backend.api.tasks import schemas
-from backend.errors import InvalidRequest
+from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
+from backend.tools.task_tools import CallRefused, TasksUnavailable, derive_id
+from backend.users import profiles
+from common.clock import wall_time
 
 _LARGEST = 2**63 - 1
 _MOST_ALSO = 99
+_DAYS = 28
+_VIEWS: Mapping[schemas.View, Mapping[str, str]] = {
+    "today": {"status": "pending", "due": "..today", "order": "due"},
+    "upcoming": {"status": "pending", "due": "tomorrow..", "order": "due"},
+    "all": {"status": "pending", "order": "due"},
+    "done": {"status": "completed", "order": "completed"},
+    "deleted": {"status": "deleted"},
+}
+_REMOVABLE = ("description", "due", "priority", "repeat")  # the tools remove them by the word "none"
 
 TaskId = Annotated[int, Path(ge=1, le=_LARGEST)]
 Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
@@ -19,16 +45,53 @@ Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
 router = APIRouter(route_class=UserRoute, include_in_schema=False, dependencies=[Depends(forbid_caching)])
 
 
+class NotPossibleNow(BackendError):
+    """This is not possible right now."""
+
+    code, status = "not_possible_now", 409
+
+
+_ERRORS: Mapping[str, type[BackendError]] = {
+    "not_found": NotFound,
+    "conflict": NotPossibleNow,
+    "limit": LimitReached,
+    "unavailable": TasksUnavailable,
+}
+
+
 @router.get("/tasks")
 async def list_tasks(
     services: AppServices, user: LimitedUser, query: Annotated[schemas.TaskQuery, Query()]
 ) -> schemas.TaskPage:
-    return await services.task_list.load_page(query, user)
+    # The number is read first, so that a change in between is read again and never missed.
+    zone, changes = await asyncio.gather(_find_time_zone(services, user), get_changes(services, user))
+    reader = {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
+    filters = {"query": query.query, "label": query.label, "priority": query.priority}
+    arguments = {**_VIEWS[query.view], **{name: value for name, value in filters.items() if value}}
+    with _translated_errors():
+        page = await services.tools.list_tasks(**reader, cursor=query.cursor, limit=query.limit, **arguments)
+        is_first_of_done = query.view == "done" and not query.cursor
+        done = await services.tools.get_json("done", **reader, days=_DAYS) if is_first_of_done else {"days": None}
+        _, day, time = page["now"].split(" ")
+        return schemas.TaskPage(
+            view=query.view,
+            now=f"{day}T{time}",
+            time_zone=page["time_zone"],
+            total=page["total"],
+            tasks=[*map(schemas.Task.from_tool, page["tasks"])],
+            next_cursor=page["next_cursor"],
+            last=changes.last,
+            days=done["days"],
+        )
 
 
 @router.get("/tasks/changes")
 async def get_changes(services: AppServices, user: PollingUser, after: Number = None) -> schemas.TaskChanges:
-    return await services.task_list.load_changes(after, user)
+    since = {} if after is None else {"after": after}
+    with _translated_errors():
+        return schemas.TaskChanges.model_validate(
+            await services.tools.get_json("changes", user_id=user.user_id, **since)
+        )
 
 
 @router.get("/tasks/preview")
@@ -41,26 +104,41 @@ async def preview_task(
     written: NaiveDatetime | None = None,
 ) -> schemas.TaskPreview:
     """Returns what a text says of a new task; with `mode=date`, which date it is, if it is nothing else."""
-    if mode == "date":
-        reading = await services.task_list.read_date(text, user, written)
-    else:
-        new = schemas.TaskText(text=text or " ", dates=dates, written=written)
-        reading = await services.task_list.read_text(new, user)
-    return schemas.TaskPreview.from_reading(reading)
+    now = written or await _find_local_time(services, user)
+    if mode == "task":
+        return schemas.TaskPreview.from_reading(english.read_task(text or " ", now, services.date_order, dates=dates))
+    when = english.read_when(text, now, services.date_order)
+    return schemas.TaskPreview.from_reading(english.ParsedTask("" if when else text, when))
 
 
 @router.get("/tasks/{task_id}")
 async def get_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
-    return await services.task_list.find(task_id, user)
+    with _translated_errors():
+        found = await services.tools.get_json("tasks", user_id=user.user_id, ids=task_id)
+        tasks = [*map(schemas.Task.from_tool, found["tasks"])]
+    if not tasks:
+        raise NotFound(f"There is no task {task_id}. It may have been deleted.")
+    return tasks[0]
 
 
 @router.post("/tasks", status_code=201)
 async def add_task(
     services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTaskBody
 ) -> schemas.ChangedTasks:
-    if isinstance(body, schemas.TaskText):
-        return await services.task_list.add_text(body, user, key)
-    return await services.task_list.change("add_task", body.model_dump(exclude_none=True), user, key)
+    if isinstance(body, schemas.NewTask):
+        return await _change(services, user, key, "add_task", body.model_dump(exclude_none=True))
+    now = body.written or await _find_local_time(services, user)
+    reading = english.read_task(body.text, now, services.date_order, dates=body.dates)
+    fields = {
+        "title": reading.title,
+        "due": reading.when.due if reading.when else body.default_due,
+        "repeat": reading.when and reading.when.repeat,
+        "priority": reading.priority,
+        "labels": list(reading.labels) or None,
+    }
+    arguments = {name: value for name, value in fields.items() if value is not None}
+    changed = await _change(services, user, key, "add_task", arguments)
+    return changed.model_copy(update={"not_understood": list(reading.unread)})
 
 
 @router.post("/tasks/undo")
@@ -68,26 +146,72 @@ async def undo(
     services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
 ) -> schemas.ChangedTasks:
     # Which task is named is not looked at: all of the batch's are restored.
-    return await services.task_list.change("update_task", {"task_id": 1}, user, key, undo_batch=body.batch)
+    return await _change(services, user, key, "update_task", {"task_id": 1}, undo_batch=body.batch)
 
 
 @router.patch("/tasks/{task_id}")
 async def update_task(
     services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, body: schemas.TaskUpdate
 ) -> schemas.ChangedTasks:
-    return await services.task_list.update(task_id, body, user, key)
+    """Changes a task, and those in `also`; one that is only completed by the tool `complete_task`."""
+    fields = body.model_dump(exclude_unset=True, exclude={"also"})
+    also = {"also": body.also} if body.also else {}
+    if fields == {"status": "completed"}:
+        return await _change(services, user, key, "complete_task", {"task_id": task_id, **also})
+    # The tools take null for "not given" and not for "nothing".
+    arguments = {
+        name: "none" if name in _REMOVABLE and value in (None, "") else value for name, value in fields.items()
+    }
+    if arguments.get("labels", ()) in (None, []):
+        arguments |= {"labels": None, "remove_labels": ["*"]}
+    return await _change(services, user, key, "update_task", {"task_id": task_id, **arguments, **also})
 
 
 @router.delete("/tasks/{task_id}")
 async def delete_task(
     services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
 ) -> schemas.ChangedTasks:
-    arguments = {"task_id": task_id, "also": _parse_ids(also)}
-    return await services.task_list.change("delete_task", arguments, user, key)
-
-
-def _parse_ids(also: str) -> list[int]:
     parts = [part.strip() for part in also.split(",")] if also else []
     if len(parts) > _MOST_ALSO or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise InvalidRequest(f"also must be a list of up to {_MOST_ALSO} task numbers, separated by commas.")
-    return [*map(int, parts)]
+    return await _change(services, user, key, "delete_task", {"task_id": task_id, "also": [*map(int, parts)]})
+
+
+async def _change(
+    services: Services,
+    user: AuthenticatedUser,
+    key: str | None,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    undo_batch: str | None = None,
+) -> schemas.ChangedTasks:
+    zone = await _find_time_zone(services, user)
+    batch = derive_id("hand", user.user_id, key)
+    with _translated_errors():
+        result = await services.tools.change(
+            tool, arguments, user_id=user.user_id, key=batch, time_zone=zone, undo_batch=undo_batch
+        )
+        return schemas.ChangedTasks.from_tool(result, batch=batch)
+
+
+async def _find_local_time(services: Services, user: AuthenticatedUser) -> datetime:
+    return wall_time(services.clock(), await _find_time_zone(services, user) or services.time_zone)
+
+
+async def _find_time_zone(services: Services, user: AuthenticatedUser) -> str | None:
+    """Returns the time zone that the request names, after storing it, or else the one that was named last."""
+    if user.time_zone is None:
+        return await profiles.load_time_zone(services.database, user.user_id)
+    await profiles.set_time_zone(services.database, user.user_id, user.time_zone)
+    return user.time_zone
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except CallRefused as rejection:
+        raise _ERRORS.get(rejection.kind, InvalidRequest)(str(rejection)) from None
+    except (MCPError, ValidationError, LookupError) as error:
+        raise TasksUnavailable from error

@@ -1,23 +1,26 @@
 """The paths of a conversation's files, and of what sub-agents did and wrote."""
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.api.body import UserRoute
-from backend.api.dependencies import AppServices, LimitedUser
-from backend.api.files.folder import ChangedFolder, NoWorkspace, OpenFolder
+from backend.api.dependencies import AppServices, LimitedUser, Owner, UserRoute
 from backend.cards.agent_steps import list_written_files
 from backend.cards.agent_workflow import find_call
 from backend.cards.widget import record_of_item
-from backend.conversations import conversations, entries, sub_agents
-from backend.conversations.conversations import is_valid
+from backend.conversations import conversations, sub_agents
+from backend.conversations.conversations import Conversation, is_valid
 from backend.conversations.errors import OwnerOnly
-from backend.errors import NotFound
+from backend.errors import BackendError, NotFound
+from backend.tools.workspace.files import FolderFiles
 
 _FILES = "/chats/{chat_id}/files"
 _FILE = f"{_FILES}/{{path:path}}"
@@ -30,7 +33,71 @@ _NO_OWNER = (
     "without sign-in and not as root."
 )
 
+_SHOWN_BYTES = 200_000
+_BYTES = "application/octet-stream"
+# What a sub-agent wrote is served as if a stranger had sent it: it never runs as a page.
+_SAFE = {
+    "Content-Security-Policy": "sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-store",
+}
+
 router = APIRouter(route_class=UserRoute)
+
+
+class NoWorkspace(BackendError):
+    """Files are not available: this server has no workspace."""
+
+    code, status = "no_workspace", 404
+
+
+class InDirectory(BackendError):
+    """This conversation works in a directory of yours: add, delete and commit files there yourself."""
+
+    code, status = "in_directory", 409
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationFolder:
+    """The files of a conversation, whose folder is named by its id."""
+
+    files: FolderFiles
+    user_id: str
+    chat: Conversation
+
+    async def send_file(self, path: str) -> Response:
+        """Sends short text to be shown as plain text, and everything else as a download."""
+        async with AsyncExitStack() as stack:
+            opening = self.files.open_file(self.chat.id, path, user_id=self.user_id, directory=self.chat.directory)
+            file = await stack.enter_async_context(opening)
+            size = int(file.headers.get("content-length", _SHOWN_BYTES + 1))
+            if size <= _SHOWN_BYTES:
+                content = await file.aread()
+                if _is_text(content):
+                    return Response(content, media_type="text/plain; charset=utf-8", headers=_SAFE)
+                return Response(content, media_type=_BYTES, headers=_SAFE | _as_attachment(path))
+            until_sent = stack.pop_all()
+        headers = {**_SAFE, **_as_attachment(path), "Content-Length": str(size)}
+        return StreamingResponse(_stream(file.aiter_bytes(), until_sent), media_type=_BYTES, headers=headers)
+
+
+async def open_folder(services: AppServices, user: Owner, chat_id: str) -> ConversationFolder:
+    chat = await services.interactions.find(user.user_id, chat_id)
+    if services.folder_files is None:
+        raise NoWorkspace
+    return ConversationFolder(services.folder_files, user.user_id, chat)
+
+
+OpenFolder = Annotated[ConversationFolder, Depends(open_folder)]
+
+
+async def open_folder_to_change(folder: OpenFolder) -> ConversationFolder:
+    if folder.chat.directory is not None:
+        raise InDirectory
+    return folder
+
+
+ChangedFolder = Annotated[ConversationFolder, Depends(open_folder_to_change)]
 
 
 class Commit(BaseModel):
@@ -124,7 +191,7 @@ async def put_file(request: Request, services: AppServices, folder: ChangedFolde
     length = request.headers.get("content-length")
     headers = {"Content-Length": length} if length is not None else {}
     status, content = await folder.files.put(folder.chat.id, path, request.stream(), headers, user_id=folder.user_id)
-    await entries.add_command(services.database, folder.user_id, folder.chat.id, f"/put {path}", content)
+    await conversations.add_command(services.database, folder.user_id, folder.chat.id, f"/put {path}", content)
     return JSONResponse(content, status_code=status)
 
 
@@ -136,5 +203,25 @@ async def delete_file(folder: ChangedFolder, path: str) -> None:
 @router.post("/chats/{chat_id}/commit")
 async def commit(services: AppServices, folder: ChangedFolder, body: Commit) -> dict[str, Any]:
     result = {"message": await folder.files.commit(folder.chat.id, body.message, user_id=folder.user_id)}
-    await entries.add_command(services.database, folder.user_id, folder.chat.id, f"/commit {body.message}", result)
+    await conversations.add_command(
+        services.database, folder.user_id, folder.chat.id, f"/commit {body.message}", result
+    )
     return result
+
+
+async def _stream(chunks: AsyncIterator[bytes], until_sent: AsyncExitStack) -> AsyncIterator[bytes]:
+    async with until_sent:
+        async for chunk in chunks:
+            yield chunk
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _as_attachment(path: str) -> dict[str, str]:
+    name = quote(path.rpartition("/")[2], safe="")
+    return {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
