@@ -1,7 +1,8 @@
 """Ends a command if its folder exceeds the quota or the disk is nearly full.
 
-Counting a folder takes long and reading the free space does not. Free space is read two hundred times a second, and the
-folder is counted when as much has gone from the disk as the folder may still take.
+Counting a folder takes long and reading the free space does not. Free space is read two hundred times a second, also
+while the folder is counted. When as much has gone from the disk as the folder may still take, the command is stopped
+and the folder counted.
 """
 
 import asyncio
@@ -51,22 +52,32 @@ class DiskWatch:
 
     async def wait(self, process: int) -> str:
         """Returns why the command with this first process must be ended."""
-        free, counted, pause = self._check_disk(), time.monotonic(), _COUNT_SECONDS
-        while True:
-            began = time.monotonic()
-            await asyncio.sleep(_PAUSE_SECONDS)
-            try:
-                now = self._check_disk()
-            except CallError as full:
-                return str(full)
-            is_urgent = free.minus(now).find_excess(self._get_tolerance()) is not None
-            if not is_urgent and began - counted < pause:
-                continue
-            began = time.monotonic()
-            if problem := await asyncio.to_thread(self._count, process, is_urgent=is_urgent):
-                return problem
-            free, counted = now, time.monotonic()
-            pause = max(_COUNT_SECONDS, (counted - began) / _COUNT_SHARE)
+        pause, counting = _COUNT_SECONDS, None
+        try:
+            free = self._check_disk()
+            while True:
+                began = time.monotonic()
+                counting = asyncio.create_task(self._count_after(pause, process))
+                while not counting.done() and not self._may_be_full(free):
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                if not counting.done():
+                    counting.cancel()
+                    counting = asyncio.create_task(asyncio.to_thread(self._count, process, stop=True))
+                free, self._left = await counting
+                pause = max(_COUNT_SECONDS, (time.monotonic() - began - pause) / _COUNT_SHARE)
+        except CallError as full:
+            return str(full)
+        finally:
+            if counting:
+                counting.cancel()
+
+    async def _count_after(self, seconds: float, process: int) -> tuple[Amount, Amount]:
+        await asyncio.sleep(seconds)
+        return await asyncio.to_thread(self._count, process)
+
+    def _may_be_full(self, free: Amount) -> bool:
+        """Compares what has gone from the disk, since so much was free, with what the folder could take then."""
+        return free.minus(self._check_disk()).find_excess(self._get_tolerance()) is not None
 
     def _check_disk(self) -> Amount:
         disk = os.statvfs(self._folder)
@@ -79,23 +90,28 @@ class DiskWatch:
         least = Amount(int(self._quota.bytes * _TOLERATED), int(self._quota.files * _TOLERATED))
         return _TO_REMOVE if self._most else _get_larger(self._left, least)
 
-    def _count(self, process: int, *, is_urgent: bool) -> str | None:
-        """Stops the command while it is counted, if it may have exceeded the limit, and kills it if it has."""
+    def _count(self, process: int, *, stop: bool = False) -> tuple[Amount, Amount]:
+        """Returns the free space before the count and what the folder may still take; kills the command if it is full.
+
+        With `stop` the command is stopped while it is counted.
+        """
         processes = list_descendants(process)
-        if is_urgent:
+        if stop:
             _signal(processes, signal.SIGSTOP)
+        free = self._check_disk()
         unlinked = Amount(quotas.measure_unlinked(self._folder, processes), 0)
+        left = self._left
         try:
             if self._most is None:
-                self._left = self._quota.check(self._folder, more=unlinked)
+                left = self._quota.check(self._folder, more=unlinked)
             elif quotas.measure(self._folder, repair=self._quota.repair).plus(unlinked).find_excess(self._most):
                 self._quota.check(self._folder, more=unlinked)
-        except CallError as full:
+        except CallError:
             _signal(list_descendants(process), signal.SIGKILL)  # also those that began since
-            return str(full)
-        if is_urgent:
+            raise
+        if stop:
             _signal(processes, signal.SIGCONT)
-        return None
+        return free, left
 
 
 def _signal(processes: Iterable[int], number: int) -> None:

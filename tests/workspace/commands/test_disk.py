@@ -20,8 +20,10 @@ from workspace.files.quota import Quota
 pytestmark = pytest.mark.long
 LIMIT = 200_000_000
 FULL = f"The folder is full: its limit is {LIMIT:,} bytes. Remove some files first."
-TOLERATED = LIMIT * 2
-"""By how much other work on the machine may delay the end of a command. How exact the limit is, is a measurement."""
+TOLERATED = LIMIT * 4
+"""A command writes a gigabyte in a second, and other work on the machine may delay its end by so much. How exact the
+limit is on a quiet machine, `test_the_limit_is_passed_by_at_most_a_tenth` measures.
+"""
 EXACT = LIMIT * 1.1
 
 
