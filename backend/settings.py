@@ -154,11 +154,6 @@ def _accept_old_name(name: str) -> Any:
     return Field(validation_alias=AliasChoices(RENAMED[name], name))
 
 
-def _share_connections(connections: int) -> int:
-    """Returns four fifths: a run's reader holds one connection, and the rest is for other requests."""
-    return max(1, connections * 4 // 5)
-
-
 class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
@@ -209,7 +204,9 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
     """
     limit_running_runs: Annotated[int | None, _accept_old_name("LIMIT_RUNNING_TURNS")] = limit_per_user(4)
     limit_runs_at_once: Annotated[int, _accept_old_name("LIMIT_TURNS_AT_ONCE")] = Field(
-        default_factory=lambda given: _share_connections(given["limit_connections"]), ge=1
+        # A run's reader holds one connection, and a fifth is for other requests.
+        default_factory=lambda given: max(1, given["limit_connections"] * 4 // 5),
+        ge=1,
     )
     """Overload limits for each backend process, all users together. LIMIT_RUNS_AT_ONCE: answers at the same time
     (default: four fifths of LIMIT_CONNECTIONS). LIMIT_LAG_SECONDS: how late its event loop may be, for most of half a
@@ -271,17 +268,14 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
             return (
                 "WORKSPACE_URL needs WORKSPACE_TOKEN_SECRET, with the same value in both services. Or set AGENTS=off."
             )
-        if self.workspace_token_secret is not None and self.workspace_token_secret in self._other_secrets:
+        others = self.mcp_token_secret, self.auth_jwt_secret, self.owner_secret
+        if self.workspace_token_secret is not None and self.workspace_token_secret in others:
             return "WORKSPACE_TOKEN_SECRET must differ from the other secrets. Make one with `openssl rand -hex 32`."
         return super().find_problem()
 
     @property
     def has_workspace(self) -> bool:
         return self.agents != "off" and self.workspace_url is not None
-
-    @property
-    def _other_secrets(self) -> tuple[SecretStr | None, ...]:
-        return self.mcp_token_secret, self.auth_jwt_secret, self.owner_secret
 
     def find_token_problem(self) -> str | None:
         """Returns a sentence about invalid settings of AUTH_MODE=jwt; None if they are valid."""

@@ -40,10 +40,6 @@ class Window:
     left_out: int | None = None
     head: int = 0
 
-    @property
-    def records(self) -> list[Record]:
-        return self.timeline.records
-
     def render(self) -> Items:
         head = [] if self.stand_in is None else [render_hidden_item(self.stand_in)]
         return [*head, *render_input(self.timeline)]

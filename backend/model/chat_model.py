@@ -197,17 +197,14 @@ def _measure_request(model: str) -> Iterator[None]:
     span = traces.start_span(f"chat {model}", attributes, kind="CLIENT")
     try:
         yield
+    except ModelError as error:
+        outcome = error.failure.outcome
+        raise
     except BaseException as error:
-        outcome = _outcome_of(error)
+        outcome = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
         raise
     finally:
         _SECONDS.labels(outcome).observe(time.perf_counter() - began)
         if span is not None:
             span.set_attribute("todo.outcome", outcome)
             span.end()
-
-
-def _outcome_of(error: BaseException) -> str:
-    if isinstance(error, asyncio.CancelledError):
-        return "cancelled"
-    return error.failure.outcome if isinstance(error, ModelError) else "failed"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,7 +69,8 @@ class ProviderClient:
             tools = {tool["function"]["name"] for tool in given.get("tools", ())}
             return read_actions(response, tools, body, self._respond)
         if self._profile.loses_calls and "stream" in body and "tools" in given:
-            return find_lost_calls(response, body, self._respond, self._stop_streaming_calls)
+            stop = partial(self._adapt, "loses calls that it streams", "LLM_TOOL_CALLS", "whole", tool_calls="whole")
+            return find_lost_calls(response, body, self._respond, on_lost=stop)
         return response
 
     async def _respond(self, body: dict[str, Any]) -> Pieces:
@@ -104,10 +106,6 @@ class ProviderClient:
             omits = (*dict.fromkeys((*self._profile.omits, *rejected)),)
             self._adapt(f"refuses {', '.join(rejected)}", "LLM_OMIT", ",".join(omits), omits=omits)
         return response
-
-    def _stop_streaming_calls(self) -> None:
-        """Requests responses that may have tool calls whole from now on, as the server loses calls that it streams."""
-        self._adapt("loses calls that it streams", "LLM_TOOL_CALLS", "whole", tool_calls="whole")
 
     def _adapt(self, reason: str, setting: str, value: str, **changes: Any) -> None:
         logger.warning("the model's server %s: set %s=%s", reason, setting, value)

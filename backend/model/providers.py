@@ -17,8 +17,6 @@ NO_KEY = "none"
 
 @dataclass(frozen=True)
 class Profile:
-    """What one provider's chat-completions endpoint accepts, and how it responds."""
-
     name: ProviderName
     base_url: str | None
     model: str | None

@@ -52,8 +52,6 @@ class ParsedToolCall:
 
 
 class ToolCallAssembler:
-    """The calls of one response, in the order in which they began."""
-
     def __init__(self) -> None:
         self._begun: list[Fragment] = []
         self._frame = 0

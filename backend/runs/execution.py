@@ -138,7 +138,9 @@ class Execution:
         await self._copy_uploads()
         await self._read_directory()
         while True:
-            await self._make_ready_calls()
+            waiting = {call.id for call in self._waiting_calls} | self.context.waiting_agents
+            if ready := [call for call in self.recorder.open_calls.values() if call.id not in waiting]:
+                await self._run_until_stopped(self._make_calls(ready))
             if self._waiting_calls or self.context.waiting_agents:
                 if await self._wait_for_approvals():
                     return "waiting"
@@ -259,12 +261,6 @@ class Execution:
         calls = self.recorder.open_calls.values()
         return [call for call in calls if call.id in waiting or call.state == "awaiting_approval"]
 
-    async def _make_ready_calls(self) -> None:
-        waiting = {call.id for call in self._waiting_calls} | self.context.waiting_agents
-        ready = [call for call in self.recorder.open_calls.values() if call.id not in waiting]
-        if ready:
-            await self._run_until_stopped(self._make_calls(ready))
-
     async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
         """Makes calls outside the SDK, one after another until a stop, and records their results."""
         agent = self._dependencies.agents[self.run.agent]
@@ -328,7 +324,8 @@ class Execution:
         """
         await self._end_sub_agents(ending)
         records: list[EventRecord] = [*self.recorder.take_unstored()]
-        if ending.outcome == "completed" and not any(_is_answer(record) for record in records):
+        messages = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
+        if ending.outcome == "completed" and not messages:
             ending = Ending("failed", "empty_answer")
         records += self._create_notice(ending)
         for call in self.recorder.open_calls.values():
@@ -428,7 +425,3 @@ class Execution:
             raise RunError("too_many_model_turns", most=self._dependencies.agent_model_turns)
         else:
             self._live.agent_model_turns_left -= 1
-
-
-def _is_answer(record: EventRecord) -> bool:
-    return isinstance(record, Entry) and record.kind == "assistant_message"

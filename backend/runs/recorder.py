@@ -170,7 +170,8 @@ class Recorder(RunHooks[RunContext]):
         self.model_turn += 1
         seconds, usage = time.monotonic() - self._asked_at, _render_usage(response.usage)
         turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
-        self.run.usage = {"model": self.model_name, **(_counts(self.run.usage) + Counter(usage))}
+        before = {name: count for name, count in (self.run.usage or {}).items() if isinstance(count, int)}
+        self.run.usage = {"model": self.model_name, **(Counter(before) + Counter(usage))}
         entries = self._complete_entries()
         self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
@@ -345,10 +346,6 @@ def normalize_json(arguments: str) -> str:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
     except ValueError:
         return arguments
-
-
-def _counts(usage: dict[str, Any] | None) -> Counter[str]:
-    return Counter({name: count for name, count in (usage or {}).items() if isinstance(count, int)})
 
 
 def _render_usage(usage: Any) -> dict[str, int]:

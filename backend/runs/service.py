@@ -102,17 +102,15 @@ class RunService:
             run_id=run_id,
             most_running=self.limits.running,
         )
-        if always and decision.approved and may_allow_always(call.tool):
-            run = await runs.load(self.database, user_id, call.run_id)
-            await approvals.allow(self.database, user_id, run.conversation_id, call.tool, reach=call.reach)
-        if decision.approved and find_tool(call.tool).changes_files:
-            await self._allow_changes(user_id, call)
+        if decision.approved:
+            conversation_id = (await runs.load(self.database, user_id, call.run_id)).conversation_id
+            if always and may_allow_always(call.tool):
+                await approvals.allow(self.database, user_id, conversation_id, call.tool, reach=call.reach)
+            if find_tool(call.tool).changes_files:
+                directory = await conversations.find_directory(self.database, user_id, conversation_id)
+                if directory is not None:
+                    await approvals.allow(self.database, user_id, conversation_id, DIRECTORY, reach=directory)
         return call, await self.executor.resume(tree, is_detached=is_detached)
-
-    async def _allow_changes(self, user_id: str, call: ToolCall) -> None:
-        run = await runs.load(self.database, user_id, call.run_id)
-        if directory := await conversations.find_directory(self.database, user_id, run.conversation_id):
-            await approvals.allow(self.database, user_id, run.conversation_id, DIRECTORY, reach=directory)
 
     async def send_message(self, run: Run, message: UserMessage, mode: Mode) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.

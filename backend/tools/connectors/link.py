@@ -34,10 +34,6 @@ class Unanswered(Exception):
     """Its text says that a server did not answer what it was asked, which it may have carried out."""
 
 
-class Lost(Unanswered):
-    """went away in the middle of the call"""
-
-
 class _Connection:
     """A connection that its own task opens and closes, as anyio demands, until `ending` is set."""
 
@@ -97,15 +93,7 @@ class Link:
             self._connection.ending.set()
 
     async def _ask(self, request: Callable[[Client], Awaitable[T]], *, again: bool) -> T:
-        try:
-            return await self._ask_once(request)
-        except Lost:
-            if not again:
-                raise
-            return await self._ask_once(request)
-
-    async def _ask_once(self, request: Callable[[Client], Awaitable[T]]) -> T:
-        """Sends a request over the open connection or a new one; raises `Lost`, after closing it, if it broke."""
+        """Sends a request over the open connection or a new one; if that breaks, once more with `again`."""
         connection = self._connection
         if connection is None or connection.ending.is_set():
             connection = self._connection = _Connection(self._server)
@@ -120,8 +108,10 @@ class Link:
         except MCPError as error:
             if error.code != CONNECTION_CLOSED and error.error.message != _SESSION_GONE:
                 raise
-            connection.ending.set()
-            raise Lost(Lost.__doc__) from None
+        connection.ending.set()
+        if not again:
+            raise Unanswered("went away in the middle of the call")
+        return await self._ask(request, again=False)
 
     async def _wait_until_open(self, connection: _Connection) -> Client:
         await asyncio.wait({connection.client}, timeout=self._server.timeout)
