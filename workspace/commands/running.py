@@ -164,7 +164,8 @@ class _Process(asyncio.SubprocessProtocol):
     async def end(self) -> None:
         """Kills the remaining processes and reads the rest of the output."""
         if self._ends_descendants and not self.exited.is_set():
-            self._transport.terminate()
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.kill(self.id, signal.SIGTERM)  # `terminate` would take the exit status from asyncio's own thread
             await _wait_for_event(_GRACE_SECONDS, self.exited)
         if not (self._ends_descendants and self.exited.is_set()):
             with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
