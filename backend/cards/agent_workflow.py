@@ -9,8 +9,6 @@ from backend.conversations.records import ENDED, Entry, Event, Record, Run, Tool
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
 
-_ENDED_AS = {"cancelled": "stopped"}
-
 
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
@@ -51,7 +49,7 @@ def _render_summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) 
     parts = [
         f"{run.agent.capitalize()}: {done} step{'' if done == 1 else 's'}",
         *([f"{len(files)} file{'' if len(files) == 1 else 's'} written"] if files else []),
-        *([_ENDED_AS.get(run.status, run.status)] if run.status != "completed" else []),
+        *(["stopped" if run.status == "cancelled" else run.status] if run.status != "completed" else []),
     ]
     return ", ".join(parts)
 

@@ -103,10 +103,12 @@ def _render_details(task: Task, now: datetime | None) -> list[Json]:
     parts = [
         *([_render_due(task, task.due, now)] if task.due else []),
         *([_render_priority(task, task.priority)] if task.priority else []),
-        *([_repeat(task.repeat)] if task.repeat else []),
+        *([_render_repeat(task.repeat)] if task.repeat else []),
         *([caption(" ".join(f"#{label}" for label in task.labels))] if task.labels else []),
-        *([_next(task.next.due, now)] if task.status == "completed" and task.next is not None else []),
     ]
+    if task.status == "completed" and task.next is not None:
+        following = task.next.due
+        parts.append(caption(f"next on {describe_due(following, now)}", key=_create_key(_NEXT, following)))
     return [row(*parts)] if parts else []
 
 
@@ -135,14 +137,10 @@ def _render_priority(task: Task, priority: str) -> Json:
     return badge(label, _QUIET if task.status == "completed" else color)
 
 
-def _repeat(rule: str) -> Json:
+def _render_repeat(rule: str) -> Json:
     icon = {"type": "Icon", "name": "reload", "size": "sm", "color": _QUIET}
     children = [icon, caption(repeats.describe_repeat(rule))]
     return {"type": "Row", "gap": 1, "align": "center", "children": children}
-
-
-def _next(due: date, now: datetime | None) -> Json:
-    return caption(f"next on {describe_due(due, now)}", key=_create_key(_NEXT, due))
 
 
 def _create_key(kind: str, due: date) -> str:

@@ -77,33 +77,22 @@ class KeyOutcomeUnknown(BackendError):
     code, status = "idempotency_key_unknown", 409
 
 
-_AN_HOUR = 3600  # seconds
-# What `count_request` says: the limit's name → the sentence and the seconds to wait, where the time is not counted.
+# What `count_request` says: the limit's name → the sentence.
 _LIMITS = {
-    "running": (
-        "Only {most} of your answers can be written at once. Wait until one is finished, then try again.",
-        5,
-    ),
-    "per_minute": (
-        "You have reached the limit of {most} messages a minute. Try again in {seconds} seconds.",
-        None,
-    ),
-    "per_day": ("You have reached the limit of {most:,} messages a day. Try again later.", _AN_HOUR),
-    "conversations": (
-        "You have reached the limit of {most:,} conversations. Continue one of them, or delete some.",
-        _AN_HOUR,
-    ),
+    "running": "Only {most} of your answers can be written at once. Wait until one is finished, then try again.",
+    "per_minute": "You have reached the limit of {most} messages a minute. Try again in {seconds} seconds.",
+    "per_day": "You have reached the limit of {most:,} messages a day. Try again later.",
+    "conversations": "You have reached the limit of {most:,} conversations. Continue one of them, or delete some.",
     "idempotency_keys": (
         "You have reached the limit of {most:,} requests with an idempotency key in 24 hours. "
-        "Send this one without a key, or try again later.",
-        _AN_HOUR,
+        "Send this one without a key, or try again later."
     ),
 }
+_RUNNING_SECONDS, _AN_HOUR = 5, 3600
 
 
 def running_limit(most: int) -> LimitReached:
-    sentence, seconds = _LIMITS["running"]
-    return LimitReached(sentence.format(most=most), retry_seconds=seconds)
+    return LimitReached(_LIMITS["running"].format(most=most), retry_seconds=_RUNNING_SECONDS)
 
 
 def from_database(error: psycopg.Error) -> BackendError | None:
@@ -115,8 +104,10 @@ def from_database(error: psycopg.Error) -> BackendError | None:
             return LeaseLost()
         case "TD002":
             reached = json.loads(error.diag.message_primary or "{}")
-            sentence, seconds = _LIMITS[reached["limit"]]
-            return LimitReached(sentence.format_map(reached), retry_seconds=seconds or reached["seconds"])
+            if reached["limit"] == "running":
+                return running_limit(reached["most"])
+            seconds = reached["seconds"] if reached["limit"] == "per_minute" else _AN_HOUR
+            return LimitReached(_LIMITS[reached["limit"]].format_map(reached), retry_seconds=seconds)
         case "TD003":
             return Busy()
         case "TD004":

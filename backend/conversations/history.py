@@ -98,16 +98,11 @@ class SentHistory:
     async def fetch(self) -> Timeline:
         found = _timeline_of(await self.records.entries.fetchall(), await self.records.calls.fetchall())
         # Where one of both was cut off, the other begins there, too.
-        starts = [
-            records[0].seq or 0
-            for records in (
-                [one for one in found.records if isinstance(one, Entry) and one.kind != "summary"],
-                [one for one in found.records if isinstance(one, ToolCall)],
-            )
-            if len(records) >= MOST_RECORDS
-        ]
+        summaries = [entry for entry in found.entries if entry.kind == "summary"]
+        others = [entry for entry in found.entries if entry.kind != "summary"]
+        starts = [records[0].seq or 0 for records in (others, found.calls) if len(records) >= MOST_RECORDS]
         if starts:
-            kept = [one for one in found.records if (one.seq or 0) >= max(starts) or _is_summary(one)]
+            kept = [one for one in found.records if (one.seq or 0) >= max(starts) or one in summaries]
             found.records, found.is_complete = kept, False
         elif len({one.run_id for one in found.records}) >= MOST_RUNS:
             found.is_complete = False
@@ -128,10 +123,6 @@ def _timeline_of(entries: Sequence[Entry], calls: Sequence[ToolCall]) -> Timelin
     shown = [call for call in calls if (call.run_id, call.id) not in noted]
     records: list[Record] = sorted([*entries, *shown], key=lambda record: record.seq or 0)
     return Timeline(records, {key: call for key, call in by_id.items() if key in noted})
-
-
-def _is_summary(record: Record) -> bool:
-    return isinstance(record, Entry) and record.kind == "summary"
 
 
 async def send_history(tx: Transaction, conversation_id: str) -> SentHistory:

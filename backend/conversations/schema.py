@@ -27,7 +27,7 @@ def _one_of(column: str, values: Iterable[str], name: str) -> CheckConstraint:
 
 
 def _index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    return Index(name, *columns, unique=unique, postgresql_where=text(where))
+    return Index(name, "user_id", *columns, unique=unique, postgresql_where=text(where))
 
 
 def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
@@ -62,7 +62,7 @@ class _UserRow(SQLModel):
 
 class ConversationRow(_UserRow, table=True):
     __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = (_index("conversations_by_name", "user_id", "name", unique=True, where="name IS NOT NULL"),)
+    __table_args__ = (_index("conversations_by_name", "name", unique=True, where="name IS NOT NULL"),)
 
     id: str = Field(primary_key=True)
     name: str | None = None
@@ -87,24 +87,16 @@ class RunRow(_UserRow, table=True):
         _in_conversation(on_delete="SET NULL (conversation_id)"),
         _index(
             "runs_one_at_a_time",
-            "user_id",
             "conversation_id",
             unique=True,
             where="status IN ('running', 'waiting') AND parent_call_id IS NULL",
         ),
-        _index(
-            "runs_of_call",
-            "user_id",
-            "parent_run_id",
-            "parent_call_id",
-            unique=True,
-            where="parent_call_id IS NOT NULL",
-        ),
-        _index("runs_path", "user_id", "conversation_id", "seq", where="active AND parent_call_id IS NULL"),
-        _index("runs_left", "user_id", "conversation_id", "seq", where="NOT active AND parent_call_id IS NULL"),
+        _index("runs_of_call", "parent_run_id", "parent_call_id", unique=True, where="parent_call_id IS NOT NULL"),
+        _index("runs_path", "conversation_id", "seq", where="active AND parent_call_id IS NULL"),
+        _index("runs_left", "conversation_id", "seq", where="NOT active AND parent_call_id IS NULL"),
         Index("runs_by_previous", "user_id", "conversation_id", "previous_run_id"),
         Index("runs_by_top", "user_id", "top_run_id"),
-        _index("runs_running", "process_id", where="status = 'running'"),
+        Index("runs_running", "process_id", postgresql_where=text("status = 'running'")),
     )
 
     id: str = Field(primary_key=True)
@@ -129,8 +121,6 @@ class RunRow(_UserRow, table=True):
 
 
 class ModelTurnRow(_UserRow, table=True):
-    """One request to the model: what it used and how it ended."""
-
     __tablename__ = "model_turns"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (ForeignKeyConstraint(["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE"),)
 
@@ -155,8 +145,8 @@ class EntryRow(_UserRow, table=True):
         CheckConstraint("id <> '__fake_id__'", name="entries_real_id"),
         _in_conversation(on_delete="CASCADE"),
         Index("entries_in_order", "user_id", "conversation_id", "seq"),
-        _index("entries_for_model", "user_id", "conversation_id", "seq", where="kind IN ('summary', 'branch_note')"),
-        _index("entries_queued", "user_id", "run_id", where="seq IS NULL"),
+        _index("entries_for_model", "conversation_id", "seq", where="kind IN ('summary', 'branch_note')"),
+        _index("entries_queued", "run_id", where="seq IS NULL"),
     )
 
     run_id: str = Field(primary_key=True)

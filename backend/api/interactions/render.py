@@ -137,7 +137,7 @@ def render_interaction(
 ) -> schemas.Interaction:
     """Renders a run of these trees; `messages` are what the model is sent after it."""
     tree, records = [one for one in trees.runs if one.top_run_id == run.id], trees.of_run(run.id)
-    entries = [record for record in records if isinstance(record, Entry)]
+    entries = [entry for entry in trees.entries if entry.run_id == run.id]
     events = [] if brief else events_of(records, {run.id: run})
     agent_events: list[Any] = [data for event in events for name, data in render_event(event) if name in _AGENT_EVENTS]
     calls = [(call, one) for one in tree for call in trees.calls_of_run(one.id) if call.approval_seq]
