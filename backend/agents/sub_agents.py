@@ -69,12 +69,11 @@ def create_sub_agents(
     def coder_instructions(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
         return coder.create_instructions(is_unconfined=workspace.is_unconfined, max_tokens=settings.max_tokens or 0)
 
-    _, researcher_instructions = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     # An agent with tools of connectors, by which texts of others come in and data can leave, does not read the list.
-    if connectors.has_any(researcher.NAME):
-        reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS, [workspace])
-    else:
-        reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS | {"list_tasks"}, [workspace, tasks])
+    reaches_others = connectors.has_any(researcher.NAME)
+    _, researcher_instructions = researcher.create_instructions(reaches_others=reaches_others)
+    sources: list[MCPServer] = [workspace] if reaches_others else [workspace, tasks]
+    reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS | {"list_tasks"}, sources)
     return {coder.NAME: create(coder.NAME, coder_instructions, _ALL_TOOLS, [workspace]), researcher.NAME: reading}
 
 

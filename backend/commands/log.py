@@ -7,8 +7,7 @@ from functools import partial
 from backend.conversations import conversations
 from backend.conversations.conversations import Conversation
 from backend.errors import NotFound
-from backend.transcript.event_log import read_log
-from backend.transcript.lines import format_line
+from backend.transcript import format_line, read_log
 from common import data_commands
 from common.database import Database
 

@@ -27,9 +27,8 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
 
     Every call keeps an output. What is over the budget is cut to half of what the newest step leaves of it: first what
     older calls returned, then older steps and messages, at last those of the newest four. The newest step and the
-    user's last message stay, but for what is more than half the budget of what the step's calls returned. It depends on
-    the items alone, and on each as far as its request went: the items of a later request begin alike until they are
-    over the budget again.
+    user's last message stay; what the step's calls returned is cut to half the budget. Items are added one step after
+    another, so that a later request begins alike until it is over the budget again.
     """
     if sum(map(size_of, items)) <= tokens:
         return list(items)

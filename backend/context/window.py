@@ -57,9 +57,8 @@ class SummaryRequest:
 def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     """Chooses the newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
 
-    What is over the budget, or more than was read, is cut to
-    half, so that the next requests begin alike again. The turns of the newest four messages stay, but for those whose
-    messages alone are over the budget: what is too long in the others is left to `fit`.
+    What is over the budget, or more than was read, is cut to half, so that the next requests begin alike again. The
+    turns of the newest four messages stay, but for those whose messages alone are over the budget.
     """
     summary, turns = _group_by_message(timeline)
     stand_in = [render_summary(summary.text)] if summary is not None else []

@@ -322,7 +322,6 @@ class Execution:
         is away. Returns `unread` if the run has messages to read first, and `ended` without storing anything if the
         lease is lost. An answer without text becomes the failure `empty_answer`.
         """
-        await self._end_sub_agents(ending)
         records: list[EventRecord] = [*self.recorder.take_unstored()]
         messages = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
         if ending.outcome == "completed" and not messages:
@@ -336,6 +335,7 @@ class Execution:
         may_be_stored = False
         while True:
             try:
+                await self._end_sub_agents(ending)
                 if await self.recorder.store(records, ending.outcome):
                     self.record_end()
                     return "ended"
@@ -372,17 +372,12 @@ class Execution:
         )
 
     async def _end_sub_agents(self, ending: Ending) -> None:
-        """Cancels the sub-agents that wait, or were to go on, as their run ends; retries while the database is away."""
+        """Cancels the sub-agents that wait, or were to go on, as their run ends."""
         for call in [call for call in self.recorder.open_calls.values() if find_tool(call.tool).agent]:
-            while True:
-                try:
-                    run = await sub_agents.find(self._database, self.run, call.id)
-                    if run is not None and run.status == "running":
-                        history = await sub_agents.load_run(self._database, run)
-                        await Execution(self._dependencies, self._live, run, history).end_waiting(ending.error_code)
-                    break
-                except DatabaseUnavailable:
-                    await asyncio.sleep(_RETRY_SECONDS)
+            run = await sub_agents.find(self._database, self.run, call.id)
+            if run is not None and run.status == "running":
+                history = await sub_agents.load_run(self._database, run)
+                await Execution(self._dependencies, self._live, run, history).end_waiting(ending.error_code)
 
     # The input of a request
 

@@ -25,8 +25,7 @@ from backend.api.sse import STREAM_HEADERS, EventStream
 from backend.conversations import conversations, steering, timeline
 from backend.conversations.approvals import Decision
 from backend.model.providers import check_options
-from backend.transcript.event_log import read_log
-from backend.transcript.lines import LogLine, format_line
+from backend.transcript import LogLine, format_line, read_log
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"

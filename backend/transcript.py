@@ -3,8 +3,10 @@
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
 
 from backend.context.render import output_of
 from backend.conversations import timeline
@@ -12,12 +14,51 @@ from backend.conversations.conversations import Conversation
 from backend.conversations.records import Entry, Event, EventRecord, ModelTurn, Run, ToolCall
 from backend.runs.outcomes import is_failure, sentence_of_notice
 from backend.tools.connectors import names
-from backend.transcript.lines import Line, LogLine, format_time
 from common.database import Database
 
 _AT_ONCE = 20  # runs with those of their sub-agents: however long a conversation is, little is in memory
 
+Line = dict[str, Any]
+# What a reader may take for the end of a line, or a terminal for a command: in JSON it stands in texts alone.
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
+
 _ModelTurn = tuple[str, int]  # run and number
+
+
+class LogLine(BaseModel):
+    """A line of a chat's log; every key is always there."""
+
+    ts: str = Field(description="UTC, with milliseconds and Z.")
+    level: Literal["INFO", "WARNING", "ERROR"]
+    event: Literal[
+        "session_start",
+        "user_message",
+        "assistant_message",
+        "tool_call",
+        "tool_result",
+        "mcp_call",
+        "mcp_result",
+        "session_clear",
+        "error",
+    ]
+    session_id: str = Field(description="The chat's id.")
+    turn: int | None = Field(description="The number of the message on its branch, from 1.")
+    actor: Literal["user", "assistant", "tool", "system"] | None
+    model: str | None
+    input: str | None = Field(description="The user's message, or a call's arguments as JSON.")
+    output: str | None = Field(description="The assistant's text, or the result of a call.")
+    tool_name: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    thinking_tokens: int | None
+    latency_ms: int | None
+    error: str | None
+    id: str
+    parent_id: str | None = Field(
+        description="The line that it follows; of a chat's first line, the chat that it replaced."
+    )
+    run_id: str | None
+    agent: str | None
 
 
 async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
@@ -168,6 +209,14 @@ class LogRenderer:
     def _line(self, event: str, at: datetime, **values: Any) -> Line:
         own = {"ts": format_time(at), "level": "INFO", "event": event, "session_id": self._conversation.id}
         return dict.fromkeys(LogLine.model_fields) | own | values
+
+
+def format_line(line: Line) -> str:
+    return json.dumps(line, ensure_ascii=False).translate(_ESCAPED) + "\n"
+
+
+def format_time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _get_time(record: Entry | ToolCall, run: Run) -> datetime:
