@@ -100,7 +100,9 @@ class Database:
         translate_error: Callable[[psycopg.Error], Exception | None] = lambda _: None,
     ) -> None:
         self._translate_error = translate_error
-        _quiet_libraries()
+        # The pool would log two lines for each transaction, and both libraries one for each connection closed here.
+        for name in ("psycopg", "psycopg.pool"):
+            logging.getLogger(name).setLevel(logging.ERROR)
         options = CONNECTION_OPTIONS | {"connect_timeout": 5} | ({} if prepared else {"prepare_threshold": None})
         self._pool = AsyncConnectionPool(
             url,
@@ -161,30 +163,9 @@ class Database:
         """Runs a transaction of the login, which sees the rows of all users if it is the tables' owner, else none."""
         return self._begin(_SET_ALL_USERS, [])
 
-    def login_connection(self) -> AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]:
+    @asynccontextmanager
+    async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         """Lends a connection as the login itself, in autocommit: to check the database, not for rows of users."""
-        return self._take_connection()
-
-    @asynccontextmanager
-    async def _begin(
-        self, settings: LiteralString, values: Sequence[str], *, snapshot: bool = False
-    ) -> AsyncIterator[Transaction]:
-        with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
-            try:
-                async with (
-                    self._take_connection() as connection,
-                    _open_transaction(connection, settings, values, snapshot=snapshot) as transaction,
-                ):
-                    yield transaction
-            except psycopg.OperationalError as error:
-                raise DatabaseUnavailable(type(error).__name__) from error
-            except psycopg.Error as error:
-                if translated := self._translate_error(error):
-                    raise translated from error
-                raise
-
-    @asynccontextmanager
-    async def _take_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         while True:
             connection = await self._pool.getconn()
             try:
@@ -195,6 +176,24 @@ class Database:
             finally:
                 # psycopg_pool 3.3.3 loses a connection whose return is cancelled while its lock is held.
                 await asyncio.shield(self._pool.putconn(connection))
+
+    @asynccontextmanager
+    async def _begin(
+        self, settings: LiteralString, values: Sequence[str], *, snapshot: bool = False
+    ) -> AsyncIterator[Transaction]:
+        with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
+            try:
+                async with (
+                    self.login_connection() as connection,
+                    _open_transaction(connection, settings, values, snapshot=snapshot) as transaction,
+                ):
+                    yield transaction
+            except psycopg.OperationalError as error:
+                raise DatabaseUnavailable(type(error).__name__) from error
+            except psycopg.Error as error:
+                if translated := self._translate_error(error):
+                    raise translated from error
+                raise
 
 
 @asynccontextmanager
@@ -234,9 +233,3 @@ def _has_ended(connection: psycopg.AsyncConnection[Any]) -> bool:
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))
-
-
-def _quiet_libraries() -> None:
-    """The pool would log two lines for each transaction, and both libraries one for each connection closed here."""
-    for name in ("psycopg", "psycopg.pool"):
-        logging.getLogger(name).setLevel(logging.ERROR)
