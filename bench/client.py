@@ -27,14 +27,11 @@ class Timing:
 
 
 class BenchClient:
-    """Sends requests to the backend and the tool server, and measures them."""
-
     def __init__(self, session: aiohttp.ClientSession, backend_url: str, mcp_url: str) -> None:
         self.backend_url, self._mcp_url = backend_url, mcp_url
         self._session = session
 
     async def create_thread(self, text: str) -> tuple[Timing, str]:
-        """Sends a message in a new conversation and returns the id of that conversation."""
         timing, body = await self._send_message(request("threads.create", input=user_input(text)))
         return timing, body.partition(b'"id":"')[2].partition(b'"')[0].decode()
 

@@ -66,7 +66,6 @@ class _Phase:
         return 100 * (last.cpu - first.cpu) / (last.at - first.at)
 
     def compare_quarters(self) -> list[ReportRow]:
-        """Compares the resources in the last quarter of the phase with the first."""
         quarter = max(1, len(self.samples) // 4)
         rows: list[ReportRow] = []
         for name in self.samples[0].used:

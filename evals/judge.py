@@ -86,7 +86,6 @@ def _judge_list(case: Case, before: ListedTasks, after: ListedTasks, turns: Sequ
 
 
 def _judge_answer(case: Case, answer: str, turns: Sequence[TrialAnswer]) -> Verdict:
-    """Judges the answers after which the list is as expected."""
     if not (case.is_question or case.declines or any(turn.deeds for turn in turns)):
         return Verdict("asked" if is_question(answer) else "declined", "nothing was done")
     missing = _find_missing_text(case, answer) or _find_wrong_list(case, answer, turns)

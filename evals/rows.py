@@ -42,7 +42,6 @@ class LoggedChanges(NamedTuple):
 
 
 def seed(connection: Connection, person: str, tasks: Sequence[CaseTask]) -> None:
-    """Stores a new user's tasks, numbered from 1."""
     connection.execute(_PERSON, [person, len(tasks)])
     for number, task in enumerate(tasks, 1):
         day, _, clock = task.due.partition(" ")

@@ -16,7 +16,6 @@ NAMED = ("wrong state", "false claim", "error")
 
 
 def format_report(report: Mapping[str, Any], model: Mapping[str, str]) -> Iterator[str]:
-    """Figures by tag, what was not right, and what it took."""
     yield from format_columns([HEADINGS, *map(_render_cells, report["rows"])], left=(0,))
     yield ""
     for outcome in OUTCOMES:

@@ -31,7 +31,6 @@ class RequestLimit:
         self._free_at = 0.0
 
     async def wait(self) -> None:
-        """Waits until the requests so far are within the limit."""
         await asyncio.sleep(max(0.0, self._free_at - time.monotonic()))
         self._free_at = time.monotonic()
 
@@ -41,8 +40,6 @@ class RequestLimit:
 
 @dataclass
 class _Response:
-    """The response to one message."""
-
     interaction: str = ""
     answers: list[str] = field(default_factory=list[str])
     called: dict[str, tuple[str, Any]] = field(default_factory=dict[str, tuple[str, Any]])
@@ -61,8 +58,6 @@ class _Response:
 
 @dataclass
 class CaseUser:
-    """The user who sends the messages of a case."""
-
     name: str
     case: Case
     connection: Connection

@@ -113,7 +113,6 @@ def parse_turns(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
 
 
 def _parse_tagged(note: str) -> list[str]:
-    """Returns the numbers of the tasks that the next message names, according to a note."""
     found = _TASKS.search(note) if _NOTE.match(note) else None
     return _TAGGED.findall(found[0]) if found else []
 
@@ -129,7 +128,6 @@ def _extract_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[in
 
 
 def _parse_clock(note: str) -> datetime | None:
-    """Returns the user's clock; None if the note is about something else."""
     found = _NOW.search(note)
     try:
         return datetime.fromisoformat(found[1]) if found else None

@@ -199,7 +199,6 @@ def _find_all_intents(texts: Iterable[Text]) -> list[Intent]:
 
 
 def _split_requests(text: Text) -> list[Text]:
-    """Splits a text at "and" and commas that join requests."""
     commas = [(at, at) for at in range(1, len(text.keys)) if "," in text.between(at)]
     parts: list[Text] = []
     start = 0

@@ -21,7 +21,6 @@ class RequestError(Exception):
 
 
 def _join_content(content: Any) -> str:
-    """Returns the text of a content, which may be a string, a list of parts or null."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):

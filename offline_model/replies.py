@@ -120,7 +120,6 @@ def list_found(phrase: str, tasks: Sequence[ResultTask]) -> str:
 
 
 def report(answer: str, results: Sequence[ToolResult]) -> str:
-    """Renders the results of an intent's calls."""
     failed = [result for result in results if result.error or result.page.not_found]
     done = name_tasks(answer, [task for result in results for task in result.page.tasks])
     return "\n\n".join([*([done] if done else []), *dict.fromkeys(map(_render_failure, failed))])

@@ -102,7 +102,6 @@ def render_agent_events(name: str, data: dict[str, Any]) -> list[tuple[EventType
 
 
 def _parse(tool_input: str) -> Any:
-    """Returns the arguments of a call, as text if the model did not write JSON."""
     try:
         return json.loads(tool_input)
     except ValueError:

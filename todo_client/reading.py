@@ -93,7 +93,6 @@ class Reading:
             repeated.reconnect()
 
     def open(self, runs: Runs) -> Events:
-        """Opens the events that were not read yet."""
         if self.run_id is not None:
             return runs.events(self.chat_id, self.run_id, after=self.number)
         assert self.start is not None, "the interaction exists or can be requested"
@@ -149,7 +148,6 @@ class _RepeatedEvents:
                 yield event
 
     def _can_begin_turn(self, name: str) -> bool:
-        """Whether an event can be the first of a model turn, of which the last one has ended."""
         return name in ("turn_end", "answer_delta", "thinking_delta") or (
             name in ("answer", "thinking") and self._expects_turn
         )

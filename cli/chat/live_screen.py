@@ -39,8 +39,6 @@ _FEWEST = 2  # letters of a title
 
 
 class ChatCompleter(Completer):
-    """Completes commands and their arguments, and titles of tasks anywhere."""
-
     def __init__(self) -> None:
         self._names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
 

@@ -26,7 +26,6 @@ _PRINTED_LINES = 8  # at most, of what a command has printed
 
 
 def render_marked(mark: str, text: str, *, style: str = "", mark_style: str = "") -> RenderableType:
-    """A text whose lines are all to the right of a mark."""
     grid = Table.grid()
     grid.add_row(Text(f"{mark} ", mark_style), Text(text, style))
     return grid

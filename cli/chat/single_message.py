@@ -46,8 +46,6 @@ class _Approvals(PendingApprovals):
 
 
 class _JsonAnswer(Answer):
-    """Prints each event as a line of JSON."""
-
     async def _handle(self, event: RunEvent) -> None:
         sys.stdout.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")
         sys.stdout.flush()

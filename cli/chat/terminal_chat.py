@@ -192,7 +192,6 @@ class TerminalChat:
             await self.screen.note("The assistant reads it before its next step.")
 
     async def _connect(self) -> bool:
-        """Returns whether a server answers; if none does, it may be started here."""
         with suppress(ConnectionLost):
             await self.connection.alive()
             return True

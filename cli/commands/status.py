@@ -54,7 +54,6 @@ def _describe_part(part: dict[str, Any]) -> tuple[bool, str]:
 
 
 def _describe_limits(answer: dict[str, Any]) -> str:
-    """What the commands of a workspace run in, and what a backend cannot use."""
     notes = [f", but {name} {reason}" for name, reason in answer.get("unusable", {}).items()]
     if "confinement" in answer:
         confined = answer["confinement"]

@@ -157,7 +157,6 @@ def _create_services(variables: dict[str, str], ports: Ports, directory: Path) -
 
 
 def _settings(variables: dict[str, str], ports: Ports, directory: Path, offline_port: int | None) -> dict[str, str]:
-    """The settings of all services, each of which is given its own."""
     log_format = variables.get("LOG_FORMAT", "auto")
     if log_format == "auto":  # the services write to files: whether somebody reads along is seen here
         log_format = "text" if sys.stdout.isatty() else "json"
@@ -239,7 +238,6 @@ def _get_page_url(port: int) -> str:
 
 
 def _describe_model(readiness: str, found: "LocalOllama | None") -> Iterator[str]:
-    """Who answers, as the backend's `/ready` reports it, and what to know of it."""
     model = json.loads(readiness)["model"]
     if model["provider"] == environment.OFFLINE:
         yield "offline: fixed rules, no language model; set CEREBRAS_API_KEY to use one"

@@ -264,7 +264,6 @@ def owner_environment(
 
 
 def create_dump_settings(directory: Path) -> dict[str, str]:
-    """Where a migration writes a dump of this data directory, and with which pg_dump."""
     return {"BACKUP_DIR": str(directory), "PG_BIN": str(postgres_binaries.find(None).directory)}
 
 
@@ -274,7 +273,6 @@ def _create_socket_dir(directory: Path) -> Path:
 
 
 def _find_account() -> pwd.struct_passwd | None:
-    """Who runs the server when root may not."""
     if os.getuid() != 0:
         return None
     try:
@@ -284,7 +282,6 @@ def _find_account() -> pwd.struct_passwd | None:
 
 
 def _read_ready_pid(files: Path) -> int | None:
-    """The server that accepts connections, by its own account."""
     try:
         lines = (files / "postmaster.pid").read_text().splitlines()
     except FileNotFoundError:

@@ -36,7 +36,6 @@ def create_log(path: Path) -> Path:
 
 
 def read_last_lines(path: Path, count: int = 12) -> str:
-    """Returns the end of a log, for an error message; empty if there is no log."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 16_384))

@@ -50,8 +50,6 @@ class LocalOllama:
 
 
 class _Model(BaseModel):
-    """A model as /api/tags lists it, or /api/show without its name."""
-
     name: str = ""
     size: int = 0
     capabilities: list[str] | None = None

@@ -184,7 +184,6 @@ def _is_thing_at_time(text: Text) -> bool:
 
 
 def _is_repeating(text: Text) -> object:
-    """Accepts "change the filter every three months"."""
     is_chore = not (words.VERBS - words.CHANGING_VERBS).isdisjoint(text.keys[:1])
     return is_chore and "repeat" in create_fields(read_task(text).when)
 

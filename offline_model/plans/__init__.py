@@ -36,8 +36,6 @@ Kind = Literal["request", "aside", "reply"]
 
 @dataclass(frozen=True)
 class Context:
-    """The tasks that were chosen for phrases, and the earlier turns."""
-
     chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     earlier: Sequence[ChatTurn] = ()
 

@@ -163,5 +163,4 @@ def _get_item(line: Text, span: _Span) -> Text:
 
 
 def _are_nouns(items: list[Text], longest: int = 3) -> bool:
-    """Returns whether all are short enough for items of a list and have no preposition."""
     return all(len(words := tokens(item.raw)) <= longest and not PREPOSITIONS.intersection(words) for item in items)

@@ -79,7 +79,6 @@ def show_first(intent: Intent, context: Context) -> Steps:
 
 
 def show_group(intent: Intent, context: Context) -> Steps:
-    """Shows the tasks of a group or label, or those with that word if there is no such label."""
     filters = slots.find_filters(intent.text) or {"label": intent.text.unquote()}
     label = filters.get("label", "")
     if len(label) <= slots.LONGEST_LABEL:

@@ -74,7 +74,6 @@ class FoundTasks:
 
 
 def find_tasks(intent: Intent, context: Context, statuses: Sequence[str] = FIRST_OPEN) -> Lookup[FoundTasks]:
-    """Finds the open tasks of a group, or the named tasks."""
     for phrase, reading in zip(intent.phrases, intent.readings, strict=True):
         text = next((reading[name] for name in slots.TARGETS if name in reading), None)
         filters = slots.find_filters(text) if text and phrase not in context.chosen else None

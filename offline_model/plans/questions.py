@@ -46,7 +46,6 @@ def find_by_words(phrase: str, tasks: Sequence[ResultTask]) -> list[ResultTask]:
 
 
 def find_similar(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = False) -> list[ResultTask]:
-    """Returns titles with words spelled nearly like those of the phrase."""
     wanted = words.find_stems(phrase.partition(" ")[2] if is_deed else phrase)
     wanted = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
     titles = [(task, words.tokens(task.title)) for task in tasks if wanted]
