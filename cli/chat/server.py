@@ -1,7 +1,6 @@
 """Where the assistant is, and starting it where it is not."""
 
 import asyncio
-import ipaddress
 import os
 import subprocess
 import sys
@@ -33,7 +32,7 @@ def find(directory: Path) -> str:
 
 def check_token(url: str, token: str | None) -> None:
     parts = urlsplit(url)
-    if token is not None and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+    if token is not None and parts.scheme != "https" and parts.hostname not in environment.THIS_MACHINE:
         raise CliError(f"TODO_TOKEN is not sent to {url}, because others could read it on the way. Use https.")
 
 
@@ -55,7 +54,7 @@ async def start_and_wait(directory: Path, connection: "Connection") -> bool:
 def _start(directory: Path) -> "subprocess.Popen[bytes]":
     data_dir.prepare(directory)
     try:
-        output = log_of(directory).open("ab")
+        output = (data_dir.logs(directory) / LOG).open("ab")
     except OSError as error:
         raise data_dir.create_write_error(directory, error) from error
     with output as log:
@@ -68,14 +67,3 @@ def _start(directory: Path) -> "subprocess.Popen[bytes]":
             stderr=log,
             start_new_session=True,
         )
-
-
-def log_of(directory: Path) -> Path:
-    return data_dir.logs(directory) / LOG
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

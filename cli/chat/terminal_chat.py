@@ -13,6 +13,7 @@ from cli.chat.connection import Connection, is_own
 from cli.chat.markdown import ChatMarkdown
 from cli.chat.message_queue import MessageQueue
 from cli.chat.screen import PROMPT, Screen, TerminalScreen, describe_nothing
+from cli.data_dir import logs
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
 
@@ -79,6 +80,11 @@ class TerminalChat:
         else:
             return False
         return True
+
+    def require_chat_id(self) -> str:
+        if self.chat_id is None:
+            raise ApiError(404, "This conversation is empty.")
+        return self.chat_id
 
     async def say(self, text: str) -> None:
         await self.screen.echo(text)
@@ -204,7 +210,7 @@ class TerminalChat:
         if started:
             await self.screen.note("The server is running. ./todo down stops it.")
         else:
-            await self.screen.show(f"The server did not start. See {server.log_of(self._arguments.data_dir)}.")
+            await self.screen.show(f"The server did not start. See {logs(self._arguments.data_dir) / server.LOG}.")
         return started
 
     async def _confirm(self, question: str) -> bool:

@@ -36,25 +36,19 @@ def run(arguments: argparse.Namespace) -> int:
     if not any(file.exists() for file in files.values()):
         what = f"no log of {service}" if service else "no log"
         raise CliError(f"There is {what} in {data_dir.logs(directory)}. ./todo up creates the logs.")
+    show = (lambda _, line: terminal.say(line)) if service else terminal.log_line
     readers: dict[str, TextIO] = {}
     for name, file in files.items():
         if arguments.follow and file.exists():
             readers[name] = _open_at_end(file)
         for line in read_last_lines(file, LINES).splitlines():
-            _show(name, line, alone=service is not None)
+            show(name, line)
     while arguments.follow:
         for name, file in files.items():
             for line in _read_new(readers, name, file):
-                _show(name, line.rstrip("\n"), alone=service is not None)
+                show(name, line.rstrip("\n"))
         time.sleep(LOOK_SECONDS)
     return 0
-
-
-def _show(name: str, line: str, *, alone: bool) -> None:
-    if alone:
-        terminal.say(line)
-    else:
-        terminal.log_line(name, line)
 
 
 def _open_at_end(file: Path) -> TextIO:

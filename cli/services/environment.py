@@ -12,6 +12,7 @@ from common.child_environment import is_known, is_setting
 OFFLINE = "offline"
 SERVERS = CHECKOUT / "mcp.json"
 OLLAMAS_OWN = {"OLLAMA_HOST"}
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 LOCALTIME = Path("/etc/localtime")
 
 
@@ -58,7 +59,7 @@ def get_mcp_url(environment: Mapping[str, str], port: int) -> str:
         host = urlsplit(given).hostname
     except ValueError:
         host = None
-    return f"http://127.0.0.1:{port}/mcp" if host in (None, "localhost", "127.0.0.1", "::1") else given
+    return f"http://127.0.0.1:{port}/mcp" if host in (None, *THIS_MACHINE) else given
 
 
 def needs_offline_model(environment: Mapping[str, str]) -> bool:

@@ -31,18 +31,12 @@ async def clear(chat: "TerminalChat", _: str) -> None:
 
 
 async def show_log(chat: "TerminalChat", _: str) -> None:
-    if chat.chat_id is None:
-        await chat.screen.fail("This conversation is empty.")
-        return
-    for line in await chat.connection.runs.get_log(chat.chat_id):
+    for line in await chat.connection.runs.get_log(chat.require_chat_id()):
         await chat.screen.show_line(line)
 
 
 async def compact(chat: "TerminalChat", _: str) -> None:
-    if chat.chat_id is None:
-        await chat.screen.fail("There is nothing to compact in this conversation yet.")
-        return
-    done = await chat.connection.runs.compact(chat.chat_id)
+    done = await chat.connection.runs.compact(chat.require_chat_id())
     await chat.screen.note(f"{done['status'].capitalize()}: {done['messages']} messages.")
 
 
@@ -51,14 +45,11 @@ async def stop(chat: "TerminalChat", _: str) -> None:
 
 
 async def retry(chat: "TerminalChat", _: str) -> None:
-    if chat.chat_id is None or chat.last_run is None:
-        await chat.screen.fail("There is no message to answer again.")
-    else:
-        chat.follow(await chat.connection.retry(chat.chat_id))
+    chat.follow(await chat.connection.retry(chat.require_chat_id()))
 
 
 async def edit(chat: "TerminalChat", text: str) -> None:
-    last = await chat.connection.last(chat.chat_id) if chat.chat_id is not None else None
+    last = await chat.connection.last(chat.require_chat_id())
     if last is None:
         await chat.screen.fail("There is no message to edit.")
         return
@@ -68,10 +59,10 @@ async def edit(chat: "TerminalChat", text: str) -> None:
 
 
 async def show_version(chat: "TerminalChat", number: str) -> None:
-    chat_id = chat.chat_id
-    last = await chat.connection.last(chat_id) if chat_id is not None else None
+    chat_id = chat.require_chat_id()
+    last = await chat.connection.last(chat_id)
     versions = last["siblings"] if last is not None else []
-    if chat_id is None or not (number.isascii() and number.isdigit() and 0 < int(number) <= len(versions)):
+    if not (number.isascii() and number.isdigit() and 0 < int(number) <= len(versions)):
         problem = f"Choose a version from 1 to {len(versions)}." if versions else "There is no message yet."
         await chat.screen.fail(problem)
         return

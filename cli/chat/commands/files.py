@@ -38,10 +38,7 @@ async def put(chat: "TerminalChat", name: str) -> None:
 
 async def get(chat: "TerminalChat", path: str) -> None:
     """Writes a file of the conversation into the current directory; never over one that exists."""
-    if chat.chat_id is None:
-        await chat.screen.fail("There are no files in this conversation.")
-        return
-    content, target = await chat.connection.page.get_file(chat.chat_id, path), Path(Path(path).name)
+    content, target = await chat.connection.page.get_file(chat.require_chat_id(), path), Path(Path(path).name)
     try:
         await asyncio.to_thread(_create, target, content)
     except FileExistsError:
@@ -53,10 +50,7 @@ async def get(chat: "TerminalChat", path: str) -> None:
 
 
 async def commit(chat: "TerminalChat", message: str) -> None:
-    if chat.chat_id is None:
-        await chat.screen.fail("There is nothing to commit in this conversation yet.")
-        return
-    await chat.screen.note((await chat.connection.page.commit(chat.chat_id, message))["message"])
+    await chat.screen.note((await chat.connection.page.commit(chat.require_chat_id(), message))["message"])
 
 
 async def memory(chat: "TerminalChat", text: str) -> None:

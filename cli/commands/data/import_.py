@@ -63,5 +63,3 @@ def _open(file: Path) -> BinaryIO:
         return file.open("rb")
     except OSError as error:
         raise CliError(f"{file} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise CliError("This is not a valid file name. Choose another.") from error

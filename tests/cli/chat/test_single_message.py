@@ -156,7 +156,7 @@ async def test_slash_command(served: ChatKit, user: User, chat: Chat, model: Scr
         ("/taks", "There is no /taks. Did you mean /tasks?"),
         ("/put", "/put FILE: add a file from this machine."),
         ("/retry", "/retry works only in a conversation: start ./todo chat."),
-        ("/get none.txt", "There are no files in this conversation."),
+        ("/get none.txt", "This conversation is empty."),
     ):
         failed = await chat(*url, "--exec", command)
         assert (failed.returncode, failed.stdout) == (1, "")
