@@ -184,10 +184,8 @@ def _find_all_intents(texts: Iterable[Text]) -> list[Intent]:
     intents: list[Intent] = []
     for part in parts:
         polite = _strip_politeness(part)
-        intent = find_intent(polite)
-        if (wanted := _WOULD_LIKE.strip_leading(polite)).raw != polite.raw:
-            intent = find_intent(wanted) or intent
-        literal = find_intent(part) if part.raw != polite.raw else None
+        intent = find_intent(_WOULD_LIKE.strip_leading(polite)) or find_intent(polite)
+        literal = find_intent(part)
         if literal and not literal.slot_words[0] and (not intent or literal.slot_words < intent.slot_words):
             intent = literal  # "ok" and "thanks" are more than politeness
         if not intent:

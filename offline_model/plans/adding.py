@@ -94,7 +94,9 @@ def _read_line(line: Text, list_name: str, when: str) -> list[Draft]:
     if when and texts:
         texts[-1] = texts[-1].replace_raw(f"{texts[-1].raw} {when}")
     readings = [slots.read_task(text) for text in texts]
-    dates = _share_fields([slots.create_fields(reading.when) for reading in readings], is_leading=_is_leading(readings))
+    # "every Monday water the plants and feed the cat"
+    is_leading = bool(readings and readings[0].when and readings[0].spans[0].start == 0)
+    dates = _share_fields([slots.create_fields(reading.when) for reading in readings], is_leading=is_leading)
     priorities = _share_fields([{"priority": reading.priority} if reading.priority else {} for reading in readings])
     labels = _share_fields([{"labels": list(reading.labels)} if reading.labels else {} for reading in readings])
     drafts = []
@@ -106,11 +108,6 @@ def _read_line(line: Text, list_name: str, when: str) -> list[Draft]:
     if drafts:
         drafts[-1] = replace(drafts[-1], fields={**drafts[-1].fields, **described})
     return drafts
-
-
-def _is_leading(readings: Sequence[english.ParsedTask]) -> bool:
-    """Returns whether a date precedes all titles: "every Monday water the plants and feed the cat"."""
-    return bool(readings and readings[0].when and readings[0].spans[0].start == 0)
 
 
 def _share_fields(fields: list[dict[str, Any]], *, is_leading: bool = False) -> list[dict[str, Any]]:

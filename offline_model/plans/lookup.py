@@ -110,7 +110,14 @@ def _find_named_tasks(intent: Intent, context: Context, statuses: Sequence[str])
             task = choose_task(whole, fitting[whole])
             return FoundTasks(whole, [task.id], [task])
         for part in list(found.missing):
-            _take_part(part, found, fitting, context)
+            if ids := find_known_ids(part, context):
+                found.ids += ids
+            elif fitting[part]:
+                found.tasks.append(choose_task(part, fitting[part]))
+                found.ids.append(found.tasks[-1].id)
+            else:
+                continue
+            found.missing.remove(part)
         if not found.missing:
             break
     if found.missing:
@@ -135,17 +142,6 @@ def _find_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ResultTa
     """Returns the phrases that equal a title or, if none does, those whose words are in one."""
     hits = [phrase for phrase in phrases if fitting[phrase]]
     return [phrase for phrase in hits if fitting[phrase][0].title.casefold() == phrase.casefold()] or hits
-
-
-def _take_part(part: str, found: FoundTasks, fitting: Mapping[str, Sequence[ResultTask]], context: Context) -> None:
-    if ids := find_known_ids(part, context):
-        found.ids += ids
-    elif fitting[part]:
-        found.tasks.append(choose_task(part, fitting[part]))
-        found.ids.append(found.tasks[-1].id)
-    else:
-        return
-    found.missing.remove(part)
 
 
 def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, ResultPage]], *, is_deed: bool) -> None:
