@@ -21,8 +21,6 @@ class UsageError(CliError):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one sentence what is wrong, and names the help."""
-
     def error(self, message: str) -> NoReturn:
         terminal.error(f"{message} (see {self.prog.replace('todo', './todo', 1)} --help)")
         sys.exit(USAGE_STATUS)

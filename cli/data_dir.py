@@ -46,7 +46,6 @@ def secret(data_dir: Path, name: str) -> str:
 
 
 def read_secret(data_dir: Path, name: str) -> str | None:
-    """Returns the secret if it exists and this user may read it."""
     try:
         return (data_dir / name).read_text()
     except OSError:
@@ -58,7 +57,6 @@ def get_workspaces_path(data_dir: Path) -> Path:
 
 
 def find_workspace_account() -> int | None:
-    """What the workspace runs as, if root starts it."""
     return _WORKSPACE_ACCOUNT if os.geteuid() == 0 else None
 
 

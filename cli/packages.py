@@ -137,7 +137,6 @@ def _install_with_pip(wanted: Packages, lock: int, *, fresh: bool) -> None:
 
 
 def _run(command: list[str], lock: int, stdin: str = "") -> None:
-    """Runs an installer, which inherits the descriptor `lock` and shows its own progress, on stderr."""
     done = subprocess.run(
         command, cwd="/", env=os.environ | QUIET_PIP, input=stdin, text=True, stdout=2, pass_fds=[lock], check=False
     )

@@ -32,7 +32,6 @@ def notice(text: str) -> None:
 
 
 def notice_rendered(line: str) -> None:
-    """Writes a line with colours, which contains nothing else that a terminal would obey."""
     _write(sys.stderr, line)
 
 

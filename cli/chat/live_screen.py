@@ -216,7 +216,6 @@ def _insert_line(event: KeyPressEvent) -> None:
 
 
 def _open_history(path: Path) -> History:
-    """Returns what was typed before, which only its owner can read; if it cannot be stored, an empty history."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)

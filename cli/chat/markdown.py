@@ -12,16 +12,12 @@ from cli.terminal import clean
 
 
 class _Heading(Heading):
-    """On the left, without a frame."""
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "left"
         yield self.text
 
 
 class _Code(CodeBlock):
-    """On the terminal's own background, a little to the right."""
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
         syntax = Syntax(code, self.lexer_name, theme="ansi_dark", word_wrap=True, background_color="default")
@@ -29,8 +25,6 @@ class _Code(CodeBlock):
 
 
 class _Table(TableElement):
-    """Without the empty lines of a frame."""
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
             assert isinstance(table, Table)

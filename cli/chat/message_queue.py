@@ -36,7 +36,6 @@ class MessageQueue:
         return False
 
     async def steer(self, chat_id: str, run_id: str) -> None:
-        """Makes the assistant read the follow-ups before its next request to the model."""
         for message_id in [*self._follow_ups]:
             try:
                 await self._connection.runs.steer(chat_id, run_id, message_id)
@@ -46,7 +45,6 @@ class MessageQueue:
             self._steering[message_id] = self._follow_ups.pop(message_id, "")
 
     def take(self) -> dict[str, str]:
-        """Empties the queue, and returns the messages that may not have been read."""
         taken = self._follow_ups | self._steering
         self._follow_ups, self._steering = {}, {}
         return taken

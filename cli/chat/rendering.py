@@ -114,7 +114,6 @@ def count_more(output: str, arguments: str, *, shown: int) -> int:
 
 
 def render_tasks(tasks: Sequence[Json], width: int) -> RenderableType:
-    """Tasks as a table; on a narrow terminal the date and the labels are below the title."""
     cut: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
     columns = [Column(), Column(justify="right", style="dim", no_wrap=True), Column(ratio=1, **cut)]
     details = [(render_due(task), _describe_more(task)) for task in tasks]
@@ -193,7 +192,6 @@ def _describe_result(result: Json) -> str:
 
 
 def _choose_output(output: str) -> str:
-    """What a call returned, without the text that a model reads where its call was rejected."""
     return "Not done." if output.startswith(_REJECTED) else output.strip()
 
 

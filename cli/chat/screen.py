@@ -53,7 +53,6 @@ class Screen:
         return WIDTH
 
     async def show(self, *renderables: RenderableType) -> None:
-        """Prints what the user asked for."""
         _write("".join(f"{line}\n" for line in render_lines(*renderables, width=self.width, colour=False)))
 
     async def show_line(self, text: str) -> None:
@@ -61,7 +60,6 @@ class Screen:
         _write(f"{clean(text)}\n")
 
     async def add_text(self, piece: str) -> None:
-        """Prints a piece of the answer's Markdown text, where possible at once."""
         _write(f"\n{clean(piece)}" if self._has_ended else clean(piece))
         self._has_ended, self._ends_line = False, piece.endswith("\n")
 
@@ -184,8 +182,6 @@ class TerminalScreen(Screen, ABC):
 
 
 class PlainScreen(TerminalScreen):
-    """A terminal that can only print lines and read lines."""
-
     def __init__(self) -> None:
         super().__init__(colour=False)
         self._left = asyncio.Event()

@@ -37,7 +37,6 @@ def check_token(url: str, token: str | None) -> None:
 
 
 async def start_and_wait(directory: Path, connection: "Connection") -> bool:
-    """Starts `./todo up` in the background, which `./todo down` stops; returns whether it answers."""
     from todo_client.connection import ConnectionLost
 
     process = _start(directory)

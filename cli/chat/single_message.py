@@ -27,8 +27,6 @@ class ApprovalNeeded(Exception):
 
 
 class _Approvals(PendingApprovals):
-    """Approves all calls with `--yes`, else ends the command."""
-
     def __init__(self, screen: Screen, connection: Connection, arguments: argparse.Namespace) -> None:
         super().__init__(screen, connection)
         self._arguments = arguments
@@ -56,7 +54,6 @@ class _JsonAnswer(Answer):
 
 
 async def run(text: str, connection: Connection, arguments: argparse.Namespace) -> Exit:
-    """Sends a message, or carries out a command; an interruption stops the answer, too."""
     task = asyncio.ensure_future(_run(text, connection, arguments))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -256,7 +256,6 @@ class TerminalChat:
                 await self._look(self.chat_id)
 
     async def _look(self, chat_id: str) -> None:
-        """Follows the newest run of the conversation, unless it was shown."""
         before = self.last_run
         if self.answer is not None or before is None or chat_id != self.chat_id:
             return

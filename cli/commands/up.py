@@ -79,7 +79,6 @@ async def _supervise(
     *,
     lock: int,
 ) -> None:
-    """Runs everything until Ctrl-C or SIGTERM; PostgreSQL is stopped last."""
     from cli.services.supervisor import StopWanted, Supervisor
 
     status = running.StatusFile(directory, _list_addresses(variables, ports))

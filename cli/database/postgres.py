@@ -240,7 +240,6 @@ def exists(directory: Path) -> bool:
 
 
 def url(directory: str | Path, login: str = SERVICE) -> str:
-    """Where a cluster of this data directory answers while it runs."""
     return f"postgresql://{login}@/{DATABASE}?host={_create_socket_dir(Path(directory).resolve())}"
 
 

@@ -96,7 +96,6 @@ def _reap(reader: int) -> None:
 
 
 def _signal(groups: set[int], number: int) -> set[int]:
-    """The groups that still have a member."""
     alive: set[int] = set()
     for group in groups:
         with contextlib.suppress(ProcessLookupError):

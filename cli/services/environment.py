@@ -63,7 +63,6 @@ def get_mcp_url(environment: Mapping[str, str], port: int) -> str:
 
 
 def needs_offline_model(environment: Mapping[str, str]) -> bool:
-    """Whether nobody but the offline model could answer: no key and no address of a model."""
     if "LLM_BASE_URL" in environment:
         return False
     has_key = "CEREBRAS_API_KEY" in environment or "LLM_API_KEY" in environment

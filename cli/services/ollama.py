@@ -76,13 +76,11 @@ class _Models(BaseModel):
 
 
 def choose_model(environment: Mapping[str, str]) -> tuple[dict[str, str], LocalOllama | None]:
-    """Returns the environment with a model of this machine if no setting chooses a provider, and what was found."""
     found = find(environment) if is_wanted(environment) else None
     return {**environment, **(found.settings if found and found.model else base_url(environment))}, found
 
 
 def base_url(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the address of Ollama as a setting, if Ollama is chosen and no other address is set."""
     chosen = environment.get("LLM_PROVIDER") == "ollama" and "OLLAMA_HOST" in environment
     return {"LLM_BASE_URL": f"{address(environment).url}/v1"} if chosen and "LLM_BASE_URL" not in environment else {}
 
@@ -145,5 +143,4 @@ async def _request(http: httpx2.AsyncClient, method: str, path: str, body: objec
 
 
 def _get_address(host: str) -> str:
-    """Returns the address to connect to for an address to listen at."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)  # noqa: S104

@@ -75,6 +75,5 @@ def run_for_user(
 
 
 def with_workspace(variables: Mapping[str, str], directory: Path) -> dict[str, str] | None:
-    """Returns the environment with the directory of users' files; None if there is none."""
     files = Path(variables.get("WORKSPACE_DIR") or data_dir.get_workspaces_path(directory))
     return {**variables, "WORKSPACE_DIR": str(files)} if files.is_dir() else None

@@ -121,7 +121,6 @@ class Supervisor:
         self._tasks.append(asyncio.create_task(self._keep_running(part)))
 
     async def _keep_running(self, part: RunningPart) -> None:
-        """Starts a part again whenever it dies, unless its work is done."""
         while True:
             try:
                 part.process = part.process or part.start()
@@ -144,7 +143,6 @@ class Supervisor:
             await asyncio.sleep(pause)
 
     async def _wait_for_end(self, part: RunningPart, process: subprocess.Popen[bytes]) -> int:
-        """Returns the exit code; until then it says when the part is ready."""
         while (code := process.poll()) is None:
             if part.ready_at is None and _is_ready(part):
                 terminal.ready(part.name, part.service.note if part.service and not part.was_ready else "again")

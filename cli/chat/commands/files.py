@@ -37,7 +37,6 @@ async def put(chat: "TerminalChat", name: str) -> None:
 
 
 async def get(chat: "TerminalChat", path: str) -> None:
-    """Writes a file of the conversation into the current directory; never over one that exists."""
     content, target = await chat.connection.page.get_file(chat.require_chat_id(), path), Path(Path(path).name)
     try:
         await asyncio.to_thread(_create, target, content)
@@ -73,7 +72,6 @@ async def memory(chat: "TerminalChat", text: str) -> None:
 
 
 async def _append(page: Page, added: str) -> Memory:
-    """Appends to the memory, also if another client changes it at the same time."""
     for _ in range(_TRIES):
         memory = await page.memory()
         text = f"{memory.text.rstrip()}\n{added}".lstrip("\n")

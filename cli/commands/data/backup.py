@@ -246,7 +246,6 @@ def _open(file: Path) -> zipfile.ZipFile:
 
 
 def _check(archive: zipfile.ZipFile, file: Path, progress: terminal.Progress) -> dict[str, Any]:
-    """Reads all of it before anything is changed; returns its description."""
     try:
         if archive.namelist() != MEMBERS:
             raise zipfile.BadZipFile
