@@ -22,7 +22,7 @@ from backend.runs.execution import Dependencies, Execution, ExecutionState
 from backend.runs.live_run import LiveRun, RunContext, RunStopped
 from backend.runs.outcomes import Ending, RunError
 from backend.runs.recorder import fetch_only_row
-from backend.runs.stream import CHANGED, RunStream
+from backend.runs.stream import RunStream
 from backend.runs.sub_agents import render_result
 from common.database import DatabaseUnavailable
 from common.telemetry import traces
@@ -235,7 +235,7 @@ class Executor:
             for live in list(self.live.values()):
                 if tick % _STORE_TICKS == 0 or live.run.id in self._streams.followed:
                     await self._store_growth_of(live)
-            await self._notify_followers()
+            await self._streams.notify_followers()
 
     async def _store_growth_of(self, live: LiveRun) -> None:
         for recorder in list(live.recorders):
@@ -243,12 +243,3 @@ class Executor:
                 await recorder.store_growth()
             except Exception as error:  # noqa: BLE001 - the run itself finds out that its lease or the database is lost
                 logger.warning("a message of run %s could not be stored yet: %s", live.run.id, type(error).__name__)
-
-    async def _notify_followers(self) -> None:
-        if changed := self._streams.take_changed_runs():
-            try:
-                async with self._database.system_transaction() as tx:
-                    for run_id in changed:
-                        await tx.notify(CHANGED, run_id)
-            except DatabaseUnavailable:
-                pass  # they look at the rows every second

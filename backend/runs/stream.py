@@ -8,7 +8,7 @@ from contextlib import suppress
 from backend.conversations import timeline
 from backend.conversations.records import ENDED, Entry, Event, Run
 from backend.errors import LimitReached, NotFound
-from common.database import Database
+from common.database import Database, DatabaseUnavailable
 
 CHANGED = "run_changed"
 """The channel on which the followers in other processes hear that a run has changed."""
@@ -102,7 +102,8 @@ class Streams:
         if top_run_id in self.local:
             self.followed.add(top_run_id)
 
-    def take_changed_runs(self) -> list[str]:
+    async def notify_followers(self) -> None:
+        """Lets followers in other processes look at the runs that have changed since they were notified."""
         changed = list[str]()
         for run_id in list(self.followed):
             stream = self.local.get(run_id)
@@ -113,7 +114,12 @@ class Streams:
             else:
                 stream.notified = len(stream.events)
             changed.append(run_id)
-        return changed
+        if not changed:
+            return
+        with suppress(DatabaseUnavailable):  # they look at the rows every second
+            async with self._database.system_transaction() as tx:
+                for run_id in changed:
+                    await tx.notify(CHANGED, run_id)
 
     async def follow(
         self, user_id: str, top_run_id: str, *, after: int = 0, while_waiting: bool = True
@@ -153,7 +159,10 @@ class _Follower:
             self._woken.clear()
             stream = self._streams.local.get(self._top_run_id)
             if stream is not None and self._after >= stream.base:
-                async for event in self._from_memory(stream):
+                async for event in stream.read_events(self._after):
+                    self._after = max(self._after, event.number or 0)
+                    if event.run is not None and event.type in ("run_waiting", "run_ended"):
+                        self._status = event.run.status
                     yield event
                 continue
             # What happened before the run came to this process, or all of a run of another one.
@@ -163,13 +172,6 @@ class _Follower:
                 self._after = max(self._after, stream.base)
             elif self._status not in ENDED:
                 await self._wait()
-
-    async def _from_memory(self, stream: RunStream) -> AsyncIterator[Event]:
-        async for event in stream.read_events(self._after):
-            self._after = max(self._after, event.number or 0)
-            if event.run is not None and event.type in ("run_waiting", "run_ended"):
-                self._status = event.run.status
-            yield event
 
     async def _from_rows(self, until: int | None) -> list[Event]:
         """Reads the events since the last one from rows, up to the number `until`; raises `NotFound`.

@@ -37,8 +37,6 @@ _HIDDEN = "The call was not made: what {} says of itself has changed, and its op
 
 @dataclass
 class _Listed:
-    """What a server said the last time it was asked."""
-
     link: Link
     tools: Sequence[Tool] = ()
     problem: str | None = None
@@ -125,7 +123,6 @@ class Connectors:
     async def _invoke(
         self, server: Connector, tool: Tool, shown: str, context: ToolContext[Any], arguments: str
     ) -> str:
-        """Calls a tool, logs it and returns what the model reads: a sentence, whatever happens."""
         given = arguments_of(arguments)
         if given is None:
             return FailedOutput(UNREADABLE)
