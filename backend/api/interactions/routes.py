@@ -18,8 +18,7 @@ from backend.api.interactions.parameters import (
     Titled,
     make_idempotent,
 )
-from backend.api.interactions.render import render_chat_head
-from backend.api.interactions.steps import render_steps
+from backend.api.interactions.render import render_chat_head, render_steps
 from backend.api.openapi import errors, stream_of
 from backend.api.sse import STREAM_HEADERS, EventStream
 from backend.conversations import conversations, steering, timeline
