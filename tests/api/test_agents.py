@@ -5,7 +5,6 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from offline_model.settings import OfflineSettings
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.completions import check_pairs
 from tests.support.model_requests import agent_of, requests_to
 from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
@@ -80,13 +79,6 @@ async def decide(user: User, thread: str, approval: Json, *, approved: bool = Tr
     run = (await user.runs.get_chat(thread))["interactions"][-1]["id"]
     await user.runs.approve(thread, run, approval["approval_id"], approved=approved, **more)
     return await newest_run(user, thread)
-
-
-@asynccontextmanager
-async def at_backend(services: Services, user: User, **environment: str) -> AsyncIterator[User]:
-    """The user at a backend with these settings."""
-    async with local_backend(services, **environment) as backend, User(backend, user.name) as there:
-        yield there
 
 
 class TestWork:
@@ -187,7 +179,7 @@ class TestWork:
         """It carries two kinds of tasks out, as a demonstration."""
         async with (
             serve(create_offline_model(OfflineSettings()), lifespan="off") as url,
-            at_backend(services, user, LLM_BASE_URL=f"{url}/v1") as there,
+            user_at(services, user, LLM_BASE_URL=f"{url}/v1") as there,
         ):
             thread = (await there.chatkit.say("add write a shopping list for pancakes to shopping.md")).thread_id
             await there.chatkit.say("add count the words of notes.txt", thread)
@@ -211,7 +203,7 @@ class TestLimits:
         """The assistant is told that they are used up."""
         looking = [calls(call("list_files", path=str(number))) for number in range(8)]
         await model.script(calls(CODER), *looking, says("It did not finish."))
-        async with at_backend(services, user, AGENT_MODEL_TURNS="8") as there:
+        async with user_at(services, user, AGENT_MODEL_TURNS="8") as there:
             answer = await there.chatkit.say("do it")
             assert (answer.error, answer.text) == (None, "It did not finish.")
             bodies = await requests_to(model)
@@ -227,7 +219,7 @@ class TestLimits:
         self, services: Services, user: User, model: ScriptedModel
     ) -> None:
         looking = [calls(call("list_files", path=str(number))) for number in range(7)]
-        async with at_backend(services, user, APPROVALS="run_command", AGENT_MODEL_TURNS="8") as there:
+        async with user_at(services, user, APPROVALS="run_command", AGENT_MODEL_TURNS="8") as there:
             await model.script(calls(CODER), *looking[:6], calls(runs_command("echo 1")))
             thread = (await there.chatkit.say("do it")).thread_id
             assert len(await requests_to(model)) == 8
@@ -261,7 +253,7 @@ class TestLimits:
         assert {result["tool_output"] for result in results if result["is_error"]} == set(told[6:])
 
     async def test_agents_of_a_day(self, services: Services, user: User, model: ScriptedModel) -> None:
-        async with at_backend(services, user, LIMIT_AGENT_RUNS="1") as there:
+        async with user_at(services, user, LIMIT_AGENT_RUNS="1") as there:
             await model.script(calls(CODER), says("Done."), says("It is done."), calls(CODER), says("No."))
             assert (await there.chatkit.say("do it")).text == "It is done."
             again = await there.chatkit.say("do it again")
@@ -287,7 +279,7 @@ class TestLimits:
             says("It is written."),
             says("Done."),
         )
-        async with at_backend(services, user, LLM_AGENT_MAX_TOKENS="2000") as there:
+        async with user_at(services, user, LLM_AGENT_MAX_TOKENS="2000") as there:
             answer = await there.chatkit.say("write the file")
             assert (answer.error, answer.text) == (None, "Done.")
             assert (await files(there, answer.thread_id))["long.py"] == "".join(self.LINES)
@@ -311,7 +303,7 @@ class TestLimits:
     ) -> None:
         cut = calls(call("add_task", title="a", description="x" * 8_000)) | {"keeps_limit": True}
         await model.script(cut, says("No."))
-        async with at_backend(services, user, APPROVALS="always") as there:
+        async with user_at(services, user, APPROVALS="always") as there:
             assert (await there.chatkit.say("add it")).text == "No."
 
 
@@ -321,7 +313,7 @@ class TestOffered:
         bodies: list[Json] = []
         for settings in ({"AGENTS": "off"}, {"WORKSPACE_URL": "", "WORKSPACE_TOKEN_SECRET": ""}, {}):
             await model.script(says("Hello."))
-            async with at_backend(services, user, **settings) as there:
+            async with user_at(services, user, **settings) as there:
                 await there.chatkit.say("hello")
             body = (await requests_to(model))[-1]
             bodies.append({**body, "messages": body["messages"][0]})
@@ -349,7 +341,7 @@ class TestWithoutConfinement:
         for agents in ("auto", "on"):
             local = {"AUTH_MODE": "none", "WORKSPACE_URL": f"{unconfined.url}/mcp", "AGENTS": agents}
             await model.script(says("Hello."))
-            async with local_backend(services, **local) as backend, User(backend) as there:
+            async with user_at(services, **local) as there:
                 await there.chatkit.say("hello")
             offered.append(len((await requests_to(model))[-1]["tools"]) - 5)
         assert offered == [0, 2]
@@ -358,7 +350,7 @@ class TestWithoutConfinement:
         self, unconfined: ServiceProcess, services: Services, model: ScriptedModel
     ) -> None:
         local = {"AUTH_MODE": "none", "WORKSPACE_URL": f"{unconfined.url}/mcp", "AGENTS": "on", "APPROVALS": "none"}
-        async with local_backend(services, **local) as backend, User(backend) as there:
+        async with user_at(services, **local) as there:
             await model.script(calls(CODER), calls(runs_command("echo 1 > a.txt"), call("search_files", pattern="x")))
             thread = (await there.chatkit.say("do it")).thread_id
             first, second = pending(await newest_run(there, thread))
@@ -381,7 +373,7 @@ class TestApprovals:
         """It is asked with the whole command, what needs no approval is done before, and the coder goes on after."""
         before = calls(WRITES, runs_command("echo once >> b.txt\ncat a.txt"), text="I write.")
         await model.script(calls(CODER), before)
-        async with at_backend(services, user, **ASKING) as there:
+        async with user_at(services, user, **ASKING) as there:
             answer = await there.chatkit.say("do it")
             thread = answer.thread_id
             [asked] = pending(await newest_run(there, thread))
@@ -402,7 +394,7 @@ class TestApprovals:
         self, services: Services, user: User, model: ScriptedModel
     ) -> None:
         await model.script(calls(CODER), calls(runs_command("echo 1 > a.txt"), runs_command("echo 2 > b.txt")))
-        async with at_backend(services, user, **ASKING) as there:
+        async with user_at(services, user, **ASKING) as there:
             thread = (await there.chatkit.say("do it")).thread_id
             first, second = pending(await newest_run(there, thread))
             await decide(there, thread, first, approved=False, reason="not this")
@@ -422,7 +414,7 @@ class TestApprovals:
     ) -> None:
         all_of_it = {"APPROVALS": "agents,run_python,run_command,delete_task"}
         await model.script(add_task("milk"), says("Added."), calls(CODER, RESEARCHER, delete_tasks(1)["tool_calls"][0]))
-        async with at_backend(services, user, **all_of_it) as there:
+        async with user_at(services, user, **all_of_it) as there:
             thread = (await there.chatkit.say("add milk")).thread_id
             await there.chatkit.say("do all", thread)
             coder, researcher, deletion = pending(await newest_run(there, thread))
@@ -445,7 +437,7 @@ class TestApprovals:
         self, mode: str, services: Services, user: User, model: ScriptedModel
     ) -> None:
         await model.script(calls(CODER), calls(WRITES, runs_command("echo 1")))
-        async with at_backend(services, user, **ASKING) as there:
+        async with user_at(services, user, **ASKING) as there:
             thread = (await there.chatkit.say("do it")).thread_id
             run = await newest_run(there, thread)
             await model.script(says("As you like."))
@@ -479,7 +471,7 @@ class TestApprovals:
     ) -> None:
         """Other calls are not made."""
         await model.script(calls(CODER), calls(runs_command(command)), says("No."), says("Done."))
-        async with at_backend(services, user, **ASKING) as there:
+        async with user_at(services, user, **ASKING) as there:
             answer = await there.chatkit.say("do it")
             run = await newest_run(there, answer.thread_id)
         assert bool(pending(run)) is asked
@@ -491,7 +483,7 @@ class TestApprovals:
         """It is asked with the assignment; `always` holds for the conversation."""
         asking = {"APPROVALS": "agents"}
         done = says("Nothing to do."), says("Done.")
-        async with at_backend(services, user, **asking) as there:
+        async with user_at(services, user, **asking) as there:
             await model.script(start_coder("write a.txt"))
             thread = (await there.chatkit.say("do it")).thread_id
             [asked] = pending(await newest_run(there, thread))
@@ -513,7 +505,7 @@ class TestApprovals:
     async def test_always_is_for_agents_alone(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
     ) -> None:
-        async with at_backend(services, user, APPROVALS="add_task") as there:
+        async with user_at(services, user, APPROVALS="add_task") as there:
             await model.script(add_task("milk"))
             thread = (await there.chatkit.say("add milk")).thread_id
             [asked] = pending(await newest_run(there, thread))
@@ -525,7 +517,7 @@ class TestApprovals:
 
     async def test_click_on_a_task_is_the_approval(self, services: Services, user: User, model: ScriptedModel) -> None:
         """In the conversation that it begins, for its first message alone."""
-        async with at_backend(services, user, APPROVALS="agents") as there:
+        async with user_at(services, user, APPROVALS="agents") as there:
             await model.script(calls(CODER), says("Nothing to do."), says("Done."), calls(CODER))
             body = request("threads.create", {"allow_agents": True}, input=user_input("do task 3"))
             assert "Done." in (await there.chatkit.http.post("/chatkit", json=body)).text
@@ -579,7 +571,7 @@ class TestEnds:
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
     ) -> None:
         slow = {"text": "x", "delay": 30}
-        async with at_backend(services, user, **ASKING) as there:
+        async with user_at(services, user, **ASKING) as there:
             await model.script(calls(CODER, RESEARCHER), calls(runs_command("echo 1")), slow)
             async with there.chatkit.open("threads.create", input=user_input("do both")) as events:
                 thread = await thread_of(events)
@@ -598,7 +590,7 @@ class TestEnds:
         """Two waited: the second is ended with the first."""
         command = runs_command(SLEEPS) if how == "stop" else runs_command("echo 1")
         broken = {"status": 401, "body": {"error": {"message": "no"}}}
-        async with at_backend(services, user, **ASKING) as there:
+        async with user_at(services, user, **ASKING) as there:
             await model.script(calls(CODER, CODER), calls(command), calls(runs_command("echo 2")))
             thread = (await there.chatkit.say("do both")).thread_id
             run = await newest_run(there, thread)
@@ -631,7 +623,7 @@ class TestEnds:
     async def test_workspace_is_killed(self, services: Services, user: User, model: ScriptedModel) -> None:
         with run_workspace() as (workspace, _):
             own = {"WORKSPACE_URL": f"{workspace.url}/mcp", "MCP_RESEND_SECONDS": "0.3"}
-            async with at_backend(services, user, **own) as there:
+            async with user_at(services, user, **own) as there:
                 await model.script(calls(CODER), calls(runs_command(SLEEPS)), says("never"))
                 answering = asyncio.create_task(there.chatkit.say("do it"))
                 thread = ""

@@ -12,7 +12,7 @@ import pytest
 
 from tests.chatkit_client import Answer
 from tests.scripted_model import ScriptedModel
-from tests.support.approvals import APIS, PendingApproval, wait_for_approval
+from tests.support.approvals import APIS, PendingApproval, talk_with_tasks, wait_for_approval
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
@@ -150,13 +150,6 @@ def deleting(*numbers: int) -> dict[str, Any]:
     return delete_tasks(*numbers)["tool_calls"][0]
 
 
-async def add_tasks(user: User, model: ScriptedModel, count: int) -> str:
-    """The conversation in which so many tasks were added."""
-    titles = [f"task number {number}" for number in range(1, count + 1)]
-    await model.script(add_task(titles[0], also=titles[1:]), says("Added."))
-    return (await user.chatkit.say("add them")).thread_id
-
-
 def cards(answer: Answer) -> list[dict[str, Any]]:
     return [item for item in answer.items if item["type"] == "widget" and item["widget"].get("confirm")]
 
@@ -171,7 +164,7 @@ async def decide_card(user: User, card: dict[str, Any], *, approve: bool, reason
 
 
 async def test_calls_of_an_answer_are_counted_together(user: User, model: ScriptedModel, stored: Stored) -> None:
-    thread = await add_tasks(user, model, 13)
+    thread = await talk_with_tasks(user, model, 13)
     one_by_one = calls(deleting(*range(1, 7)), deleting(7, 8, 9, 10), deleting(11))
     await model.script(one_by_one, delete_tasks(12), says("Done."))
     [first] = cards(await user.chatkit.say("delete them", thread))
@@ -183,7 +176,7 @@ async def test_calls_of_an_answer_are_counted_together(user: User, model: Script
 
 
 async def test_rejected_calls_do_not_count(user: User, model: ScriptedModel, stored: Stored) -> None:
-    thread = await add_tasks(user, model, 12)
+    thread = await talk_with_tasks(user, model, 12)
     await model.script(DELETE_TWELVE, delete_tasks(1, 2), says("Two are gone."))
     [card] = cards(await user.chatkit.say("delete them", thread))
     rest = await decide_card(user, card, approve=False, reason="only the first two")
@@ -192,7 +185,7 @@ async def test_rejected_calls_do_not_count(user: User, model: ScriptedModel, sto
 
 
 async def test_numbers_written_as_text_count(user: User, model: ScriptedModel, stored: Stored) -> None:
-    thread = await add_tasks(user, model, 12)
+    thread = await talk_with_tasks(user, model, 12)
     await model.script(calls(call("delete_task", task_id="1", also=json.dumps([*TWELVE][1:]))), says("Done."))
     [card] = cards(await user.chatkit.say("delete all", thread))
     assert len(stored.titles(user.name)) == 12
@@ -202,7 +195,7 @@ async def test_numbers_written_as_text_count(user: User, model: ScriptedModel, s
 
 @pytest.mark.parametrize("undo", [True, "true"])
 async def test_undo_needs_no_approval(undo: object, user: User, model: ScriptedModel, stored: Stored) -> None:
-    thread = await add_tasks(user, model, 12)
+    thread = await talk_with_tasks(user, model, 12)
     await model.script(calls(call("update_task", task_id=1, also=[*TWELVE][1:], undo=undo)), says("Undone."))
     assert cards(await user.chatkit.say("undo that", thread)) == []
     assert stored.titles(user.name) == []
@@ -226,7 +219,7 @@ async def test_invalid_arguments_are_answered_to_the_model(
 async def test_other_calls_run_first_and_approved_ones_in_their_order(
     user: User, model: ScriptedModel, stored: Stored
 ) -> None:
-    thread = await add_tasks(user, model, 3)
+    thread = await talk_with_tasks(user, model, 3)
     wanted = (deleting(3), call("add_task", title="a"), deleting(1), call("add_task", title="b"), deleting(2))
     await model.script(calls(*wanted), says("Done."))
     third, first, second = cards(await user.chatkit.say("go", thread))
@@ -248,7 +241,7 @@ async def test_same_call_after_the_approval_is_another_call(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
     """Its idempotency key counts the calls before, which another process has made."""
-    thread = await add_tasks(user, model, 1)
+    thread = await talk_with_tasks(user, model, 1)
     knock = call("add_task", title="knock")
     await model.script(calls(knock, deleting(1)), calls(knock), says("Done."))
     [card] = cards(await user.chatkit.say("go", thread))
@@ -257,7 +250,7 @@ async def test_same_call_after_the_approval_is_another_call(
 
 
 async def test_retry_rejects_what_waits_and_asks_again(user: User, model: ScriptedModel, stored: Stored) -> None:
-    thread = await add_tasks(user, model, 12)
+    thread = await talk_with_tasks(user, model, 12)
     await model.script(DELETE_TWELVE, DELETE_TWELVE, says("Done."))
     asking = await user.chatkit.say("delete all", thread)
     [card] = cards(asking)
@@ -273,7 +266,7 @@ async def test_retry_rejects_what_waits_and_asks_again(user: User, model: Script
 
 
 async def test_nothing_that_a_client_sends_changes_the_call(user: User, model: ScriptedModel, stored: Stored) -> None:
-    thread = await add_tasks(user, model, 12)
+    thread = await talk_with_tasks(user, model, 12)
     await model.script(DELETE_TWELVE, add_task("milk"), says("Added."), says("Done."))
     [card] = cards(await user.chatkit.say("delete all", thread))
     other = next(item for item in (await user.chatkit.say("add milk")).items if item["type"] == "widget")
@@ -298,7 +291,7 @@ async def test_nothing_that_a_client_sends_changes_the_call(user: User, model: S
 @pytest.mark.parametrize("stack_name", ["limits"])
 async def test_waiting_run_at_the_limit_of_running_answers(user: User, model: ScriptedModel, stored: Stored) -> None:
     """It does not count; it goes on when there is room again."""
-    thread = await add_tasks(user, model, 12)
+    thread = await talk_with_tasks(user, model, 12)
     await model.script(DELETE_TWELVE, {"text": "one two three", "token_delay": 0.15}, says("Done."))
     [card] = cards(await user.chatkit.say("delete all", thread))
     async with user.runs.interact("another", "count") as events:

@@ -1,8 +1,6 @@
 """Who may ask: the bearer tokens of both services, and the keys of an identity provider."""
 
 import base64
-import hmac
-import json
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -29,6 +27,8 @@ from tests.tokens import (
     SigningKey,
     key_endpoint,
     mint_token,
+    sign_with_text,
+    write_token,
 )
 from todo_client.chatkit import request, user_input
 
@@ -64,11 +64,6 @@ Mint = Callable[..., str]
 RSA = SigningKey("RS256", "k1")
 
 
-def unsigned(header: Any, payload: Any, signature: str = "") -> str:
-    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in (header, payload))
-    return ".".join((*parts, signature))
-
-
 def in_seconds(seconds: int) -> int:
     return int(time.time()) + seconds
 
@@ -94,8 +89,8 @@ REJECTED: dict[str, Callable[[Mint], str]] = {
     **{f"exp is {value!r}": lambda mint, value=value: mint(exp=value) for value in (None, "tomorrow")},
     "made in the future": lambda mint: mint(iat=in_seconds(86_400)),
     "an object as audience": lambda mint: mint(aud={AUDIENCE: True}),
-    "a list as payload": lambda mint: unsigned({"alg": "HS256"}, [{"sub": "alice"}], "c2ln"),
-    "a number as header": lambda mint: unsigned(1, {"sub": "alice"}, "c2ln"),
+    "a list as payload": lambda mint: write_token({"alg": "HS256"}, [{"sub": "alice"}], "c2ln"),
+    "a number as header": lambda mint: write_token(1, {"sub": "alice"}, "c2ln"),
     "another audience": lambda mint: mint(aud="https://another.example"),
     "audience of a session": lambda mint: mint(aud="todo-assistant/session", iss=OWN_ISSUER, key=MCP_TOKEN_SECRET),
     "another issuer": lambda mint: mint(iss="https://evil.example"),
@@ -106,9 +101,9 @@ REJECTED: dict[str, Callable[[Mint], str]] = {
     "no signature": lambda mint: mint().rpartition(".")[0] + ".",
     "a longer hash": lambda mint: mint(algorithm="HS384"),
     "alg none": lambda mint: mint(key="", algorithm="none"),
-    "no alg": lambda mint: unsigned({}, {"sub": "alice", "iss": ISSUER, "exp": in_seconds(60)}),
-    "alg is a list": lambda mint: unsigned({"alg": ["HS256"]}, {"sub": "alice"}, "c2ln"),
-    "an unknown critical header": lambda mint: unsigned({"alg": "HS256", "crit": ["x"], "x": 1}, {}, "c2ln"),
+    "no alg": lambda mint: write_token({}, {"sub": "alice", "iss": ISSUER, "exp": in_seconds(60)}),
+    "alg is a list": lambda mint: write_token({"alg": ["HS256"]}, {"sub": "alice"}, "c2ln"),
+    "an unknown critical header": lambda mint: write_token({"alg": "HS256", "crit": ["x"], "x": 1}, {}, "c2ln"),
     "a key of another algorithm": lambda mint: mint(key=RSA.private, algorithm="RS256", kid="k1"),
 }
 
@@ -238,14 +233,6 @@ async def test_user_named_by_the_model_is_ignored(
         assert "user_id" not in str(sent["body"]["tools"])
 
 
-def signed_with_text(key: bytes, *, kid: str, **claims: Any) -> str:
-    """An HS256 token whose secret is the text of a public key, which PyJWT refuses to make."""
-    head = unsigned({"alg": "HS256", "kid": kid, "typ": "JWT"}, {"sub": "alice", "exp": in_seconds(600), **claims})
-    head = head.rpartition(".")[0]
-    signature = base64.urlsafe_b64encode(hmac.digest(key, head.encode(), "sha256")).rstrip(b"=")
-    return f"{head}.{signature.decode()}"
-
-
 OLD, NEW, STRANGER = SigningKey("RS256", "old"), SigningKey("ES256", "new"), SigningKey("EdDSA", "stranger")
 
 
@@ -264,7 +251,7 @@ async def test_keys_of_an_identity_provider(services: Services) -> None:
                 return (await server.ask(f"Bearer {token}")).status_code
 
             assert await status(OLD.mint(aud=AUDIENCE)) == 200
-            assert await status(signed_with_text(OLD.public_pem, kid="old", iss=ISSUER, aud=AUDIENCE)) == 401
+            assert await status(sign_with_text(OLD.public_pem, "old", iss=ISSUER, aud=AUDIENCE)) == 401
             keys.rotate(NEW)
             keys.status = 500
             assert await status(OLD.mint(aud=AUDIENCE)) == 200, "known keys are used while the provider is away"

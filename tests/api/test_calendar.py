@@ -3,8 +3,6 @@
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,7 +12,7 @@ import pytest
 from icalendar import Calendar
 
 from tests.conftest import find_free_port
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.stack import Services
 from tests.support.stored import Stored
@@ -54,12 +52,6 @@ async def add(user: User, title: str, **details: Any) -> int:
 
 async def update(user: User, task: int, **fields: Any) -> None:
     assert (await user.chatkit.http.patch(f"/tasks/{task}", json=fields)).status_code == 200
-
-
-@asynccontextmanager
-async def user_at(services: Services, user: User, **environment: str) -> AsyncIterator[User]:
-    async with local_backend(services, **environment) as backend, User(backend, user.name) as there:
-        yield there
 
 
 class TestAddress:

@@ -10,7 +10,7 @@ import pytest
 from tests.runs_client import Runs, id_of, names, text_of, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
-from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.script import add_task, add_tasks, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
 from tests.support.users import User
 from todo_client.runs import RunEvent
@@ -54,7 +54,7 @@ async def cancel(runs: Runs, run: str) -> None:
     await runs.cancel(CHAT, run)
 
 
-ADDING = add_task(TASKS[0], also=TASKS[1:])
+ADDING = add_tasks(11)
 DELETING = delete_tasks(*range(1, 12))
 SCENARIOS: dict[str, Scenario] = {
     "answer": Scenario((says("Hello there."),), ("answer",)),

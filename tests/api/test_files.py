@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import find_free_port
 from tests.scripted_model import ScriptedModel
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.script import call, calls, says
 from tests.support.stack import Services, Stack
@@ -213,8 +213,7 @@ async def test_workspace_that_cannot_be_used(
         else {"WORKSPACE_TOKEN_SECRET": OTHER_SECRET}
     )
     async with (
-        local_backend(services, MCP_RESEND_SECONDS="0.1", **wrong) as backend,
-        User(backend, user.name) as there,
+        user_at(services, user, MCP_RESEND_SECONDS="0.1", **wrong) as there,
     ):
         thread, http = await create(there), there.page.http
         responses = [

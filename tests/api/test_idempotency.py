@@ -13,7 +13,7 @@ from tests.runs_client import id_of, names, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
 from tests.support.fixtures import NewUser
-from tests.support.script import SLOW, SLOW_TEXT, add_task, delete_tasks, says
+from tests.support.script import SLOW, SLOW_TEXT, add_task, add_tasks, delete_tasks, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -135,8 +135,7 @@ async def compact(user: User, model: ScriptedModel) -> tuple[str, Any]:
 
 
 async def approve(user: User, model: ScriptedModel) -> tuple[str, Any]:
-    titles = [f"task {number}" for number in range(1, 12)]
-    await model.script(add_task(titles[0], also=titles[1:]), delete_tasks(*range(1, 12)), says("Done."))
+    await model.script(add_tasks(11), delete_tasks(*range(1, 12)), says("Done."))
     run = await start_run(user, CHAT, "delete them", until="approval_required")
     [approval] = (await user.runs.get_interaction(CHAT, run))["approvals"]
     return f"interactions/{run}/approve", {"approval_id": approval["approval_id"], "approved": True}

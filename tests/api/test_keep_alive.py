@@ -10,7 +10,7 @@ import pytest
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import FOLLOW, HANGS, find_thread, start_run
 from tests.support.backends import local_backend
-from tests.support.script import add_task, delete_tasks
+from tests.support.script import add_tasks, delete_tasks
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -67,8 +67,7 @@ async def test_followers(user: User, model: ScriptedModel) -> None:
 
 
 async def test_run_that_waits_for_an_approval(user: User, model: ScriptedModel, stored: Stored) -> None:
-    titles = [f"task {number}" for number in range(1, 12)]
-    await model.script(add_task(titles[0], also=titles[1:]), delete_tasks(*range(1, 12)))
+    await model.script(add_tasks(11), delete_tasks(*range(1, 12)))
     run = await start_run(user, CHAT, "go on", until="approval_required")
     await until(lambda: stored.run_statuses(user.name) == ["waiting"])
     received = ""

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from tests.scripted_model import ScriptedModel
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
 from tests.support.script import add_task, says
@@ -123,7 +123,7 @@ async def test_model_reads_it_last(user: User, model: ScriptedModel) -> None:
 
 async def test_a_quarter_of_the_window(services: Services, user: User, model: ScriptedModel) -> None:
     """The newest lines are kept; what is over it is left out at a line."""
-    async with local_backend(services, HISTORY_TOKENS="4000") as backend, User(backend, user.name) as there:
+    async with user_at(services, user, HISTORY_TOKENS="4000") as there:
         told = (await put(there, "\n".join(f"{number:03} {'x' * 95}" for number in range(40)))).json()
         assert (told["lines"], told["lines_read"]) == (40, 30)
         await model.script(says("One."))
@@ -135,7 +135,7 @@ async def test_a_quarter_of_the_window(services: Services, user: User, model: Sc
 
 
 async def test_run_that_waited(services: Services, user: User, model: ScriptedModel) -> None:
-    async with local_backend(services, APPROVALS="add_task") as backend, User(backend, user.name) as there:
+    async with user_at(services, user, APPROVALS="add_task") as there:
         await put(there, "remembered")
         await model.script(add_task("milk"), says("Added."))
         async with there.runs.interact("groceries", "add milk") as events:

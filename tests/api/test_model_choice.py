@@ -8,7 +8,7 @@ import pytest
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.model_requests import requests_to
-from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.script import add_tasks, call, calls, delete_tasks, says, start_coder
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -55,8 +55,7 @@ async def test_choice_is_for_one_answer(user: User, model: ScriptedModel) -> Non
 
 
 async def test_choice_is_kept_over_an_approval(user: User, model: ScriptedModel, stored: Stored) -> None:
-    tasks = [f"task {number}" for number in range(1, 12)]
-    await model.script(add_task(tasks[0], also=tasks[1:]), delete_tasks(*range(1, 12)), says("Done."))
+    await model.script(add_tasks(11), delete_tasks(*range(1, 12)), says("Done."))
     run = id_of([event async for event in _until_asked(user)])
     await until(lambda: stored.run_statuses(user.name) == ["waiting"])
     [approval] = (await user.runs.get_interaction(CHAT, run))["approvals"]

@@ -11,7 +11,17 @@ from tests.support.cards import list_widgets, tick
 from tests.support.completions import chunk
 from tests.support.golden import Golden
 from tests.support.model_requests import agent_of, render_requests, requests_to, select_prompt
-from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says, start_coder, start_researcher
+from tests.support.script import (
+    SLOW,
+    add_task,
+    add_tasks,
+    call,
+    calls,
+    delete_tasks,
+    says,
+    start_coder,
+    start_researcher,
+)
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -323,8 +333,7 @@ async def test_coder_at_work(user: User, model: ScriptedModel, golden: Golden) -
 @pytest.mark.parametrize("decision", ["approved", "rejected", "other_message", "stopped"])
 async def test_decided_approval(decision: str, user: User, model: ScriptedModel, golden: Golden) -> None:
     """Deleting more than ten tasks needs an approval."""
-    titles = [f"task {number}" for number in range(1, 12)]
-    await model.script(add_task(titles[0], also=titles[1:]), says("Added."))
+    await model.script(add_tasks(11), says("Added."))
     await run_of(user, "add eleven tasks")
     await model.reset()
     await model.script(delete_tasks(*range(1, 12)), says("Done."), says("Hello."))

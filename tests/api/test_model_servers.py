@@ -1,7 +1,5 @@
 """Model servers that no provider profile describes; unit/test_model_reader.py holds how responses are read."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 
 from tests.chatkit_client import Answer
 from tests.scripted_model import ScriptedModel
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.completions import call_delta, chunk
 from tests.support.model_requests import requests_to
 from tests.support.script import says
@@ -21,14 +19,7 @@ pytestmark = pytest.mark.long
 
 KEY = "secret-of-this-server"
 RESPONSES = Path(__file__).parent / "model_servers"
-
-
-@asynccontextmanager
-async def custom_server(services: Services, user: User) -> AsyncIterator[User]:
-    """The user at a backend whose model server is none of the known ones."""
-    settings = {"LLM_PROVIDER": "custom", "LLM_MODEL": "m", "LLM_API_KEY": KEY}
-    async with local_backend(services, **settings) as backend, User(backend, user.name) as there:
-        yield there
+CUSTOM = {"LLM_PROVIDER": "custom", "LLM_MODEL": "m", "LLM_API_KEY": KEY}
 
 
 def thoughts_of(answer: Answer) -> str:
@@ -54,7 +45,7 @@ ENDINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("ending", ENDINGS)
 async def test_end_of_a_response(ending: str, services: Services, user: User, model: ScriptedModel) -> None:
     await model.script(ENDINGS[ending])
-    async with custom_server(services, user) as there:
+    async with user_at(services, user, **CUSTOM) as there:
         answer = await there.chatkit.say("hello")
     assert (answer.error, answer.text) == (None, "whole answer")
 
@@ -67,7 +58,7 @@ async def test_reasoning_whose_opening_tag_is_in_the_prompt(
     # https://github.com/NousResearch/hermes-agent/pull/14601
     response = {"raw": [(RESPONSES / "think_unopened.sse").read_text()]}
     await model.script(response, response, says("Without reasoning."), says("Nor here."))
-    async with custom_server(services, user) as there:
+    async with user_at(services, user, **CUSTOM) as there:
         thread = (await there.page.begin("A talk"))["id"]
         answers = [await there.chatkit.say("hello", thread) for _ in range(4)]
     assert answers[0].text.strip() == "Okay, a greeting.\n\n\nHello there"
@@ -82,7 +73,7 @@ async def test_extra_content_of_calls_goes_back(services: Services, user: User, 
     call = call_delta(index=0, id="a", name="list_tasks", arguments="{}")
     call["tool_calls"][0]["extra_content"] = extra
     await model.script({"raw": [chunk(call), chunk({}, "tool_calls"), DONE]}, says("None."), says("None, still."))
-    async with custom_server(services, user) as there:
+    async with user_at(services, user, **CUSTOM) as there:
         thread = (await there.page.begin("A talk"))["id"]
         for _ in range(2):
             await there.chatkit.say("what is there?", thread)
@@ -102,7 +93,7 @@ async def test_log_has_the_words_of_the_provider(
     written = "my salary is four thousand, do not tell"
     words = f"messages[1] with {written!r} is not allowed for sk-abcdefghijkl and {KEY}. {'x' * 900}"
     await model.script({"status": 400, "body": {"error": {"message": words}}})
-    async with custom_server(services, user) as there:
+    async with user_at(services, user, **CUSTOM) as there:
         answer = await there.chatkit.say(written)
     assert answer.error is not None
     [line] = [record.getMessage() for record in caplog.records if "model request failed" in record.getMessage()]

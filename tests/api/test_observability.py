@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.otlp import Collector, run_collector
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
-from tests.support.backends import local_backend
-from tests.support.database_relay import run_relay
+from tests.support.backends import user_at
+from tests.support.database_proxy import database_proxy
 from tests.support.script import SLOW, add_task, call, calls, says
 from tests.support.stack import CLOCK, SIGN_IN, Services, Stack
 from tests.support.stored import Stored
@@ -279,15 +279,15 @@ TURNS = 9  # of which the median is taken, as the process also looks for runs of
 async def test_round_trips_of_a_message(
     script: list[dict[str, Any]], round_trips: int, stack: Stack, model: ScriptedModel
 ) -> None:
-    async with run_relay(stack.services.database_url) as relay:
-        settings = {"DATABASE_URL": relay.url, "LISTEN_DATABASE_URL": stack.services.database_url}
-        async with local_backend(stack.services, **settings) as backend, User(backend) as user:
+    async with database_proxy(stack.services.database_url) as proxy:
+        settings = {"DATABASE_URL": proxy.url, "LISTEN_DATABASE_URL": stack.services.database_url}
+        async with user_at(stack.services, **settings) as user:
             await model.script(*script)
             thread = (await user.chatkit.say("hello")).thread_id
             counted: list[int] = []
             for _ in range(TURNS):
                 await model.script(*script)
-                before = relay.counts
+                before = proxy.round_trips
                 await user.chatkit.say("hello", thread)
-                counted.append((relay.counts - before).round_trips)
+                counted.append(proxy.round_trips - before)
     assert median(counted) == round_trips, counted

@@ -10,7 +10,7 @@ from tests.chatkit_client import check_sequence
 from tests.conftest import find_free_port
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
-from tests.support.backends import local_backend
+from tests.support.backends import local_backend, user_at
 from tests.support.model_requests import requests_to
 from tests.support.script import SLOW, add_task, says
 from tests.support.stack import Stack
@@ -51,7 +51,7 @@ async def test_title_of_a_tag_cannot_be_looked_up(
 ) -> None:
     """The message is stored and read by the task's number, also later."""
     await model.script(says("Hello."), says("Later."), says("Still."))
-    async with local_backend(stack.services, MCP_RESEND_SECONDS="0.1") as backend, User(backend, user.name) as there:
+    async with user_at(stack.services, user, MCP_RESEND_SECONDS="0.1") as there:
         thread = (await there.chatkit.say("hello")).thread_id
         mcp.end()
         tag = {"type": "input_tag", "id": "7", "text": "forged", "data": {}}
@@ -71,8 +71,8 @@ async def test_task_server_that_stays_away(stack: Stack, user: User, model: Scri
     """The answer fails and can be tried again, where the task server is back."""
     await model.script(says("Hello."))
     thread = (await user.chatkit.say("hello")).thread_id
-    away = local_backend(stack.services, MCP_INTERNAL_URL=f"{nowhere()}/mcp", MCP_RESEND_SECONDS="0.3")
-    async with away as backend, User(backend, user.name) as there:
+    away = {"MCP_INTERNAL_URL": f"{nowhere()}/mcp", "MCP_RESEND_SECONDS": "0.3"}
+    async with user_at(stack.services, user, **away) as there:
         failed = await there.chatkit.say("add milk", thread)
         assert failed.error is not None
         assert failed.error["allow_retry"] is True
@@ -84,7 +84,7 @@ async def test_task_server_that_stays_away(stack: Stack, user: User, model: Scri
 
 
 async def test_model_that_cannot_be_reached(stack: Stack) -> None:
-    async with local_backend(stack.services, LLM_BASE_URL=f"{nowhere()}/v1") as backend, User(backend) as user:
+    async with user_at(stack.services, LLM_BASE_URL=f"{nowhere()}/v1") as user:
         answer = await user.chatkit.say("hello")
         assert answer.error is not None
         assert answer.error["allow_retry"] is True

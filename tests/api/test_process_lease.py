@@ -1,13 +1,10 @@
 """A run belongs to the process that executes it, as long as that lives: cut off, frozen, or unsure what was stored."""
 
 import asyncio
-import shutil
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -40,23 +37,10 @@ class Pair:
     database: DatabaseProxy
 
 
-@pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    """One with a short path, as that of a Unix socket has at most 108 bytes."""
-    path = Path(tempfile.mkdtemp(prefix="todo-lease-"))
-    for name in ("listen", "data"):
-        (path / name).mkdir()
-    yield path
-    shutil.rmtree(path)
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pair(services: Services, directory: Path) -> AsyncIterator[Pair]:
-    url = services.database_url
-    async with (
-        database_proxy(url, directory / "listen") as listening,
-        database_proxy(url, directory / "data") as database,
-    ):
+async def pair(services: Services, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pair]:
+    url, directory = services.database_url, tmp_path_factory.mktemp("backends")
+    async with database_proxy(url) as listening, database_proxy(url) as database:
         listen = {"LISTEN_DATABASE_URL": listening.url}
         environments = [{"DATABASE_URL": database.url}, {}]
         backends = [

@@ -19,7 +19,7 @@ from tests.conftest import find_free_port
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.completions import call_delta, chunk
 from tests.support.model_requests import requests_to
 from tests.support.providers import call, open_conversation
@@ -135,7 +135,7 @@ async def test_redirect_is_not_followed_and_no_proxy_used(services: Services, us
         await RedirectResponse(f"{services.model.url}/v1/chat/completions", 307)(scope, receive, send)
 
     async with serve(elsewhere, lifespan="off") as url:
-        async with local_backend(services, LLM_BASE_URL=f"{url}/v1") as backend, User(backend, user.name) as there:
+        async with user_at(services, user, LLM_BASE_URL=f"{url}/v1") as there:
             assert (await there.chatkit.say("hello")).error
         assert await model.requests() == []
         with pytest.MonkeyPatch.context() as patch:
@@ -143,7 +143,7 @@ async def test_redirect_is_not_followed_and_no_proxy_used(services: Services, us
             patch.delenv("NO_PROXY", raising=False)
             patch.delenv("no_proxy", raising=False)
             await model.script(says("Hello."))
-            async with local_backend(services) as backend, User(backend, user.name) as there:
+            async with user_at(services, user) as there:
                 assert (await there.chatkit.say("hello")).text == "Hello."
 
 
@@ -156,7 +156,7 @@ async def test_model_that_leaves_before_it_answers(services: Services, user: Use
     port = find_free_port()
     server = await asyncio.start_server(leave, "127.0.0.1", port)
     given = {"LLM_BASE_URL": f"http://127.0.0.1:{port}/v1"}
-    async with local_backend(services, **given) as backend, User(backend, user.name) as there:
+    async with user_at(services, user, **given) as there:
         answer = await there.chatkit.say("hello")
     server.close()
     assert error_of(answer)["allow_retry"]
@@ -270,8 +270,7 @@ FLOODS: dict[str, Flood] = {
 async def flooded(services: Services, user: User, flood: Flood, **environment: str) -> AsyncIterator[User]:
     async with (
         serve(flood, lifespan="off") as url,
-        local_backend(services, LLM_BASE_URL=f"{url}/v1", LIMIT_ANSWER_CHARS="20000", **environment) as backend,
-        User(backend, user.name) as there,
+        user_at(services, user, LLM_BASE_URL=f"{url}/v1", LIMIT_ANSWER_CHARS="20000", **environment) as there,
     ):
         yield there
 
@@ -310,7 +309,7 @@ async def test_silent_model(case: str, services: Services, user: User, model: Sc
     step, setting = SILENT[case]
     await model.script(step)
     seconds = {"LLM_FIRST_TOKEN_SECONDS": "0.6", "LLM_SILENCE_SECONDS": "0.3"}
-    async with local_backend(services, **seconds) as backend, User(backend, user.name) as there:
+    async with user_at(services, user, **seconds) as there:
         answer = await there.chatkit.say("hello")
     assert setting in error_of(answer)["message"]
     assert answer.text == ("Let me" if setting == "LLM_SILENCE_SECONDS" else "")

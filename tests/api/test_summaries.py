@@ -8,7 +8,7 @@ import pytest
 from tests.runs_client import agent_events, id_of, names, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, find_thread, list_texts, list_user_items, start_run
-from tests.support.script import add_task, delete_tasks, says
+from tests.support.script import add_tasks, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -76,8 +76,7 @@ async def test_nothing_to_summarise(user: User, model: ScriptedModel) -> None:
 @pytest.mark.parametrize("state", ["running", "waiting"])
 async def test_busy_conversation(state: str, user: User, model: ScriptedModel, stored: Stored) -> None:
     await talk(user, model, 3)
-    tasks = [f"task {number}" for number in range(1, 12)]
-    await model.script(add_task(tasks[0], also=tasks[1:]))
+    await model.script(add_tasks(11))
     await model.script(HANGS if state == "running" else delete_tasks(*range(1, 12)))
     run = await start_run(user, CHAT, "go on", until="answer_delta" if state == "running" else "approval_required")
     await until(lambda: stored.run_statuses(user.name)[-1] == state)

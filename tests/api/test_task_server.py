@@ -18,7 +18,7 @@ from backend.tools.caller_token import CallerToken
 from backend.tools.task_tools import TaskTools
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.model_requests import requests_to
 from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Services
@@ -84,8 +84,7 @@ async def behind(proxy: Any, services: Services, user: User, *, resend_seconds: 
     """The user at a backend that reaches the task server through the proxy."""
     async with (
         serve(proxy, lifespan="off") as url,
-        local_backend(services, MCP_INTERNAL_URL=f"{url}/mcp", MCP_RESEND_SECONDS=str(resend_seconds)) as backend,
-        User(backend, user.name) as there,
+        user_at(services, user, MCP_INTERNAL_URL=f"{url}/mcp", MCP_RESEND_SECONDS=str(resend_seconds)) as there,
     ):
         yield there
 
@@ -204,7 +203,7 @@ async def test_results_that_break_their_schema_do_not_keep_the_backend_from_star
 
 async def test_credentials_of_its_address_are_not_shown(services: Services) -> None:
     address = "http://me:secret@127.0.0.1:9/mcp?key=secret"
-    async with local_backend(services, MCP_INTERNAL_URL=address) as backend, User(backend) as user:
+    async with user_at(services, MCP_INTERNAL_URL=address) as user:
         ready = await user.page.http.get("/ready")
     assert ready.status_code == 503
     assert "127.0.0.1:9" in ready.text

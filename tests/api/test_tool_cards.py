@@ -14,7 +14,7 @@ from mcp_server.settings import McpSettings
 from tests.chatkit_client import Answer, ChatKit
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
-from tests.support.backends import local_backend
+from tests.support.backends import local_backend, user_at
 from tests.support.cards import (
     click_undo,
     fetch_widgets,
@@ -229,7 +229,7 @@ async def test_pages_of_one_list_are_one_widget(user: User, model: ScriptedModel
 
 async def test_undo_needs_no_approval(services: Services, user: User, model: ScriptedModel) -> None:
     await make_calls(user, model, MILK, call("update_task", task_id=1, title="oat milk"))
-    async with local_backend(services, APPROVALS="always") as backend, User(backend, user.name) as asked:
+    async with user_at(services, user, APPROVALS="always") as asked:
         for arguments, waits in (({"undo": True}, False), ({"undo": False, "title": "x"}, True)):
             await model.reset()
             await model.script(calls(call("update_task", task_id=1, **arguments)), says("Undone."))
@@ -349,7 +349,7 @@ class TestTick:
     ) -> None:
         """The click fails with a sentence, the conversation opens as it was, and the click can be repeated."""
         thread, item = await list_of(user, model, "milk", "bread")
-        async with local_backend(services, **changes) as backend, User(backend, user.name) as cut_off:
+        async with user_at(services, user, **changes) as cut_off:
             assert (await tick(cut_off.chatkit, item, "milk")).error
             assert (await send_sync_action(cut_off.chatkit, item, get_action(find_checkboxes(item)["milk"])))[0] == 503
             assert (await fetch_widgets(cut_off.chatkit, thread))[-1] == item

@@ -160,3 +160,10 @@ class TestLogs:
         assert following.stdout.readline() == "third\n"
         following.send_signal(2)
         assert following.wait(20) == 130
+
+
+@pytest.mark.parametrize("name", ["nothing.txt", ".", "x" * 300])
+def test_file_to_import_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
+    done = todo("import", str(tmp_path / name), "--user", "alice")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1

@@ -2,10 +2,8 @@
 
 import asyncio
 import re
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -35,9 +33,8 @@ async def serving(database_url: str) -> AsyncIterator[Tools]:
 
 @pytest.fixture
 async def way(session_database_url: str) -> AsyncIterator[DatabaseProxy]:
-    with tempfile.TemporaryDirectory(prefix="todo-proxy-") as directory:
-        async with database_proxy(session_database_url, Path(directory)) as proxy:
-            yield proxy
+    async with database_proxy(session_database_url) as proxy:
+        yield proxy
 
 
 @pytest.fixture

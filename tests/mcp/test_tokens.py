@@ -1,9 +1,6 @@
 """Tokens: every way in which one can be wrong, and the keys of an identity provider: rotated, away, odd."""
 
 import asyncio
-import base64
-import hashlib
-import hmac
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -30,6 +27,8 @@ from tests.tokens import (
     key_endpoint,
     mint_mcp_token,
     mint_token,
+    sign_with_text,
+    write_token,
 )
 
 OLD, NEW, ELLIPTIC = SigningKey("RS256", "old"), SigningKey("RS256", "new"), SigningKey("ES256", "ec")
@@ -184,11 +183,6 @@ CHALLENGE = f'Bearer error="invalid_token", resource_metadata="https://todo.exam
 UNPUBLISHED = SigningKey("RS256", "unpublished")
 
 
-def by_hand(header: Any, payload: Any, signature: str = "") -> str:
-    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in (header, payload))
-    return ".".join((*parts, signature))
-
-
 NOW = int(time.time())
 CLAIMS = {"sub": "alice", "aud": AUDIENCE, "iss": OWN_ISSUER, "exp": NOW + 86_400}
 
@@ -201,23 +195,16 @@ REJECTED: dict[str, Callable[[], str]] = {
     "audiences without this one": lambda: own(aud=["https://todo.example", f"{AUDIENCE}/"]),
     "their issuer, our secret": lambda: own(iss=ISSUER),
     "our issuer, their key": lambda: theirs(iss=OWN_ISSUER),
-    "alg none, theirs": lambda: by_hand({"alg": "none", "kid": "rsa"}, CLAIMS | {"iss": ISSUER}),
+    "alg none, theirs": lambda: write_token({"alg": "none", "kid": "rsa"}, CLAIMS | {"iss": ISSUER}),
     "a longer hash": lambda: own(algorithm="HS512", key=MCP_TOKEN_SECRET + "0" * 16),
-    "public key as secret": lambda: hmac_with(RSA.public_pem),
-    "public key's JWK as secret": lambda: hmac_with(json.dumps(RSA.jwk).encode()),
+    "public key as secret": lambda: sign_with_text(RSA.public_pem, "rsa", aud=AUDIENCE, iss=ISSUER),
+    "public key's JWK as secret": lambda: sign_with_text(json.dumps(RSA.jwk).encode(), "rsa", aud=AUDIENCE, iss=ISSUER),
     "RSA's kid on an EC signature": lambda: EC.mint(aud=AUDIENCE, kid="rsa"),
     "another RSA algorithm": lambda: theirs(algorithm="RS512"),
     "a key nobody published": lambda: UNPUBLISHED.mint(aud=AUDIENCE),
     "a key nobody published, with a known kid": lambda: UNPUBLISHED.mint(aud=AUDIENCE, kid="rsa"),
-    "kid is an object": lambda: by_hand({"alg": "RS256", "kid": {}}, CLAIMS | {"iss": ISSUER}, "c2ln"),
+    "kid is an object": lambda: write_token({"alg": "RS256", "kid": {}}, CLAIMS | {"iss": ISSUER}, "c2ln"),
 }
-
-
-def hmac_with(secret: bytes) -> str:
-    """PyJWT itself will not sign with a public key, so this is RFC 7515 by hand."""
-    unsigned = by_hand({"alg": "HS256", "kid": "rsa"}, CLAIMS | {"iss": ISSUER}).rpartition(".")[0]
-    signature = hmac.new(secret, unsigned.encode(), hashlib.sha256).digest()
-    return f"{unsigned}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
 
 def everything(token: str | None) -> Iterator[httpx2.Request]:

@@ -2,27 +2,33 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
 from tests import abuse
-from tests.chaos.checks.stored_rows import StoredRows
-from tests.chaos.scenarios import Scenarios
+from tests.chaos.checks.stored_rows import ENDED, StoredRows
+from tests.chaos.client_record import ClientRecord
+from tests.chaos.scenarios import simulate_user
 from tests.chaos.system import reachable_directory
 from tests.chatkit_client import ChatKit
 from tests.processes import ServiceProcess, run_service
 from tests.runs_client import Runs
-from tests.scale.rolling import count_outcomes, restart, simulate_users
 from tests.scale.system import ScaledSystem
 from tests.scripted_model import ScriptedModel
 from tests.support.port_attacks import MEMORY_MB, memory_mb, start_attack
+from tests.waiting import until
 
 pytestmark = pytest.mark.long(seconds=15)
 
 DRAIN_SECONDS = 5.0
 USERS = 4
 ATTACK_SECONDS = 2.0
+END_SECONDS, START_SECONDS = 60, 120
 ENDLESS = {"when": "count", "text": "word " * 400, "chunk_chars": 4, "token_delay": 0.1}
 
 
@@ -48,6 +54,45 @@ async def model(model_service: ServiceProcess) -> AsyncIterator[ScriptedModel]:
     await model.reset()
     yield model
     await model.aclose()
+
+
+@asynccontextmanager
+async def simulate_users(system: ScaledSystem, count: int) -> AsyncIterator[ClientRecord]:
+    """Lets users add and complete tasks during the block, and each another one afterwards."""
+    record, done = ClientRecord(), asyncio.Event()
+
+    async def talk(number: int) -> None:
+        async with simulate_user(system.url, record, random.Random(number), number) as start_conversation:
+            scenarios = await start_conversation()
+            while not done.is_set():
+                await scenarios.add_and_complete()
+            await scenarios.add_and_complete()
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(count):
+            tasks.create_task(talk(number))
+        try:
+            yield record
+        finally:
+            done.set()
+
+
+async def restart(system: ScaledSystem, names: Sequence[str]) -> None:
+    """Restarts these services at once; returns when HAProxy sends them requests again."""
+
+    async def restart_one(name: str) -> None:
+        service, before = system.services[name], system.proxy.count_up(name)
+        assert await asyncio.to_thread(service.end, timeout=END_SECONDS) == 0, name
+        service.start()
+        await until(lambda: system.proxy.count_up(name) > before, seconds=START_SECONDS)
+
+    await asyncio.gather(*map(restart_one, names))
+
+
+def count_outcomes(system: ScaledSystem) -> Counter[str]:
+    """Counts the runs that have ended by their status."""
+    runs = StoredRows(system.cluster.admin_url).runs.values()
+    return Counter(run["status"] for run in runs if run["status"] in ENDED)
 
 
 def _list_services_without(scaled: ScaledSystem, module: str, line: str) -> list[str]:
@@ -88,7 +133,7 @@ async def test_users_are_served_while_the_proxy_is_attacked(scaled: ScaledSystem
     try:
         async with ChatKit(scaled.url) as chat:
             while not messages or not attack.done():
-                assert (await chat.say("add milk")).error is None
+                assert (await chat.say(f"add milk{time.monotonic_ns()}")).error is None
                 messages += 1
     finally:
         if not attack.done():
@@ -107,7 +152,7 @@ async def test_restart_of_every_service_interrupts_only_endless_answers(
     async with (
         Runs(scaled.services["backend-1"].url) as first,
         Runs(scaled.services["backend-2"].url) as second,
-        simulate_users(scaled, USERS, Scenarios.add_and_complete) as record,
+        simulate_users(scaled, USERS) as record,
     ):
         await restart(scaled, ["mcp-1", "backend-1"])
         await model.script(ENDLESS)

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tests.scripted_model import ScriptedModel
+from tests.support.script import add_task, says
 from tests.support.users import User
 from todo_client.sse import EventParser
 
@@ -92,3 +94,10 @@ async def wait_for_approval(user: User, chat: str) -> PendingApproval:
     assert interaction["status"] == "WAITING_APPROVAL", interaction["status"]
     [approval] = [one for one in interaction["approvals"] if one["approved"] is None]
     return PendingApproval(chat, run, approval["approval_id"])
+
+
+async def talk_with_tasks(user: User, model: ScriptedModel, count: int) -> str:
+    """Returns the conversation in which so many tasks were added."""
+    titles = [f"task number {number}" for number in range(1, count + 1)]
+    await model.script(add_task(titles[0], also=titles[1:]), says("Added."))
+    return (await user.chatkit.say("add them")).thread_id

@@ -11,6 +11,7 @@ from backend.settings import BackendSettings
 from backend.tools.connectors import configuration
 from tests.serving import serve
 from tests.support.stack import Services
+from tests.support.users import User
 
 
 @dataclass(frozen=True)
@@ -44,3 +45,10 @@ async def local_backend(
     )
     async with serve(app, limits=settings) as url:
         yield LocalBackend(services, url)
+
+
+@asynccontextmanager
+async def user_at(services: Services, user: User | None = None, /, **environment: str) -> AsyncIterator[User]:
+    """Yields the user, or a new one, at a backend with these environment variables changed."""
+    async with local_backend(services, **environment) as backend, User(backend, user and user.name) as there:
+        yield there

@@ -14,7 +14,7 @@ from backend.tools.connectors.link import Link
 from common.database import Database
 from tests.logins import as_owner
 from tests.scripted_model import ScriptedModel
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
 from tests.support.commands import todo
 from tests.support.model_requests import agent_of, requests_to
 from tests.support.script import calls, says, start_researcher
@@ -55,8 +55,7 @@ async def user_with_servers(
     for server in approved:
         await approve_server(services, file, server)
     async with (
-        local_backend(services, MCP_SERVERS_FILE=str(file), APPROVALS=approvals) as backend,
-        User(backend) as user,
+        user_at(services, MCP_SERVERS_FILE=str(file), APPROVALS=approvals) as user,
     ):
         yield user
 

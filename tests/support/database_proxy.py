@@ -1,6 +1,7 @@
-"""A proxy in front of PostgreSQL, whose connections a test can cut."""
+"""A proxy in front of PostgreSQL, whose connections a test can cut and whose round trips it can count."""
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ class DatabaseProxy:
         self._drops_responses = False
         self.cuts_before: bytes | None = None
         """The next message with these bytes is not passed on; all connections end instead."""
+        self.round_trips = 0
+        """How often a client has sent something after a response, or first."""
 
     async def restore(self) -> None:
         """Accepts connections, at the start or after `cut`."""
@@ -49,11 +52,13 @@ class DatabaseProxy:
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
         server, to_server = await self._connect()
+        is_idle = asyncio.Event()
+        is_idle.set()
         try:
             with suppress(asyncio.CancelledError, OSError):
                 copies = [
-                    asyncio.create_task(self._copy(client, to_server)),
-                    asyncio.create_task(self._copy(server, to_client, is_response=True)),
+                    asyncio.create_task(self._copy(client, to_server, is_idle)),
+                    asyncio.create_task(self._copy(server, to_client, is_idle, is_response=True)),
                 ]
                 try:
                     await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
@@ -73,10 +78,20 @@ class DatabaseProxy:
         return await asyncio.open_connection(host, int(port))
 
     async def _copy(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_response: bool = False
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        is_idle: asyncio.Event,
+        *,
+        is_response: bool = False,
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(65_536):
+                if is_response:
+                    is_idle.set()
+                elif is_idle.is_set():
+                    self.round_trips += 1
+                    is_idle.clear()
                 if not is_response and self.cuts_before is not None and self.cuts_before in data:
                     self.cuts_before = None
                     self._end_connections()
@@ -90,10 +105,12 @@ class DatabaseProxy:
 
 
 @asynccontextmanager
-async def database_proxy(database_url: str, directory: Path) -> AsyncIterator[DatabaseProxy]:
-    proxy = DatabaseProxy(database_url, directory)
-    await proxy.restore()
-    try:
-        yield proxy
-    finally:
-        await proxy.cut()
+async def database_proxy(database_url: str) -> AsyncIterator[DatabaseProxy]:
+    # The path of a Unix socket has at most 108 bytes.
+    with tempfile.TemporaryDirectory(prefix="todo-proxy-") as directory:
+        proxy = DatabaseProxy(database_url, Path(directory))
+        await proxy.restore()
+        try:
+            yield proxy
+        finally:
+            await proxy.cut()

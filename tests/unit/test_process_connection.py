@@ -5,10 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -59,9 +57,8 @@ async def database(url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def proxy(url: str) -> AsyncIterator[DatabaseProxy]:
-    with tempfile.TemporaryDirectory(prefix="todo-proxy-") as directory:
-        async with database_proxy(url, Path(directory)) as proxy:
-            yield proxy
+    async with database_proxy(url) as proxy:
+        yield proxy
 
 
 def run_python(program: str, *arguments: str) -> subprocess.Popen[str]:

@@ -10,6 +10,7 @@ from tests.chatkit_client import ChatKit
 from tests.cli.chat.conftest import Start
 from tests.cli.chat.terminal import ALT_ENTER, CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R, ENTER, TAB, UP
 from tests.scripted_model import ScriptedModel
+from tests.support.approvals import talk_with_tasks
 from tests.support.script import add_task, call, calls, delete_tasks, says
 from tests.support.users import User
 
@@ -32,13 +33,6 @@ print("x")
 |---|---|
 | 1 | 日本語 |
 """
-
-
-async def with_tasks(user: User, model: ScriptedModel, count: int) -> str:
-    """A thread of the user in which so many tasks were added."""
-    titles = [f"task number {number}" for number in range(1, count + 1)]
-    await model.script(add_task(titles[0], also=titles[1:]), says("Added."))
-    return (await user.chatkit.say("add them")).thread_id
 
 
 async def test_markdown(start: Start, model: ScriptedModel) -> None:
@@ -109,7 +103,7 @@ async def test_messages_while_an_answer_runs(start: Start, model: ScriptedModel)
 
 
 async def test_approvals(start: Start, model: ScriptedModel, user: User, served: ChatKit) -> None:
-    thread = await with_tasks(user, model, 2)
+    thread = await talk_with_tasks(user, model, 2)
     await model.script(delete_tasks(1), {"text": "Kept."}, delete_tasks(2), {"text": "Gone."})
     with start("--thread", thread) as terminal:
         await terminal.wait_for("add them", "Added.")
@@ -200,7 +194,7 @@ async def test_continue(start: Start, model: ScriptedModel, served: ChatKit) -> 
 
 
 async def test_commands(start: Start, model: ScriptedModel, user: User, served: ChatKit, tmp_path: Path) -> None:
-    await with_tasks(user, model, 1)
+    await talk_with_tasks(user, model, 1)
     await model.script(*({"text": text} for text in ("Large.", "A slash.", "They talked.", "New.")))
     with start() as terminal:
         await terminal.wait_for(">")
@@ -248,7 +242,7 @@ async def test_commands(start: Start, model: ScriptedModel, user: User, served: 
 
 
 async def test_lines_history_and_completion(start: Start, model: ScriptedModel, user: User, served: ChatKit) -> None:
-    await with_tasks(user, model, 1)
+    await talk_with_tasks(user, model, 1)
     await model.script({"text": "Two lines."}, {"text": "Again."}, {"text": "Completed."})
     with start() as terminal:
         await terminal.wait_for(">")

@@ -16,6 +16,7 @@ from tests.chatkit_client import ChatKit
 from tests.cli.chat.terminal import chat as run_chat
 from tests.conftest import ROOT, find_free_port
 from tests.scripted_model import ScriptedModel
+from tests.support.approvals import talk_with_tasks
 from tests.support.script import add_task, call, calls, delete_tasks, says
 from tests.support.users import User
 
@@ -29,13 +30,6 @@ Chat = Callable[..., Awaitable["subprocess.CompletedProcess[str]"]]
 def chat(user: User) -> Chat:
     """`./todo chat` of the user, without a terminal."""
     return partial(run_chat, TODO_TOKEN=user.token)
-
-
-async def with_tasks(user: User, model: ScriptedModel, count: int) -> str:
-    """A thread of the user in which so many tasks were added."""
-    titles = [f"task number {number}" for number in range(1, count + 1)]
-    await model.script(add_task(titles[0], also=titles[1:]), says("Added."))
-    return (await user.chatkit.say("add them")).thread_id
 
 
 async def test_answer_is_on_stdout(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
@@ -65,7 +59,7 @@ async def test_answer_is_on_stdout(served: ChatKit, user: User, chat: Chat, mode
 
 async def test_list_is_on_stdout(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     url, listing = ("--url", served.base_url), calls(call("list_tasks", limit=1))
-    await with_tasks(user, model, 2)
+    await talk_with_tasks(user, model, 2)
     await model.script(listing, {"text": "2 open tasks."}, listing, {"text": "Task number 1, and another."})
     done = await chat(*url, "--exec", "what is on my list?")
     assert done.stdout == "2 open tasks.\n\n· 1 task number 1\nand 1 more\n"
@@ -91,7 +85,7 @@ async def test_json(served: ChatKit, user: User, chat: Chat, model: ScriptedMode
 
 async def test_exit_status(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     url = ("--url", served.base_url)
-    thread = await with_tasks(user, model, 1)
+    thread = await talk_with_tasks(user, model, 1)
     await model.script(delete_tasks(1))
     asks = await chat(*url, "--thread", thread, "--exec", "delete it")
     assert (asks.returncode, asks.stdout) == (3, "")
@@ -142,7 +136,7 @@ async def test_token(user: User, model: ScriptedModel) -> None:
 
 async def test_slash_command(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     url = ("--url", served.base_url)
-    thread = await with_tasks(user, model, 2)
+    thread = await talk_with_tasks(user, model, 2)
     tasks = await chat(*url, "--exec", "/tasks")
     assert (tasks.returncode, tasks.stderr) == (0, "")
     assert "task number 1" in tasks.stdout
@@ -191,7 +185,7 @@ async def test_file_is_written_here(served: ChatKit, user: User, chat: Chat, tmp
 
 
 async def test_all_is_approved(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
-    options = ("--url", served.base_url, "--thread", await with_tasks(user, model, 2))
+    options = ("--url", served.base_url, "--thread", await talk_with_tasks(user, model, 2))
     await model.script(delete_tasks(1), delete_tasks(2), {"text": "Both are deleted."})
     done = await chat(*options, "--yes", "--exec", "delete both")
     assert (done.returncode, done.stdout) == (0, "Both are deleted.\n")
