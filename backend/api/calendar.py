@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from backend.api.dependencies import AppServices, LimitedUser, UserRoute, forbid_caching
 from backend.api.edge import get_own_origin
-from backend.calendar import feed
+from backend.calendar import address
 from backend.errors import BackendError
 from backend.users import profiles
 from backend.users.limits import check_rate
@@ -40,7 +40,7 @@ class CalendarAddress(BaseModel):
 @public_router.get("/calendar/{name:path}")
 async def read_calendar(request: Request, services: AppServices, name: str) -> Response:
     """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
-    user_id = await feed.find_user(services.database, name)
+    user_id = await address.find_user(services.database, name)
     if user_id is None:
         _log_read("refused")
         raise NoCalendar
@@ -58,7 +58,7 @@ async def read_calendar(request: Request, services: AppServices, name: str) -> R
 
 
 def _log_read(outcome: str, user_id: str | None = None) -> None:
-    logger.info("calendar read", extra=fields(route=feed.TEMPLATE, owner=user_id, outcome=outcome))
+    logger.info("calendar read", extra=fields(route=address.TEMPLATE, owner=user_id, outcome=outcome))
 
 
 @router.get("/calendar", dependencies=[Depends(forbid_caching)])
@@ -70,7 +70,7 @@ async def get_calendar(services: AppServices, user: LimitedUser) -> CalendarStat
 async def create_address(request: Request, services: AppServices, user: LimitedUser) -> CalendarAddress:
     """Creates an address, which replaces the one before, and shows it this once: it is not stored."""
     base = services.backend_url or get_own_origin(request.scope, request.headers)
-    url = await feed.create_address(services.database, user.user_id, base)
+    url = await address.create_address(services.database, user.user_id, base)
     logger.info("calendar address made", extra=fields(owner=user.user_id))
     return CalendarAddress(url=url)
 

@@ -1,14 +1,9 @@
-"""What a calendar program reads: all that is open and has a date, a page of tasks at a time; and its address.
-
-The secret of an address opens the calendar, so only the hash of the secret is stored.
-"""
+"""What a calendar program reads: all that is open and has a date, a page of tasks at a time."""
 
 import asyncio
 import logging
-import secrets
 from datetime import date, timedelta
 from functools import lru_cache
-from hashlib import sha256
 from typing import ClassVar
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
@@ -25,10 +20,6 @@ from common.database import Database
 
 logger = logging.getLogger(__name__)
 
-TEMPLATE = "/calendar/{secret}.ics"
-"""The path as it is logged: the secret is in no log, trace or metric."""
-_SECRET_BYTES = 32
-_ENDING = ".ics"
 _MOST_TASKS, _MOST_PAGES = 5_000, 50  # those due first; long descriptions make pages of fewer tasks
 _MOST_READ_AT_ONCE = 4
 _SECONDS = 30.0  # for one calendar
@@ -93,20 +84,3 @@ def _render_beginning(zone: str) -> bytes:
     if zone != "UTC":
         calendar.add_component(Timezone.from_tzid(zone, first_date=_ZONE_FROM, last_date=_ZONE_TO))
     return calendar.to_ical().removesuffix(_END)
-
-
-async def create_address(database: Database, user_id: str, base_url: str) -> str:
-    secret = secrets.token_urlsafe(_SECRET_BYTES)
-    await profiles.set_calendar(database, user_id, _hash_secret(secret))
-    return base_url + TEMPLATE.replace("{secret}", secret)
-
-
-async def find_user(database: Database, name: str) -> str | None:
-    # What cannot be a secret is looked for, too: an address that opens nothing takes as long as any other.
-    user_id = await profiles.find_user_of_calendar(database, _hash_secret(name.removesuffix(_ENDING)))
-    return user_id if name.endswith(_ENDING) else None
-
-
-def _hash_secret(secret: str) -> bytes:
-    """Hashes a secret; random as it is, it needs neither salt nor many rounds."""
-    return sha256(secret.encode()).digest()

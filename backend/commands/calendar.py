@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from backend.api.identity import LOCAL_USER
-from backend.calendar import feed
+from backend.calendar import address
 from backend.settings import AddressSettings
 from backend.users import profiles
 from common import data_commands
@@ -28,7 +28,7 @@ def run(arguments: Sequence[str]) -> None:
 async def _make(database: Database, *, user: str, base: str) -> None:
     if user != LOCAL_USER and not await profiles.is_known(database, user):
         sys.exit(f"There is no user {user}: check the name. A user who has never opened the page must do that first.")
-    sys.stdout.write(f"{await feed.create_address(database, user, base)}\n")
+    sys.stdout.write(f"{await address.create_address(database, user, base)}\n")
 
 
 async def _revoke(database: Database, *, user: str) -> None:
