@@ -74,12 +74,13 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
             heading = f"{'Undone: ' if is_undone else ''}{words.heading.format(count=len(tasks))}"
             root = render_changed_tasks(tasks, heading, now=current.now, undo=undo)
         else:
-            root = render_task_card(group[0], _render_label(call, words, group[0], current), now=current.now, undo=undo)
+            label = _label_unless_undone(call, words, group[0], current)
+            root = render_task_card(group[0], label, now=current.now, undo=undo)
         ids, text = frozenset(task.id for task in group), copy_text(group, current.now)
         yield Card(_card_id(call, position), call.result_seq, call.created_at, root, text, ids, call.run_id)
 
 
-def _render_label(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
+def _label_unless_undone(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
     if not current.is_undone(task.id, call.run_id):
         return words.label
     return "Restored" if call.tool == "delete_task" and task.status != "deleted" else "Undone"

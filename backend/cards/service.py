@@ -129,6 +129,7 @@ class CardService:
         return await asyncio.shield(acting)
 
     async def close(self) -> None:
+        """Waits for the actions that are under way."""
         await asyncio.gather(*self._acting, return_exceptions=True)
 
     async def _apply_click(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:

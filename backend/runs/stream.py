@@ -214,6 +214,7 @@ class _Follower:
         return [*started, Event("entry_delta", entry, text=text, run=run)] if text else started
 
     async def _wait(self) -> None:
+        """Waits for a change of the run for a while, and tells its process that the run is followed."""
         if self._status == "running":
             async with self._database.transaction(self._user_id) as tx:
                 await tx.notify(FOLLOWED, self._top_run_id)
