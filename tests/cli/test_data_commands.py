@@ -55,7 +55,7 @@ class TestExportAndForget:
         """A user with tasks, files, a memory, a calendar, an ended session and a call that waits for approval."""
         await model.script(add_task("milk", also=["bread"]), says("Added."))
         thread = (await user.chatkit.say("add milk and bread")).thread_id
-        await user.page.put_file(thread, "notes.txt", b"one two")
+        await user.page.put_file(thread, "notes.txt", f"of {user.name}".encode())
         await user.page.remember("* I work nights", (await user.page.memory()).version)
         await user.chatkit.http.post("/calendar")
         await model.script(delete_tasks(1), {"status": 401})
@@ -72,7 +72,7 @@ class TestExportAndForget:
         user = new_user()
         await model.script(add_task("something else"), says("Added."))
         thread = (await user.chatkit.say("add something else")).thread_id
-        await user.page.put_file(thread, "notes.txt", b"three")
+        await user.page.put_file(thread, "notes.txt", f"of {user.name}".encode())
         return user
 
     async def test_everything_of_one_user(
@@ -100,12 +100,13 @@ class TestExportAndForget:
 
         cards = [item for item in await written.chatkit.items(thread) if item["type"] == "widget"]
         folders, before = Path(stack.services.workspace.environment["WORKSPACE_DIR"]), stored.row_counts(other.name)
-        assert {"one two", "three"} <= contents(folders)
+        texts = {f"of {name}", f"of {other.name}"}
+        assert texts <= contents(folders)
         forgotten = await todo_at(stack, "forget", "--user", name, "--yes")
         assert forgotten.returncode == 0, forgotten.stderr
         assert stored.row_counts(name) == {}
         assert stored.row_counts(other.name) == before
-        assert contents(folders) & {"one two", "three"} == {"three"}, "only the other user's files are there"
+        assert contents(folders) & texts == {f"of {other.name}"}, "only the other user's files are there"
         assert (await other.page.files((await other.chatkit.list_threads()).data[0]["id"]))["files"]
         action = {"type": "approve", "payload": {}}
         params = {"thread_id": thread, "item_id": cards[-1]["id"], "action": action}
