@@ -1,9 +1,9 @@
 """The table of intents: a template, the plan that carries it out, and the answer.
 
 To add an intent, add a row anywhere. Templates are explained in `language/text.py`, the words for `<rule>` are RULES in
-`language/words.py`, what may stand in a `{slot}` is in `language/slots.py`. `say` only answers; in the answers of
-other plans {tasks} are named and {count} counted. Of the rows that fit a text, the one that leaves the fewest words to
-slots is taken, above all to slots of free text. Then add a sentence to the tests.
+`language/words.py`, what may stand in a `{slot}` is in `language/slots.py`. `say` only answers; the answers of other
+plans name the {tasks}. Of the rows that fit a text, the one that leaves the fewest words to slots is taken, above all
+to slots of free text. Then add a sentence to the tests.
 """
 
 from typing import NamedTuple
@@ -45,23 +45,27 @@ ROWS = (
     R("(<praise>|[<praise>] <thanks> [so much|very much|a lot])", say, replies.WELCOME, "aside"),
     R("(bye|goodbye|good (bye|night)|see you [later|tomorrow]|that's (all|it) [for now])", say, replies.BYE, "aside"),
     R("<help>", say, replies.HELP),
+    R("(are|did|have|had|were) (you|u) {rest}", say, replies.ABOUT),
     R("<yes>", changing.agree, NO_QUESTION, "reply"),
     R("(no|nope|n) [don't|do not|thanks|thank you|keep them]", changing.disagree, NO_QUESTION, "reply"),
     R("(never mind|nevermind|stop|nothing|(cancel|forget [about]) [it|that])", say, replies.LEFT_ALONE, "aside"),
     R("([task|number] #|[the] <position> [one|task]|both|it|them)", say, replies.NO_VERB, "reply"),
-    R("{errand} instead", say, replies.NO_VALUE),
+    R("(i|we|actually|no|make|let's) {rest} instead", say, replies.NO_CORRECTION),
+    R("{errand} instead", say, replies.NO_CORRECTION),
     R("{at_other_clock}", say, replies.OTHER_CLOCK),
     # New tasks.
     R("{bullets}", add, ADDED),
     R("<add> [me] {new}", add, ADDED),
     R("(<add>|make|new) [me] [<one>] [new|more] <noun> [(to|on) <our_list>] <called> {title}", add, ADDED),
     R("(put|stick|place|get) {new_on_list}", add, ADDED),
+    R("(make|set up) [me] (the|some|<one>) [new] <noun> {new}", add, ADDED),
     R("(new <noun>|[new] (<noun>|to do) :) {new}", add, ADDED),
     R("add {rest}", say, replies.NO_TITLE),
     R("<remind> {new}", add, replies.REMINDED),
     R("<remind_me> {when} (to|about|of|that i (have|need) to) {new}", add, replies.REMINDED),
     R("remind me about {undated}", say, replies.NO_REMINDERS),
     R("(remind|wake|notify|alert) me [up] <time> {rest}", say, replies.NO_REMINDERS),
+    R("(set|change|add) (a|an|the|my) (reminder (for|at|on|in)|alarm|timer) {rest}", say, replies.NO_REMINDERS),
     R("(don't|do not) [let me] forget [the|my] {duty}", add, ADDED),
     R("(i|we) (must|should|gotta) [also|still] {duty}", add, ADDED),
     R("(i|we) [also|still|really] need [some|more] {duty}", add, ADDED),
@@ -92,6 +96,7 @@ ROWS = (
     R(f"{_SHOW_MY} <things> (without|with no|that have no) [a] (<due_date>|date)", _undated),
     R("(<show>|<ask>) [me] [is|did] [i|my|the|all] [just] (delete|deleted) [<things>]", show(status="deleted")),
     R("(<show>|<ask>) [me] [all] [my|the] [<things>] [with] [the] (label|tag) {label}", show_group),
+    R("(<show>|<ask>) [me] [all] [my|the] <things> (labelled|labeled|tagged) [with|as] {label}", show_group),
     R("(my|all|the) {search} <list_noun>", show_group),
     R("<show_list> [all] [my|the|our] {search} <list_noun> [do i have|are there]", show_group),
     R("<ask_list> [left|still|open|there] [on] (my|the|our) {search} <list_noun>", show_group),
@@ -99,6 +104,7 @@ ROWS = (
     R("(sort|order) [my|the|all] [<things>] by {rest}", say, replies.NO_SORTING),
     # Single tasks.
     R("[<what>|give|tell|read] [me] [the|any|some] <about_task> (of|on|for|about) {search}", find),
+    R("(<what>|what about|view|read|display) [me] {numbers}", find),
     R("when (is|are) [my|the|our] {search} [due]", find),
     R(f"{_SHOW} {{list}} <about> {{search}}", find),
     R("(show|find|search [for]|look for|view|display) [me] [<whatever> <about>] {search}", find),
@@ -108,9 +114,12 @@ ROWS = (
     # Dates and repeats.
     R("(set|change|update|add|give) [the|a] <due_date> (of|for|on|to) {task} (to|as|of|:) {date}", _date, CHANGED),
     R("(set|change|update) {task} (to|for) {date}", _date, CHANGED),
+    R("(set|give) {task} (a|an) <due_date> (of|on) {date}", _date, CHANGED),
+    R("(set|change|add|give) {task} (a|an) <due_date>", say, replies.NO_VALUE),
     R("(make|set) {task} due {date}", _date, CHANGED),
     R("<move> {task} [back] (to|until|till|for|by|on) {date}", _date, CHANGED),
-    R("<move> {task} from {when} to {date}", _date, CHANGED),
+    R("<move> {task} from {old_date} to {date}", _date, CHANGED),
+    R("(move|bring|pull) {task} (forward [by]|ahead [by]|up by) {earlier}", _date, CHANGED),
     R("{subject} (is|'s|will be|comes|starts|begins) [now|actually] {new_date}", _date, CHANGED),
     R("[no] [sorry|wait] (i (meant|mean)|make (it|that)|rather|not that) {new_date}", changing.correct_last, CHANGED),
     R("(no|sorry|wait) {new_date}", changing.correct_last, CHANGED),
@@ -124,6 +133,7 @@ ROWS = (
         CHANGED,
     ),
     R("{task} (should not|shouldn't|must not|needn't) repeat [anymore|any more]", _no_repeat, CHANGED),
+    R("(clear|remove|delete) [the] repeat (of|from|for) {task}", _no_repeat, CHANGED),
     R("skip [[the] next] {task} [<once>]", change(due="next"), CHANGED),
     # Priorities and labels.
     R("(make|give|mark|set) {task} [as|to] [a] {priority} priority", _priority, CHANGED),
@@ -131,6 +141,7 @@ ROWS = (
     R("(prioritise|prioritize) {task}", _high, CHANGED),
     R("(make|mark|set|flag) {task} [as] (important|urgent)", _high, CHANGED),
     R("{subject} (is|are) [now|very|really] (important|urgent)", _high, CHANGED),
+    R("(clear|remove|delete) [the] priority (of|from|for) {task}", change(priority="none"), CHANGED),
     R("(set|change|add|give) [[task|number] #|it] [a|an|the|my] (<due_date>|priority) {rest}", say, replies.NO_VALUE),
     R("(tag|label) {task} (with|as) {value}", change("add_labels"), CHANGED),
     R("(add|put) [the] (tag|label) {value} (to|on) {task}", change("add_labels"), CHANGED),
@@ -143,12 +154,19 @@ ROWS = (
     R("{task} should (be (called|named)|read|say) {value}", _title, CHANGED),
     R("(<move>|<rename>|change|edit|update|describe|tag|label) {rest}", say, replies.NO_VALUE),
     R("describe {task} (as|:|with) {value}", _description, CHANGED),
+    R("<put> <note> [:] {value} (to|on) {task}", _description, CHANGED),
+    R("(add|put|write|attach) {value} (to|as) the <note> (of|for) {task}", _description, CHANGED),
+    R("<note> (on|for|to|of) {task} : {value}", _description, CHANGED),
     R("<put> <note> (to|on|for) {task} (:|saying [that]|that says|that) {value}", _description, CHANGED),
     R("(set|change|update|edit|make) [the] <note> (of|for|on) {task} (to|:|as) {value}", _description, CHANGED),
     R("(clear|remove|delete|erase|empty) [the] <note> (of|for|on|from) {task}", _no_description, CHANGED),
     # What is done, and what is not.
     R("(mark|set|tick|check|cross|flag|put) [off|out] {task} [as|to|is] [being] <done>", _complete, COMPLETED),
+    R("(change|set|move|update) [the] [status of] {task} (to|as) <done>", _complete, COMPLETED),
     R("(mark|set) {task} as {past}", _complete, COMPLETED),
+    R("<tick> {task} (out|off [<our_list>])", _complete, COMPLETED),
+    R("(mark|tick|check|cross) [off] {group}", _complete, COMPLETED),
+    R("(mark|tick|check) {numbers}", _complete, COMPLETED),
     R("(<finish>|<tick> (off|out)) {task} [<from_list>]", _complete, COMPLETED),
     R("[<i>] [<now>] <done> [with] [:] {task} [<done_when>]", _complete, COMPLETED),
     R("{subject} [<is>] [<now>] <done> [now|already] [<done_when>]", _complete, COMPLETED),

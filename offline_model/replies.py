@@ -7,7 +7,7 @@ from offline_model.conversation import ResultPage, ResultTask, ToolResult
 from offline_model.language.words import is_foreign, may_be_task
 
 ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
-NO_REMINDERS = "I can't send reminders yet; the due date of a task is on your list."
+NO_REMINDERS = 'I can\'t send reminders yet. Say "add call mum on Friday" to add a task with a date.'
 HELP = """I am the offline model. I follow simple rules and know only your tasks. You can say, for example:
 
 - add buy milk and call mum
@@ -45,6 +45,7 @@ NO_VALUE = (
     'Say which task you mean and what it should become, for example "rename milk to oat milk", "move dentist to '
     'Friday", "make dentist high priority" or "tag gym with health".'
 )
+NO_CORRECTION = 'I changed nothing. Say, for example, "no, I meant Wednesday" or "rename milk to oat milk".'
 NO_SORTING = 'I can\'t sort your list. Say "what is due this week?" or "what should I do first?" instead.'
 INCOMPLETE = (NO_TITLE, NO_SUBJECT, NO_VALUE)
 """The answers to requests that the next message may complete."""
@@ -60,7 +61,7 @@ MISSING = 'I found no {kind} that matches "{phrase}". To see every task, say:\n\
 NOT_WITH_TOOLS = "I can't do that here, because the tool {tool} is not available."
 STOPPED = "I stopped after {steps} steps, the most that I take for one message. Tell me what is still to do."
 ADDED = "Added {tasks}."
-REMINDED = f"{ADDED} {NO_REMINDERS}"
+REMINDED = f"{ADDED} I can't send reminders yet."
 CHANGED = "Changed {tasks}."
 COMPLETED = "Completed {tasks}."
 REOPENED = "Reopened {tasks}."

@@ -71,6 +71,12 @@ def read_new_date(text: Text) -> Fields | None:
     return {"due": shift} if shift else read_date(text)
 
 
+def read_earlier(text: Text) -> Fields | None:
+    """Reads "a day" as "-1d"."""
+    shift = english.read_shift(text.raw)
+    return {"due": shift.replace("+", "-")} if shift else None
+
+
 def read_correction(text: Text) -> Fields | None:
     """Reads the first date of "at 14:30, not 14:00"."""
     end = next((at for at, key in enumerate(text.keys) if key in ("not", "instead", "rather")), len(text.keys))
@@ -100,6 +106,12 @@ def find_days_at_end(text: Text) -> Text | None:
     tail = next((tail for tail in tails if read_days(tail) or read_past_days(tail)), None)
     is_about_list = tail and (words.LIST_WORDS | _PLANNED).issuperset(text.keys[: size - len(tail.keys)])
     return tail if is_about_list else None
+
+
+def _is_list_on_days(text: Text) -> object:
+    """Accepts past days only for what was done, because no open task is planned for them."""
+    days = find_days_at_end(text)
+    return days and (read_days(days) or not words.DONE_WORDS.isdisjoint(text.keys[: len(text.keys) - len(days.keys)]))
 
 
 def find_filters(text: Text) -> Mapping[str, str] | None:
@@ -195,6 +207,7 @@ def _has_time(text: Text) -> object:
 
 VALUES: dict[str, Callable[[Text], Fields | None]] = {
     "date": read_new_date,
+    "earlier": read_earlier,
     "new_date": read_correction,
     "period": read_period,
 }
@@ -203,6 +216,7 @@ VALUES: dict[str, Callable[[Text], Fields | None]] = {
 SLOTS: dict[str, Callable[[Text], object]] = {
     **VALUES,
     **dict.fromkeys(("title", "new", "task", "number", "priority", "rest"), bool),  # whatever there is
+    "old_date": read_date,
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
     "new_on_list": lambda text: split_list_name(text)[1] is not None,
     "bullets": is_bulleted,
@@ -210,7 +224,7 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "thing_at_time": _is_thing_at_time,
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,
-    "list_on_days": find_days_at_end,
+    "list_on_days": _is_list_on_days,
     "group": find_filters,
     "errand": is_errand,
     "new_repeating": _is_repeating,
@@ -234,7 +248,7 @@ TARGETS = ("subject", "task", "group")
 """Slots that may also mean a group of tasks."""
 TYPED = word_set("""
     bullets new_repeating undated when at_other_clock days list_on_days new_date group
-    date period priority label list bare_list numbers number
+    date old_date earlier period priority label list bare_list numbers number
     """)
 """Slots that accept only a certain kind of text."""
 DEEDS = word_set("past own_deed deed deed_not_done search_of_deed")

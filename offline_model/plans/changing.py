@@ -9,7 +9,15 @@ from offline_model.conversation import ResultTask, ToolResult
 from offline_model.language import slots
 from offline_model.language.text import Text
 from offline_model.plans import CHANGING_TOOLS, Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
-from offline_model.plans.lookup import FIRST_DONE, FIRST_OPEN, FoundTasks, find_tasks, read_list, search
+from offline_model.plans.lookup import (
+    FIRST_DONE,
+    FIRST_OPEN,
+    FoundTasks,
+    find_named_tasks,
+    find_tasks,
+    read_list,
+    search,
+)
 from offline_model.plans.questions import find_by_title
 
 _BARE_HOUR = re.compile(r"(?:at )?\d\d?")
@@ -46,7 +54,7 @@ delete = change(tool="delete_task")
 def _read_fields(field: str, intent: Intent, found: FoundTasks) -> dict[str, Any]:
     """Returns the arguments. A template can divide a text in several ways."""
     reading = intent.readings[intent.phrases.index(found.name)]
-    slot, text = next((slot, text) for slot, text in reading.items() if slot not in (*slots.NAMING, "when"))
+    slot, text = next((slot, text) for slot, text in reading.items() if slot not in (*slots.NAMING, "old_date"))
     if slot not in slots.VALUES:
         value = slots.PRIORITIES[text.keys[0]] if field == "priority" else text.unquote()
         return {field: [value] if field.endswith("labels") else value}
@@ -144,7 +152,7 @@ def undo(intent: Intent, context: Context) -> Steps:
 
 def undo_tasks(*statuses: str) -> Plan:
     def plan(intent: Intent, context: Context) -> Steps:
-        found = yield from find_tasks(intent, context, statuses)
+        found = yield from find_named_tasks(intent, context, statuses)
         if statuses == ("deleted",) and found.ids and not found.tasks:  # a number or "it", whose state is not known
             deleted = yield from read_list({"status": "deleted"})
             found.missing += [found.name] if set(found.ids) - {task.id for task in deleted.tasks} else []
@@ -183,7 +191,7 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
 
 def carry_out(intent: Intent, context: Context) -> Steps:
     """Gives one task to an agent and asks whether it is done."""
-    found = yield from find_tasks(intent, context)
+    found = yield from find_named_tasks(intent, context, FIRST_OPEN)
     ids = list(dict.fromkeys(found.ids))
     if found.missing or len(ids) != 1:
         return " ".join(found.not_found()) or replies.ONE_AT_A_TIME

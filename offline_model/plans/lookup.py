@@ -87,10 +87,10 @@ def find_tasks(intent: Intent, context: Context, statuses: Sequence[str] = FIRST
             if options := find_by_words(label, found[label].tasks):
                 raise Stop(str(WhichTask(phrase, options)))
         raise Stop(replies.NO_MEMBERS.format(group=phrase))
-    return (yield from _find_named_tasks(intent, context, statuses))
+    return (yield from find_named_tasks(intent, context, statuses))
 
 
-def _find_named_tasks(intent: Intent, context: Context, statuses: Sequence[str]) -> Lookup[FoundTasks]:
+def find_named_tasks(intent: Intent, context: Context, statuses: Sequence[str]) -> Lookup[FoundTasks]:
     """Looks each phrase up as one title, then as several; asks which task is meant if that is not clear."""
     phrases, is_deed = sorted(intent.phrases, key=len), intent.is_deed
     if phrases[0] not in context.chosen:
