@@ -1,6 +1,7 @@
 """Follows an answer and shows its events."""
 
 import asyncio
+import json
 import time
 from contextlib import aclosing, suppress
 from typing import Any
@@ -22,7 +23,15 @@ _MOST_TASKS = 50  # as in the text of other clients without cards
 
 
 class Answer:
-    def __init__(self, screen: Screen, connection: Connection, reading: Reading, approvals: PendingApprovals) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        connection: Connection,
+        reading: Reading,
+        approvals: PendingApprovals,
+        *,
+        debug: bool = False,
+    ) -> None:
         self.reading = reading
         self.status = ""
         """How it ended, as the run API names that."""
@@ -31,6 +40,7 @@ class Answer:
         self._screen = screen
         self._connection = connection
         self._approvals = approvals
+        self._debug = debug
         self._activity = "thinking"
         self._began = time.monotonic()
         self._calls: dict[str, tuple[str, str]] = {}
@@ -65,8 +75,10 @@ class Answer:
         return f"{_SPINNER[int(seconds * 10) % len(_SPINNER)]} {seconds:.0f} s · Ctrl-C stops · {self._activity}"
 
     async def _handle(self, event: RunEvent) -> None:
-        if event.name not in _TEXT_EVENTS:
+        if self._debug or event.name not in _TEXT_EVENTS:
             await self._screen.flush_text()
+        if self._debug:
+            await self._screen.note(f"{event.number} {event.name} {json.dumps(event.data)}")
         if event.name in _AGENT_EVENTS and event.data.get("agent"):
             await self._show_agent(event.name, event.data)
             return

@@ -95,7 +95,7 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace)
     try:
         reading = await asyncio.shield(sending)
         kind = _JsonAnswer if arguments.json else Answer
-        answer = kind(screen, connection, reading, approvals)
+        answer = kind(screen, connection, reading, approvals, debug=arguments.debug)
         await answer.follow()
         return _ENDED.get(answer.status, FAILED)
     except (asyncio.CancelledError, BrokenPipeError):

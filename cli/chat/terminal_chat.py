@@ -100,7 +100,7 @@ class TerminalChat:
     def follow(self, reading: Reading, *, said: str | None = None) -> None:
         """Shows an answer; `said` is the message, which the user gets back if it was not sent."""
         self.chat_id, self.left = reading.chat_id, None
-        self.answer = Answer(self.screen, self.connection, reading, self._approvals)
+        self.answer = Answer(self.screen, self.connection, reading, self._approvals, debug=self._arguments.debug)
         self._following = self._group.create_task(self._follow(self.answer, said))
 
     def edit(self, run_id: str | None, text: str | None = None) -> None:

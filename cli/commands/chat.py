@@ -50,6 +50,7 @@ def add(commands: Commands) -> None:
     default = "the temperature of the model (default: as set on the server)"
     parser.add_argument("--temp", type=temperature, metavar="0-2", help=default)
     parser.add_argument("--url", type=url, help="the address of the assistant (default: ./todo up here)")
+    parser.add_argument("--debug", action="store_true", help="show every event")
 
 
 def run(arguments: argparse.Namespace) -> int:

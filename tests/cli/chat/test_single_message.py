@@ -48,8 +48,9 @@ async def test_answer_is_on_stdout(served: ChatKit, user: User, chat: Chat, mode
     body = (await model.finished_requests())[-1]["body"]
     assert (body["model"], body["temperature"]) == ("large", 1.5)
     assert len((await user.runs.get_chat(thread["id"]))["interactions"]) == 2
-    done = await chat(*url, "--new", "--exec", "hello")
+    done = await chat(*url, "--new", "--debug", "--exec", "hello")
     assert (done.returncode, done.stdout) == (0, "Hello.\n")
+    assert "interaction_complete" in done.stderr
     assert len((await served.list_threads()).data) == 2
     await model.script({"text": "In the first."}, {"text": "There again."})
     assert (await chat(*url, "--thread", thread["id"], "--exec", "and here")).stdout == "In the first.\n"
