@@ -144,10 +144,11 @@ def disagree(intent: Intent, context: Context) -> Steps:
 
 
 def undo(intent: Intent, context: Context) -> Steps:
-    _, ids = _find_last_change(context)
+    tools, ids = _find_last_change(context)
     if not ids:
         return replies.NOTHING_TO_UNDO
-    return replies.report(replies.REVERTED, (yield create_calls("update_task", ids, undo=True)))
+    answer = replies.REMOVED if tools == {"add_task"} else replies.REVERTED
+    return replies.report(answer, (yield create_calls("update_task", ids, undo=True)))
 
 
 def undo_tasks(*statuses: str) -> Plan:

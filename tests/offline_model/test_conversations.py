@@ -176,6 +176,12 @@ async def test_undo(conversation: Conversation, change: str, undo: str) -> None:
     assert await conversation.tools.comparable() == before
 
 
+async def test_undone_addition_is_reported_as_removed(conversation: Conversation) -> None:
+    await conversation.say("add eggs")
+    assert await conversation.say("undo") == 'Removed "eggs" again.'
+    assert "no change left to undo" in await conversation.say("undo")
+
+
 async def test_undo_again(conversation: Conversation) -> None:
     await conversation.tools.add("buy milk", also=["call mum"])
     for sentence, ids in (
