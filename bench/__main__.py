@@ -35,7 +35,7 @@ def _parse() -> argparse.Namespace:
         "Agents SDK.",
         allow_abbrev=False,
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--json", type=_create_file, metavar="FILE", help="also write the figures to this file")
     parser.set_defaults(scale="short")
     kinds = parser.add_mutually_exclusive_group()
     full = "measure longer, for more stable figures"
@@ -52,6 +52,15 @@ def _parse() -> argparse.Namespace:
     if arguments.seconds is not None and not arguments.load:
         parser.error("--seconds needs --load")
     return arguments
+
+
+def _create_file(name: str) -> Path:
+    """Creates the file before the measurement, which takes minutes."""
+    try:
+        Path(name).touch()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{name} cannot be written: {error.strerror}") from error
+    return Path(name)
 
 
 def main() -> int:

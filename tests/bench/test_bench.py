@@ -21,6 +21,13 @@ def measure(directory: Path, *options: str) -> dict[str, dict[str, Any]]:
     return rows
 
 
+def test_file_that_cannot_be_written(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cli", "bench", "--tiny", "--json", tmp_path / "none" / "figures.json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cannot be written" in done.stderr
+
+
 @pytest.mark.long(seconds=25)
 def test_each_row_is_measured(tmp_path: Path) -> None:
     rows = measure(tmp_path, "--tiny")
