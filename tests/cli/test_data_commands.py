@@ -172,6 +172,24 @@ class TestExportAndForget:
         assert forgotten.returncode == 0, forgotten.stderr
         assert stored.row_counts(written.name) == {}
 
+    async def test_what_agents_were_allowed_and_wrote(
+        self, stack: Stack, user: User, model: ScriptedModel, stored: Stored, tmp_path: Path
+    ) -> None:
+        written = calls(call("write_file", path="out.txt", content="of an agent"))
+        await model.script(start_coder("count"), written, says("3"), says("3"))
+        chat = await APIS["run_api"].say(user, "agents", "have it counted")
+        waiting = await wait_for_approval(user, chat)
+        await user.runs.approve(chat, waiting.run, waiting.approval, approved=True, always=True)
+        await until(lambda: stored.run_statuses(user.name) == ["completed"])
+        document = tmp_path / "user.json"
+        assert (await todo_at(stack, "export", "--user", user.name, "--output", str(document))).returncode == 0
+        assert len(json.loads(document.read_text())["chat"]["consents"]) == 1
+        folders = Path(stack.services.workspace.environment["WORKSPACE_DIR"])
+        assert "of an agent" in contents(folders)
+        assert (await todo_at(stack, "forget", "--user", user.name, "--yes")).returncode == 0
+        assert stored.row_counts(user.name) == {}
+        assert "of an agent" not in contents(folders)
+
     async def test_forget_stops_a_running_answer(
         self, stack: Stack, user: User, model: ScriptedModel, stored: Stored
     ) -> None:

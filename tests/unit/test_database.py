@@ -19,6 +19,7 @@ LIST = "SELECT id, user_id FROM ended_sessions ORDER BY id"
 COUNT = "SELECT count(*) AS rows FROM ended_sessions"
 ADD_CALENDAR = "INSERT INTO profiles (user_id, calendar_hash) VALUES (%(user_id)s, %(hash)s)"
 CALENDAR_HASH = bytes(32)
+SLEEP = "SELECT pg_sleep(60)"
 TERMINATE = """
     SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     WHERE application_name = 'todo' AND datname = current_database()
@@ -154,6 +155,25 @@ async def hold(database: Database, barrier: asyncio.Barrier) -> None:
     async with database.transaction("ada") as tx:
         await tx.execute(LIST)
         await barrier.wait()
+
+
+async def test_a_cancelled_statement_does_not_run_on(
+    database: Database, administrator: Administrator, database_url: str
+) -> None:
+    async def sleep() -> None:
+        async with database.transaction("ada") as tx:
+            await (await tx.execute(SLEEP)).fetchone()
+
+    def is_sleeping() -> bool:
+        query = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query = %s AND datname = current_database()"
+        return bool(administrator(database_url).execute(query, [SLEEP]).fetchall())
+
+    task = asyncio.create_task(sleep())
+    await until(is_sleeping)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(lambda: not is_sleeping())
 
 
 async def test_idle_connections_that_the_server_closed_are_replaced(

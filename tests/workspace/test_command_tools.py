@@ -28,6 +28,11 @@ async def test_both_ends_of_a_long_output_are_kept(alice: Person) -> None:
     assert len(text) < 100_000
 
 
+async def test_folder_that_a_command_has_closed(alice: Person) -> None:
+    await alice.call("run_command", command="chmod 000 .")
+    assert (await alice.call("run_command", command="touch f"))[1]["exit_code"] == 0
+
+
 @pytest.mark.parametrize(
     ("command", "timeout_s"),
     [("a\0b", 1), ("x" * 100_001, 1), ("true", 0), ("true", 601)],

@@ -15,6 +15,15 @@ from workspace.files.quota import Amount, Quota
 from workspace.results import CallResult, find_result, store_result
 
 
+@pytest.mark.parametrize("user", ["bob", "../alice", "a" * 200])
+def test_folder_of_a_user_can_be_entered_by_nobody_else(store: Store, user: str) -> None:
+    with store.open_folder("alice", "cnv_1") as other, store.open_folder(user, "cnv_1") as folder:
+        writing.write_file(other, "a.md", "x")
+        assert os.listdir(folder.path) == []
+        assert {path.stat().st_mode & 0o777 for path in (folder.path, folder.path.parent)} == {0o700}
+        assert user not in str(folder.path)
+
+
 def test_who_only_looks_makes_none(store: Store) -> None:
     with store.open_existing("alice", "cnv_1") as folder:
         assert folder is None
@@ -26,6 +35,13 @@ def test_a_directory_that_others_may_enter_is_not_used(tmp_path: Path, mode: int
     tmp_path.chmod(mode)
     with pytest.raises(StoreUnusable, match="must be a directory that the workspace's account owns"):
         Store(tmp_path, Quota(1, 1)).prepare()
+
+
+def test_what_was_left_half_done_is_cleared_away(store: Store, folder: Folder) -> None:
+    (store.root / ".incoming/half").write_text("x")
+    (store.root / ".removed/gone/deep").mkdir(parents=True)
+    store.prepare()
+    assert not [*(store.root / ".incoming").iterdir(), *(store.root / ".removed").iterdir()]
 
 
 def deep(folder: Folder, levels: int) -> None:
