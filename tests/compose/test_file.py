@@ -3,7 +3,6 @@
 import importlib.metadata
 import re
 import tomllib
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from common.settings import ServiceSettings
 from mcp_server.settings import McpSettings
 from offline_model.settings import OfflineSettings
-from tests.compose import compose_file
+from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
 from tests.settings import read_example
 from tests.support.stack import SIGN_IN
@@ -203,23 +202,9 @@ def test_grace_period_is_longer_than_the_last_run() -> None:
     assert compose_file.seconds(compose_file.services()["backend"]["stop_grace_period"]) > longest
 
 
-def list_image_files(root: Path = ROOT) -> list[Path]:
-    """Returns the files that .dockerignore lets through: exceptions to `*`, without certain names."""
-    first, *rest = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
-    included = [root / line[1:] for line in rest if line[0] == "!"]
-    excluded = [line.removeprefix("**/") for line in rest[len(included) :]]
-    assert [first, *rest[len(included) :]] == ["*", *(f"**/{name}" for name in excluded)]
-    files = [path for top in included for path in ([top] if top.is_file() else top.rglob("*"))]
-    return [
-        path
-        for path in files
-        if path.is_file() and not any(fnmatch(part, name) for part in path.relative_to(root).parts for name in excluded)
-    ]
-
-
 def test_image_has_the_packages_of_the_services() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    rooms = {path.relative_to(ROOT).parts[0] for path in list_image_files()}
+    rooms = {path.relative_to(ROOT).parts[0] for path in docker_file.context()}
     assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "todo_client", "evals"} | {
         "deploy"
     }
@@ -232,7 +217,7 @@ def test_nothing_private_is_in_the_image(tmp_path: Path) -> None:
             path = tmp_path / room / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-    found = {str(path.relative_to(tmp_path)) for path in list_image_files(tmp_path)}
+    found = {str(path.relative_to(tmp_path)) for path in docker_file.context(tmp_path)}
     assert found == {"backend/a.py", "common/database/a.py", "web/parts/a.py"}
 
 

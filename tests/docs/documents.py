@@ -18,7 +18,7 @@ EXCEPTIONS = {
     r"\./todo (bench|eval)": "take minutes: tests/bench, tests/evals",
     r"\./todo mcp ": "need a server from the internet: tests/api/test_connectors.py",
     r"npx ": "from the internet: tests/mcp/test_inspector.py",
-    r"docker ": "needs Docker",
+    r"docker ": "needs Docker: tests/compose",
     r"kubectl ": "needs a cluster: tests/scale/test_kubernetes.py",
     r"(OLLAMA\S+ )?ollama ": "needs Ollama: tests/cli/test_ollama.py",
     r"pip |python ": "tests/todo_client/test_documentation.py runs the programs of docs/python.md",
