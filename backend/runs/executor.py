@@ -1,7 +1,6 @@
 """The runs that this process executes: started, continued, stopped, and stored while they grow."""
 
 import asyncio
-import itertools
 import logging
 import time
 from collections.abc import Coroutine, Sequence
@@ -29,8 +28,8 @@ from common.telemetry import traces
 
 logger = logging.getLogger(__name__)
 
-_FOLLOWED_SECONDS = 0.1  # how often messages that grow are stored if somebody in another process follows them
-_STORE_TICKS = 10  # after how many of these all are stored: a killed process loses no more of what was shown
+_STORE_SECONDS = 1.0  # how often messages that grow are stored: a killed process loses no more of what was shown
+_FOLLOWED_SECONDS = 0.1  # how often those are stored that somebody in another process follows
 _TOLD_ERRORS = ("empty_answer", "too_many_model_turns")
 """Of a sub-agent, what its parent's run does not end with: the assistant reads it."""
 _OVER_LIMIT = (
@@ -230,10 +229,14 @@ class Executor:
 
     async def store_growth(self) -> None:
         """Stores messages that grow: all once a second, and ten times a second those that are followed elsewhere."""
-        for tick in itertools.count():
+        next_for_all = 0.0
+        while True:
             await asyncio.sleep(_FOLLOWED_SECONDS)
+            now = time.monotonic()
+            if is_for_all := now >= next_for_all:
+                next_for_all = now + _STORE_SECONDS
             for live in list(self.live.values()):
-                if tick % _STORE_TICKS == 0 or live.run.id in self._streams.followed:
+                if is_for_all or live.run.id in self._streams.followed:
                     await self._store_growth_of(live)
             await self._streams.notify_followers()
 
