@@ -45,7 +45,8 @@ ANALYZE conversations;
 _MESSAGES = """
 SELECT seq, run_id, id, kind, item, feedback, created_at FROM v01.messages
 WHERE user_id = %s AND conversation_id = %s AND superseded_by IS NULL AND kind <> 'widget' ORDER BY seq"""
-_RUNS = "SELECT id, outcome, usage, started_at, ended_at FROM v01.runs WHERE user_id = %s AND conversation_id = %s"
+_RUNS = """
+SELECT id, status, outcome, usage, started_at, ended_at FROM v01.runs WHERE user_id = %s AND conversation_id = %s"""
 _SET_SEQUENCE = "SELECT setval('event_seq', (1 + max(seq)) * %s) FROM v01.messages HAVING count(*) > 0"
 _COPY_UNSENT_MESSAGES = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, seq, kind, text, details, created_at)

@@ -17,8 +17,10 @@ Rows = dict[str, list[Json]]  # by table
 NUMBERS = 1_000
 """How many numbers there are for each old one: a message becomes several records."""
 _INTERRUPTED, _END = NUMBERS - 2, NUMBERS - 1  # added to the number of a run's last message
+_NO_OUTPUT = NUMBERS // 2  # added to the number of a call that never got an output
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,90}")
 _TASK_TOOLS = ("add_task", "list_tasks", "complete_task", "update_task", "delete_task")
+_AGENT_TOOL = "do_with_"  # begins the names of the tools that start agents
 
 
 def convert_conversation(user: str, conversation: str, messages: Sequence[Any], old_runs: Mapping[str, Any]) -> Rows:
@@ -106,7 +108,7 @@ class _Run:
 
     def end(self, run_id: str, *, usage: Json | None, old: Any) -> Json:
         """Returns the row of the run; `old` is the old run that ended with it."""
-        self._close_calls()
+        self._close_calls(was_waiting=old is not None and old.status == "waiting")
         status = "completed" if old is None else old.outcome or "interrupted"
         if old is not None and old.outcome is None:
             notice = {"id": f"ntc_{run_id}", "kind": "notice", "details": {"code": "interrupted"}, "feedback": None}
@@ -207,10 +209,14 @@ class _Run:
         outcome = get_outcome(text) or {"state": "failed" if has_failed else "done"}
         call |= {"result_seq": row.seq * NUMBERS, "output": text, "details": details, **outcome}
 
-    def _close_calls(self) -> None:
-        """Ends the calls of a model turn without output: they may have been made."""
+    def _close_calls(self, *, was_waiting: bool = False) -> None:
+        """Ends the calls of a model turn without output: they may have been made, unless their run waited for approval;
+        then only agents may have begun.
+        """
         for call in self._open.values():
-            call |= {"state": "unknown", "result_seq": self._last_seq}
+            is_not_made = was_waiting and not call["tool"].startswith(_AGENT_TOOL)
+            outcome = {"state": "not_made", "reason": "ended"} if is_not_made else {"state": "unknown"}
+            call |= {"result_seq": call["seq"] + _NO_OUTPUT, **outcome}
         self._open = {}
 
 

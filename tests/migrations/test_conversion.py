@@ -186,9 +186,25 @@ async def test_running_and_waiting_runs_are_interrupted(database: Database, conv
     [waiting] = ANSWERS["ben"]
     shown = await timeline.load_shown(database, "ben", waiting)
     calls = [one for one in shown.records if isinstance(one, ToolCall)][-3:]
-    assert [one.state for one in calls] == ["unknown", "unknown", "done"]
+    assert [(one.state, one.reason) for one in calls] == [
+        ("not_made", "ended"),  # approved, but the other approval was open
+        ("not_made", "ended"),
+        ("done", None),
+    ]
     states = rows(converted_url, "SELECT DISTINCT state FROM tool_calls WHERE result_seq IS NULL")
     assert states == [], "no call is open"
+
+
+def test_each_number_is_given_once(converted_url: str) -> None:
+    """Or a reader who asks for what comes after a number could miss something. Results come after their calls."""
+    given = """
+        SELECT seq AS number FROM runs WHERE conversation_id IS NOT NULL
+        UNION ALL SELECT end_seq FROM runs WHERE conversation_id IS NOT NULL
+        UNION ALL SELECT seq FROM entries WHERE seq IS NOT NULL
+        UNION ALL SELECT seq FROM tool_calls UNION ALL SELECT result_seq FROM tool_calls
+    """
+    assert rows(converted_url, f"SELECT number FROM ({given}) AS given GROUP BY 1 HAVING count(*) > 1") == []
+    assert rows(converted_url, "SELECT id FROM tool_calls WHERE result_seq <= seq") == []
 
 
 async def test_what_agents_did(database: Database) -> None:
