@@ -51,7 +51,13 @@ _SET_SEQUENCE = "SELECT setval('event_seq', (1 + max(seq)) * %s) FROM v01.messag
 _COPY_UNSENT_MESSAGES = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, seq, kind, text, details, created_at)
 SELECT input.user_id, run.id, input.id, input.conversation_id, NULL, 'user_message', said->>'text',
-    jsonb_build_object('mode', mode), input.created_at
+    jsonb_build_object('mode', mode) || CASE
+        WHEN said->'body'->>'quoted_text' <> '' OR said->'body'->'content' @> '[{"type": "input_tag"}]'
+        THEN jsonb_strip_nulls(jsonb_build_object(
+            'content', said->'body'->'content', 'quoted_text', said->'body'->'quoted_text'
+        ))
+        ELSE '{}'
+    END, input.created_at
 FROM v01.run_inputs AS input CROSS JOIN LATERAL (
     SELECT id FROM runs WHERE (runs.user_id, conversation_id) = (input.user_id, input.conversation_id)
     ORDER BY id = run_id DESC, seq DESC LIMIT 1

@@ -367,3 +367,14 @@ def test_forget_deletes_what_the_conversion_left(old_database_url: str) -> None:
         left = {row["user_id"] for row in rows(old_database_url, f"SELECT DISTINCT user_id FROM v01.{table}")}
         assert "anna" not in left
     assert rows(old_database_url, "SELECT id FROM v01.runs"), "those of other users stay"
+
+
+def test_an_unsent_message_keeps_its_tags(old_database_url: str) -> None:
+    parts = '[{"type": "input_tag", "id": "task-1", "text": "milk", "data": {}}]'
+    change = """UPDATE run_inputs SET said = jsonb_set(said, '{body,content}', %s::jsonb)
+        WHERE taken_at IS NULL AND dropped_at IS NULL RETURNING id"""
+    changed = [row["id"] for row in rows(old_database_url, change, parts)]
+    assert migrate(old_database_url)[0] == 0
+    found = rows(old_database_url, "SELECT details FROM entries WHERE id = ANY(%s)", changed)
+    assert changed
+    assert [one["details"]["content"] for one in found] == [json.loads(parts)] * len(changed)

@@ -95,10 +95,9 @@ class DiskWatch:
 
         With `stop` the command is stopped while it is counted.
         """
-        processes = list_descendants(process)
+        free, processes = self._check_disk(), list_descendants(process)
         if stop:
             _signal(processes, signal.SIGSTOP)
-        free = self._check_disk()
         unlinked = Amount(quotas.measure_unlinked(self._folder, processes), 0)
         left = self._left
         try:
