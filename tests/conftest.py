@@ -12,6 +12,8 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -29,6 +31,7 @@ pytest_plugins = ["tests.support.fixtures"]
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY_NEEDED = 256 * 1024 * 1024
+_PORTS = 1_500  # of each process of the test run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -187,11 +190,20 @@ def free_port() -> Callable[[], int]:
 
 def find_free_port() -> int:
     """Returns a port below the ephemeral ports, so that a service can listen on it again after a restart."""
-    while True:
-        port = random.randrange(20_000, 32_000)
+    for port in _list_ports():
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+    raise AssertionError
+
+
+@cache
+def _list_ports() -> Iterator[int]:
+    """Yields the ports of this process of the test run in turn: a service takes its port later than it is chosen."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    first = 20_000 + worker % 8 * _PORTS
+    begin = random.randrange(_PORTS)
+    return cycle(first + (begin + number) % _PORTS for number in range(_PORTS))
 
 
 def migrate(url: str) -> None:
