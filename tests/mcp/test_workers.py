@@ -98,8 +98,10 @@ async def test_a_worker_that_dies_before_it_serves_is_replaced_at_once(
     service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "log", **environment)
     service.start()
     await until(lambda: len(service.workers) == 2, seconds=20)
-    await asyncio.sleep(1)  # the supervisor waits for the first answer of the worker, which still imports
-    os.kill(service.workers[0], signal.SIGKILL)
+    worker = service.workers[0]
+    os.kill(worker, signal.SIGSTOP)
+    await asyncio.sleep(1.5)  # the supervisor waits for the first answer of the worker
+    os.kill(worker, signal.SIGKILL)
     await asyncio.to_thread(service.wait_until_all_serve, 2, timeout=45)
     assert service.end() == 0
 
