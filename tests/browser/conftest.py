@@ -1,7 +1,6 @@
 """The page in a real browser, on running services; each test has a user and a browser context of its own."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from tests.browser.draw_icons import chromium
 from tests.browser.task_list import TaskApi
 from tests.node_packages import install_packages
 from tests.scripted_model import ScriptedModel
-from tests.support.fixtures import NewUser
+from tests.support.fixtures import NewUser, new_users
 from tests.support.stack import NOW, Stack
 from tests.support.users import User
 
@@ -55,13 +54,7 @@ async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def new_user(stack: Stack) -> AsyncIterator[NewUser]:
-    async with AsyncExitStack() as clients:
-
-        def make(name: str | None = None) -> User:
-            user = User(stack, name)
-            clients.push_async_exit(user)
-            return user
-
+    async with new_users(stack) as make:
         yield make
 
 

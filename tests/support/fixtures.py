@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from tests.support.golden import Golden
 from tests.support.stack import STACKS, Services, Stack, run_services, run_stack
 from tests.support.stored import Stored
 from tests.support.users import User
+from tests.waiting import until
 
 StartStack = Callable[[str], Stack]
 NewUser = Callable[..., User]
@@ -70,8 +71,15 @@ async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
 @pytest.fixture
 async def new_user(stack: Stack) -> AsyncIterator[NewUser]:
     """Returns a function that creates a user of the stack; its arguments are those of `User`."""
+    async with new_users(stack) as make:
+        yield make
+
+
+@asynccontextmanager
+async def new_users(stack: Stack) -> AsyncIterator[NewUser]:
+    """Waits in the end until no run of these users goes on: it would take a scripted response of the next test."""
+    users: list[User] = []
     async with AsyncExitStack() as clients:
-        users: list[User] = []
 
         def make(name: str | None = None, *, backend: int = 0) -> User:
             users.append(User(stack, name, backend=backend))
@@ -79,6 +87,8 @@ async def new_user(stack: Stack) -> AsyncIterator[NewUser]:
             return users[-1]
 
         yield make
+    with Stored(stack.database_url) as stored:
+        await until(lambda: not any("running" in stored.run_statuses(user.name) for user in users))
 
 
 @pytest.fixture
