@@ -17,21 +17,25 @@ EXIT_INCOMPLETE = 4
 MAX_DAYS = 36_500
 
 
-def run_command(service: str, arguments: Sequence[str], *, package: str = "commands") -> None:
-    """Imports and runs a command, which is a module of `package`, or starts the service if there are no arguments."""
-    infos = pkgutil.iter_modules(importlib.import_module(f"{service}.{package}").__path__)
+def run_command(service: str, arguments: Sequence[str]) -> None:
+    """Imports and runs a command, which is a module of `commands`, or starts the service if there are no arguments."""
+    infos = pkgutil.iter_modules(importlib.import_module(f"{service}.commands").__path__)
     modules = {info.name.rstrip("_"): info.name for info in infos}  # `import_`: a module cannot be named as a keyword
     names = [*modules]
     match arguments:
         case []:
             importlib.import_module(f"{service}.process").main()
         case ["check"]:
-            importlib.import_module(f"{service}.{package}.check").run()
+            importlib.import_module(f"{service}.commands.check").run()
         case [name, *rest] if name in names and name != "check":
-            importlib.import_module(f"{service}.{package}.{modules[name]}").run(rest)
+            importlib.import_module(f"{service}.commands.{modules[name]}").run(rest)
         case [unknown, *_]:
-            choices = f"{', '.join(names[:-1])} or {names[-1]}"
-            sys.exit(f"{service} has no command {unknown}. Use {choices}, or no command to start the service.")
+            exit_unknown_command(service, unknown, names)
+
+
+def exit_unknown_command(service: str, name: str, names: Sequence[str]) -> NoReturn:
+    choices = f"{', '.join(names[:-1])} or {names[-1]}"
+    sys.exit(f"{service} has no command {name}. Use {choices}, or no command to start the service.")
 
 
 def parse_user(arguments: Sequence[str], *, name: str, description: str) -> str:

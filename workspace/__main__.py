@@ -2,20 +2,23 @@ import argparse
 import sys
 
 from common import commands
+from workspace import maintenance
 
 
 def main() -> None:
     match sys.argv[1:]:
-        case [option, *_] as arguments if option.startswith("--"):
+        case [name, *rest] if name in maintenance.COMMANDS:
+            maintenance.COMMANDS[name](rest)
+        case [name, *_] if not name.startswith("--"):
+            commands.exit_unknown_command("workspace", name, [*maintenance.COMMANDS])
+        case arguments:
             from workspace import process
 
             parser = argparse.ArgumentParser(prog="workspace")
             parser.add_argument(
                 "--account", type=int, help="the user id to switch to before it serves requests, if root starts it"
             )
-            process.main(account=parser.parse_args(arguments).account)
-        case arguments:
-            commands.run_command("workspace", arguments, package="maintenance")
+            process.main(parser.parse_args(arguments).account)
 
 
 if __name__ == "__main__":

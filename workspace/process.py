@@ -6,18 +6,18 @@ from functools import partial
 from starlette.types import ASGIApp
 
 from common import process, server
+from common.environment import read_or_stop
 from common.tool_server.overrides import configure_logs
 from workspace import account as accounts
-from workspace.maintenance import check as check_command
-from workspace.settings import Settings
+from workspace.settings import Settings, read_settings
 
 log = logging.getLogger("workspace")
 
 _GRACE_SECONDS = 10
 
 
-def main(account: int | None = None) -> None:
-    settings = check_command.run()
+def main(account: int | None) -> None:
+    settings = read_or_stop(read_settings)
     accounts.check_account(account)
     configure_logs(settings.log_level, settings.log_format)
     process.run_service(

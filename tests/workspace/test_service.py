@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 from tests.processes import ServiceProcess
 from tests.tokens import OTHER_SECRET, mint_token
 from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service, token
-from workspace.maintenance import check
+from workspace import maintenance
 
 pytestmark = pytest.mark.long
 
@@ -382,7 +382,7 @@ def test_settings_that_cannot_work(
     for name, value in (NEEDED | variables).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as stopped:
-        check.run()
+        maintenance.check([])
     assert (stopped.value.code, capsys.readouterr().err[: len(sentence)]) == (os.EX_CONFIG, sentence)
 
 

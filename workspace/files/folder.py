@@ -75,11 +75,14 @@ class Store:
         self._remove_restored()
         self._delete_removed()
 
+    def get_directory(self, user: str) -> Path:
+        return self.root / hash_user(user)
+
     def create_paths(self, user: str, name: str) -> tuple[Path, Path]:
         """Returns the paths of a folder and its results, creates both and marks them as used."""
         _check_name(name)
-        owner = hash_user(user)
-        path, results = self.root / owner / name, self.root / _RESULTS / owner / name
+        path = self.get_directory(user) / name
+        results = self.root / _RESULTS / path.parent.name / name
         with self._lock:
             for directory in (path.parent, path, results.parent, results):
                 with suppress(FileExistsError):
@@ -103,14 +106,14 @@ class Store:
     def open_existing(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder | None]:
         """Yields None instead of creating a folder."""
         _check_name(name)
-        if directory is not None or (self.root / hash_user(user) / name).is_dir():
+        if directory is not None or (self.get_directory(user) / name).is_dir():
             with self.open_folder(user, name, directory) as folder:
                 yield folder
         else:
             yield None
 
     def list_names(self, user: str) -> list[str]:
-        path = self.root / hash_user(user)
+        path = self.get_directory(user)
         return sorted(os.listdir(path)) if path.is_dir() else []
 
     def remove(self, user: str, name: str | None = None) -> bool:
