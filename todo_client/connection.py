@@ -37,9 +37,9 @@ class RunEvent(NamedTuple):
 
 class Client:
     """The base of the clients of each API. `timeout` is in seconds, of each silence; `auth` adds something to each
-    request; `over` shares its connections. A request with the same `key` acts once.
+    request. A request with the same `key` acts once.
 
-    `http` is for requests that have no method, such as `/ready`.
+    `http` is for requests that have no method, such as `/health`.
     """
 
     def __init__(
@@ -50,12 +50,8 @@ class Client:
         headers: Mapping[str, str] | None = None,
         timeout: float = 120,
         auth: httpx2.Auth | None = None,
-        over: "Client | None" = None,
     ) -> None:
         self.base_url = base_url
-        if over is not None:
-            self.http = over.http
-            return
         encrypted = httpx2.URL(base_url).scheme == "https"  # else, loading certificates and proxies only costs time
         self.http = httpx2.AsyncClient(
             base_url=base_url,

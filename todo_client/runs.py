@@ -1,15 +1,26 @@
-"""The requests of the run API: chats, interactions and their events. `docs/api.md` has the shapes."""
+"""The requests of the run API, and for tasks, files and the memory. `docs/api.md` has the shapes."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Literal
+from typing import Literal, NamedTuple
+from urllib.parse import quote
 
-from todo_client.connection import Client, Json, RunEvent
+import httpx2
+
+from todo_client.connection import ApiError, Client, Json, RunEvent, connected
 
 Message = str | list[Json]
 """A text, or its parts if it names tasks."""
 Events = AbstractAsyncContextManager[AsyncIterator[RunEvent]]
 """The events of an interaction. Leaving the block stops the reading, and nothing else."""
+
+
+class Memory(NamedTuple):
+    """A change is sent with `version`, and rejected (412) if there was another one; `unread` counts lines."""
+
+    text: str
+    version: str
+    unread: int
 
 
 class Runs(Client):
@@ -117,6 +128,46 @@ class Runs(Client):
     async def compact(self, chat_id: str, *, key: str | None = None) -> Json:
         """Has all but the newest messages summarised for the model."""
         return await self.request_json("POST", f"/chats/{chat_id}/compact", key=key)
+
+    async def ready(self) -> Json:
+        return await self.request_json("GET", "/ready")
+
+    async def tasks(self, view: str) -> Json:
+        """Returns the first hundred tasks of a view."""
+        return await self.request_json("GET", "/tasks", params={"view": view, "limit": 100})
+
+    async def memory(self) -> Memory:
+        return _parse_memory(await self.request("GET", "/memory"))
+
+    async def remember(self, text: str, version: str) -> Memory:
+        return _parse_memory(await self.request("PUT", "/memory", {"text": text}, headers={"If-Match": version}))
+
+    async def begin(self, title: str, *, left: str | None = None, directory: str | None = None) -> Json:
+        """Creates a conversation without messages, to upload files or to work in a `directory` of the server's machine;
+        the user may have `left` another for it.
+        """
+        body = {"title": title, "left": left, "directory": directory}
+        return await self.request_json("POST", "/conversations", {name: value for name, value in body.items() if value})
+
+    async def files(self, chat_id: str) -> Json:
+        return await self.request_json("GET", f"/chats/{chat_id}/files")
+
+    async def put_file(self, chat_id: str, path: str, content: bytes) -> Json:
+        return await self.request_json("PUT", f"/chats/{chat_id}/files/{quote(path)}", content=content)
+
+    async def get_file(self, chat_id: str, path: str) -> bytes:
+        return (await self.request("GET", f"/chats/{chat_id}/files/{quote(path)}")).content
+
+    async def commit(self, chat_id: str, message: str) -> Json:
+        return await self.request_json("POST", f"/chats/{chat_id}/commit", {"message": message})
+
+
+def _parse_memory(response: httpx2.Response) -> Memory:
+    with connected():
+        memory = response.json()
+    if (version := response.headers.get("etag")) is None:
+        raise ApiError(502, "The answer has no ETag: something between took it away, and what is there could be lost.")
+    return Memory(memory["text"], version, memory["lines"] - memory["lines_read"])
 
 
 def _path(chat_id: str, interaction_id: str) -> str:

@@ -14,7 +14,6 @@ from cli import data_dir
 from cli.services import running
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
-from todo_client.page import Page
 from todo_client.reading import Reading
 from todo_client.runs import RunEvent, Runs
 
@@ -62,23 +61,22 @@ class Connection:
     lost: Callable[[bool], None] = lambda lost: None
     directory: str | None = None
     auth: OwnerSecret | None = None
-    page: Page = field(init=False)
     runs: Runs = field(init=False)
     chatkit: ChatKit = field(init=False)
 
     def __post_init__(self) -> None:
         headers = {"X-Time-Zone": self.zone} if self.zone else {}
-        self.page = Page(self.url, token=self.token, headers=headers, auth=self.auth)
-        self.runs = Runs(self.url, over=self.page)
-        self.chatkit = ChatKit(self.url, over=self.page)
+        self.runs = Runs(self.url, token=self.token, headers=headers, auth=self.auth)
+        self.chatkit = ChatKit(self.url, token=self.token, headers=headers, auth=self.auth)
 
     async def close(self) -> None:
-        await self.page.http.aclose()
+        await self.runs.http.aclose()
+        await self.chatkit.http.aclose()
 
     async def alive(self) -> None:
         """Raises `ConnectionLost` if no assistant answers."""
         try:
-            await self.page.request("GET", "/health")
+            await self.runs.request("GET", "/health")
         except ApiError as error:
             raise ConnectionLost from error
 
@@ -112,7 +110,7 @@ class Connection:
 
     async def begin(self, title: str, *, left: str | None) -> str:
         try:
-            return (await self.page.begin(title, left=left, directory=self.directory))["id"]
+            return (await self.runs.begin(title, left=left, directory=self.directory))["id"]
         except ApiError as error:
             if left is None or error.status != _NOT_THERE:
                 raise

@@ -43,10 +43,10 @@ class ChatCompleter(Completer):
         self._names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
 
     async def learn(self, connection: Connection) -> None:
-        self._names["tasks"] = [clean(task["title"]) for task in (await connection.page.tasks("all"))["tasks"]]
+        self._names["tasks"] = [clean(task["title"]) for task in (await connection.runs.tasks("all"))["tasks"]]
         chats = (await connection.runs.get_chats(limit=20))["chats"]
         self._names["chats"] = [clean(chat["title"]) for chat in chats if chat["title"]]
-        self._names["models"] = list((await connection.page.ready()).get("model", {}).get("models", ()))
+        self._names["models"] = list((await connection.runs.ready()).get("model", {}).get("models", ()))
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         text = document.text_before_cursor

@@ -29,7 +29,6 @@ from tests.support.stack import Services
 from tests.workspace_service import create_workspace_service
 from todo_client.chatkit import user_input
 from todo_client.connection import ApiError
-from todo_client.page import Page
 from todo_client.runs import Runs
 
 pytestmark = pytest.mark.long
@@ -80,13 +79,12 @@ def project(place: Path, workspace: ServiceProcess) -> Iterator[Path]:
 class Client:
     """Somebody on this machine, with or without the owner's secret."""
 
-    page: Page
     runs: Runs
     chatkit: ChatKit
 
     @property
     def http(self) -> httpx2.AsyncClient:
-        return self.page.http
+        return self.runs.http
 
     async def say(self, chat: str, text: str) -> Json:
         """Returns the last event of the answer, or that it waits for approval."""
@@ -100,11 +98,11 @@ class Client:
 @asynccontextmanager
 async def client(url: str, secret: str | None) -> AsyncIterator[Client]:
     headers = {"X-Owner-Secret": secret} if secret is not None else {}
-    page = Page(url, headers=headers)
+    runs = Runs(url, headers=headers)
     chatkit = ChatKit(url, headers=headers)
-    yield Client(page, Runs(url, over=page), chatkit)
+    yield Client(runs, chatkit)
     await chatkit.http.aclose()
-    await page.http.aclose()
+    await runs.http.aclose()
 
 
 @dataclass
@@ -132,7 +130,7 @@ async def here(services: Services, workspace: ServiceProcess) -> AsyncIterator[H
 
 
 async def begun(here: Here, project: Path) -> str:
-    return (await here.owner.page.begin("a project", directory=str(project)))["id"]
+    return (await here.owner.runs.begin("a project", directory=str(project)))["id"]
 
 
 def writes(path: str, content: str = "x\n") -> Json:
@@ -170,7 +168,7 @@ class TestBeginning:
     async def test_directories_that_are_refused(self, here: Here, place: Path) -> None:
         for directory in ("/", str(place), str(place / "data"), "/etc", "relative", f"{place}/nothing"):
             with pytest.raises(ApiError) as refused:
-                await here.owner.page.begin("x", directory=directory)
+                await here.owner.runs.begin("x", directory=directory)
             assert refused.value.status == 400
 
     async def test_without_a_secret_nobody_is_the_owner(
@@ -179,7 +177,7 @@ class TestBeginning:
         async with served(services, workspace, OWNER_SECRET="") as other:
             for client in (other.owner, other.guest):
                 with pytest.raises(ApiError) as refused:
-                    await client.page.begin("x", directory=str(project))
+                    await client.runs.begin("x", directory=str(project))
                 assert refused.value.status == OWNER_ONLY
 
     async def test_other_ways_begin_none(self, here: Here, model: ScriptedModel, project: Path) -> None:
@@ -187,7 +185,7 @@ class TestBeginning:
         await model.script(says("Hello."), says("Hello."))
         metadata = {"directory": str(project)}
         answer = await here.owner.chatkit.stream("threads.create", input=user_input("hello"), metadata=metadata)
-        files = (await here.owner.page.files(answer.thread_id))["files"]
+        files = (await here.owner.runs.files(answer.thread_id))["files"]
         assert files == []
 
 
@@ -379,13 +377,13 @@ class TestAgents:
 
     async def test_files_of_the_directory(self, here: Here, model: ScriptedModel, project: Path) -> None:
         chat = await begun(here, project)
-        names = [file["path"] for file in (await here.owner.page.files(chat))["files"]]
+        names = [file["path"] for file in (await here.owner.runs.files(chat))["files"]]
         assert names == ["AGENTS.md", "secret"]
-        assert b"only the owner" in await here.owner.page.get_file(chat, "secret")
+        assert b"only the owner" in await here.owner.runs.get_file(chat, "secret")
         with pytest.raises(ApiError, match="directory of yours"):
-            await here.owner.page.put_file(chat, "new", b"x")
+            await here.owner.runs.put_file(chat, "new", b"x")
         with pytest.raises(ApiError, match="directory of yours"):
-            await here.owner.page.commit(chat, "x")
+            await here.owner.runs.commit(chat, "x")
         assert not (project / "new").exists()
 
     async def test_a_deleted_directory(self, here: Here, model: ScriptedModel, place: Path) -> None:

@@ -9,7 +9,6 @@ from tests.chatkit_client import ChatKit
 from tests.runs_client import Runs
 from tests.support.stack import AUDIENCE, Services
 from tests.tokens import IDP_SECRET, ISSUER, mint_token
-from todo_client.page import Page
 
 _numbers = itertools.count(1)
 
@@ -40,7 +39,7 @@ class User:
         headers = {"Authorization": f"Bearer {self.token}", "X-Time-Zone": "Europe/Berlin"}
         self.chatkit = ChatKit(self.url, headers=headers)
         self.runs = Runs(self.url, token=self.token)
-        self.page = Page(self.url, token=self.token)
+        self.page = self.runs
 
     @property
     def mcp_token(self) -> str:
@@ -55,5 +54,5 @@ class User:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for client in (self.chatkit, self.runs, self.page):
+        for client in (self.chatkit, self.runs):
             await client.http.aclose()

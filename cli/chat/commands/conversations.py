@@ -72,7 +72,7 @@ async def show_version(chat: "TerminalChat", number: str) -> None:
 
 async def choose_model(chat: "TerminalChat", name: str) -> None:
     connection = chat.connection
-    models = list((await connection.page.ready())["model"]["models"])
+    models = list((await connection.runs.ready())["model"]["models"])
     if name and name not in models:
         await chat.screen.fail(f"There is no model {name}. Choose one of these: {', '.join(models)}.")
         return

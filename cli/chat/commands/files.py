@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli.chat.rendering import cut_line
 from todo_client.connection import ApiError
-from todo_client.page import Memory, Page
+from todo_client.runs import Memory, Runs
 
 if TYPE_CHECKING:
     from cli.chat.terminal_chat import TerminalChat
@@ -15,7 +15,7 @@ _CHANGED, _TRIES = 412, 5
 
 
 async def list_files(chat: "TerminalChat", _: str) -> None:
-    page = await chat.connection.page.files(chat.chat_id) if chat.chat_id else {"files": []}
+    page = await chat.connection.runs.files(chat.chat_id) if chat.chat_id else {"files": []}
     if not page["files"]:
         await chat.screen.note("There are no files in this conversation.")
         return
@@ -32,12 +32,12 @@ async def put(chat: "TerminalChat", name: str) -> None:
         return
     if chat.chat_id is None:
         chat.chat_id, chat.left = await chat.connection.begin(path.name, left=chat.left), None
-    await chat.connection.page.put_file(chat.chat_id, path.name, content)
+    await chat.connection.runs.put_file(chat.chat_id, path.name, content)
     await chat.screen.note(f"Added {path.name} to the conversation's files.")
 
 
 async def get(chat: "TerminalChat", path: str) -> None:
-    content, target = await chat.connection.page.get_file(chat.require_chat_id(), path), Path(Path(path).name)
+    content, target = await chat.connection.runs.get_file(chat.require_chat_id(), path), Path(Path(path).name)
     try:
         await asyncio.to_thread(_create, target, content)
     except FileExistsError:
@@ -49,12 +49,12 @@ async def get(chat: "TerminalChat", path: str) -> None:
 
 
 async def commit(chat: "TerminalChat", message: str) -> None:
-    await chat.screen.note((await chat.connection.page.commit(chat.require_chat_id(), message))["message"])
+    await chat.screen.note((await chat.connection.runs.commit(chat.require_chat_id(), message))["message"])
 
 
 async def memory(chat: "TerminalChat", text: str) -> None:
     if not text:
-        memory = await chat.connection.page.memory()
+        memory = await chat.connection.runs.memory()
         if stored := memory.text.strip():
             await chat.screen.show(stored)
         if memory.unread or not stored:
@@ -68,15 +68,15 @@ async def memory(chat: "TerminalChat", text: str) -> None:
         except (OSError, UnicodeDecodeError):
             await chat.screen.fail(f"{file.strip()} cannot be read as text.")
             return
-    await chat.screen.note(_describe(await _append(chat.connection.page, added)))
+    await chat.screen.note(_describe(await _append(chat.connection.runs, added)))
 
 
-async def _append(page: Page, added: str) -> Memory:
+async def _append(runs: Runs, added: str) -> Memory:
     for _ in range(_TRIES):
-        memory = await page.memory()
+        memory = await runs.memory()
         text = f"{memory.text.rstrip()}\n{added}".lstrip("\n")
         try:
-            return await page.remember(text, memory.version)
+            return await runs.remember(text, memory.version)
         except ApiError as error:
             if error.status != _CHANGED:
                 raise

@@ -18,7 +18,7 @@ async def show(chat: "TerminalChat", view: str) -> None:
     if view not in VIEWS:
         await chat.screen.fail(f"There is no view {view}. Choose one of these: {', '.join(VIEWS)}.")
         return
-    page = await chat.connection.page.tasks(view)
+    page = await chat.connection.runs.tasks(view)
     if not page["tasks"]:
         await chat.screen.show("No tasks.")
         return
