@@ -4,9 +4,9 @@ import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, BinaryIO
 
 from fastmcp import FastMCP
 from starlette.requests import ClientDisconnect, Request
@@ -50,16 +50,13 @@ class FilesApi:
 
     def _get(self, request: Request) -> Response:
         path = request.path_params["path"]
-        with ExitStack() as stack:
-            directory = get_request_directory()
-            folder = stack.enter_context(
-                self._store.open_existing(get_user(), request.path_params["folder"], directory)
-            )
+        with self._store.open_existing(get_user(), request.path_params["folder"], get_request_directory()) as folder:
             if folder is None:
                 raise PathNotFound(path=path)
-            opened = stack.enter_context(opening.open_file(folder.descriptor, path))
-            pieces = _stream_pieces(opened, stack.pop_all())
+            with opening.open_file(folder.descriptor, path) as opened:
+                file = os.fdopen(os.dup(opened.file.fileno()), "rb")
         headers = {"Content-Length": str(opened.size), "Content-Disposition": "attachment"}
+        pieces = _stream_pieces(file, opened.size)
         return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
 
     async def _put(self, request: Request) -> Response:
@@ -68,15 +65,15 @@ class FilesApi:
             folder = await asyncio.to_thread(stack.enter_context, self._store.open_folder(user, name))
             size = int(request.headers.get("content-length", 0))  # the server has checked that it is a number
             await asyncio.to_thread(self._check, folder, path, size)
-            incoming, descriptor = stack.enter_context(writing.create_incoming(folder))
+            file = stack.enter_context(writing.create_incoming(folder))
             size, digest = 0, hashlib.sha256()
             async for piece in request.stream():
                 if (size := size + len(piece)) > self._largest:
                     raise FileTooLarge(most=self._largest)
                 digest.update(piece)
-                await asyncio.to_thread(_write_piece, descriptor, piece)
+                await asyncio.to_thread(file.write, piece)
             async with hold_lock(user):
-                created = await asyncio.to_thread(writing.move_incoming, folder, path, incoming, descriptor)
+                created = await asyncio.to_thread(writing.move_incoming, folder, path, file)
                 await asyncio.to_thread(uploads.record, folder, path, digest.hexdigest())
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
 
@@ -89,28 +86,18 @@ class FilesApi:
     def _delete(self, request: Request) -> Response:
         return JSONResponse({"deleted": self._store.remove(get_user(), request.path_params.get("folder"))})
 
-    async def _delete_file(self, request: Request) -> Response:
-        path, user, name = request.path_params["path"], get_user(), _get_writable_folder(request)
-
-        def deleted() -> None:
-            with self._store.open_existing(user, name) as folder:
-                if folder is None:
-                    raise PathNotFound(path=path)
-                writing.delete(folder, path)
-
-        async with hold_lock(user):
-            await asyncio.to_thread(deleted)
+    def _delete_file(self, request: Request) -> Response:
+        path = request.path_params["path"]
+        with self._store.open_existing(get_user(), _get_writable_folder(request)) as folder:
+            if folder is None:
+                raise PathNotFound(path=path)
+            writing.delete(folder, path)
         return JSONResponse({"deleted": True})
 
-    async def _copy_uploads(self, request: Request) -> Response:
+    def _copy_uploads(self, request: Request) -> Response:
         user, name, other = get_user(), _get_writable_folder(request), request.path_params["other"]
-
-        def copy() -> list[str]:
-            with self._store.open_existing(user, name) as folder, self._store.open_folder(user, other) as to:
-                return uploads.copy(folder, to) if folder else []
-
-        async with hold_lock(user):
-            return JSONResponse({"files": await asyncio.to_thread(copy)})
+        with self._store.open_existing(user, name) as folder, self._store.open_folder(user, other) as to:
+            return JSONResponse({"files": uploads.copy(folder, to) if folder else []})
 
     def _check_directory(self, _: Request) -> Response:
         directory = get_request_directory()
@@ -118,8 +105,8 @@ class FilesApi:
             return JSONResponse({"directory": directory})
 
     async def _stop(self, request: Request) -> Response:
-        path, _ = await asyncio.to_thread(self._store.create_paths, get_user(), request.path_params["folder"])
-        return JSONResponse({"stopped": self._workspace.commands.stop(path)})
+        folder = self._store.get_directory(get_user()) / request.path_params["folder"]
+        return JSONResponse({"stopped": self._workspace.commands.stop(folder)})
 
 
 def _get_writable_folder(request: Request) -> str:
@@ -129,26 +116,23 @@ def _get_writable_folder(request: Request) -> str:
     return request.path_params["folder"]
 
 
-def _write_piece(descriptor: int, piece: bytes) -> None:
-    while piece:
-        piece = piece[os.write(descriptor, piece) :]
-
-
-async def _stream_pieces(opened: opening.OpenFile, stack: ExitStack) -> AsyncIterator[bytes]:
+async def _stream_pieces(file: BinaryIO, size: int) -> AsyncIterator[bytes]:
     """Streams as many bytes as the file had when it was opened."""
-    with stack:
-        left = opened.size
-        while left and (piece := await asyncio.to_thread(os.read, opened.descriptor, min(_PIECE, left))):
-            left -= len(piece)
+    with file:
+        while size and (piece := await asyncio.to_thread(file.read, min(_PIECE, size))):
+            size -= len(piece)
             yield piece
 
 
 def _explain_errors(handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
-    """A handler that is no coroutine function runs in a thread."""
+    """Runs a handler in a thread if it is no coroutine function, and then one change of a user at a time."""
 
     async def answer(request: Request) -> Response:
         try:
-            return await (handler(request) if iscoroutinefunction(handler) else asyncio.to_thread(handler, request))
+            if iscoroutinefunction(handler):
+                return await handler(request)
+            async with nullcontext() if request.method == "GET" else hold_lock(get_user()):
+                return await asyncio.to_thread(handler, request)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
         except Exception as error:  # noqa: BLE001 - answers must not show internal errors

@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
+from common.environment import SettingsInvalid
 from common.telemetry import traces
 from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret
 from common.tool_server.app import create_tool_app
@@ -23,7 +24,7 @@ from workspace.commands import detection
 from workspace.commands.runner import CommandRunner
 from workspace.errors import explain_error
 from workspace.files.directories import Directories
-from workspace.files.folder import Store, StoreUnusable
+from workspace.files.folder import Store
 from workspace.files.quota import Amount, Quota
 from workspace.settings import Settings
 from workspace.tools import RULES, TOOLS
@@ -77,8 +78,8 @@ async def _prepare(workspace: Workspace, settings: Settings, account: int | None
         workspace.commands.confinement = await detection.find_sandbox(
             settings.workspace_confinement, readable=settings.workspace_read
         )
-    except (StoreUnusable, detection.SandboxUnusable) as unusable:
-        _exit_misconfigured(str(unusable))
+    except SettingsInvalid as invalid:
+        _exit_misconfigured(str(invalid))
 
 
 def _create_verifier(settings: Settings) -> BearerTokenVerifier:

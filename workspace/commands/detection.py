@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from common.environment import SettingsInvalid
 from workspace.commands.running import run_process
 from workspace.confinement.base import Confinement, Directory, Launch, Name, create_environment, prefer_kill
 from workspace.confinement.bubblewrap import find_bubblewrap
@@ -39,17 +40,10 @@ def _prepare_unconfined(
 UNCONFINED = Confinement("none", _prepare_unconfined)
 
 
-class SandboxUnusable(Exception):
-    def __init__(self, name: Name, reason: str) -> None:
-        super().__init__(
-            f"WORKSPACE_CONFINEMENT={name} does not work on this machine ({reason}): fix that, or unset it."
-        )
-
-
 async def find_sandbox(
     choice: Choice = "auto", *, readable: Sequence[str] = (), kinds: Kinds = KINDS
 ) -> Confinement | None:
-    """Returns the first sandbox that works, or None; raises `SandboxUnusable` if the configured one does not."""
+    """Returns the first sandbox that works, or None; raises `SettingsInvalid` if the configured one does not."""
     if choice == "none":
         return UNCONFINED
     for name, find in kinds.items():
@@ -61,7 +55,9 @@ async def find_sandbox(
         elif (reason := await find_fault(sandbox)) is None:
             return replace(sandbox, readable=readable)
         if choice == name:
-            raise SandboxUnusable(name, reason)
+            raise SettingsInvalid(
+                f"WORKSPACE_CONFINEMENT={name} does not work on this machine ({reason}): fix that, or unset it."
+            )
         log.info("sandbox %s cannot be used: %s", name, reason)
     return None
 

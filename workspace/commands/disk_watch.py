@@ -40,7 +40,8 @@ class DiskWatch:
         self._check_disk()
         if full := await self.find_problem():
             held = await asyncio.to_thread(quotas.measure, self._folder, repair=self._quota.repair)
-            self._most = _get_larger(held.plus(_TO_REMOVE), _cap(held.plus(_TO_TIDY), self._quota.of_folder))
+            tolerated = [limit * 11 // 10 for limit in self._quota.of_folder]
+            self._most = Amount(*map(max, held.plus(_TO_REMOVE), map(min, held.plus(_TO_TIDY), tolerated)))
         return full
 
     async def find_problem(self) -> str | None:
@@ -87,8 +88,8 @@ class DiskWatch:
         return Amount(free, disk.f_favail)
 
     def _get_tolerance(self) -> Amount:
-        least = Amount(int(self._quota.bytes * _TOLERATED), int(self._quota.files * _TOLERATED))
-        return _TO_REMOVE if self._most else _get_larger(self._left, least)
+        least = [int(limit * _TOLERATED) for limit in self._quota.of_folder]
+        return _TO_REMOVE if self._most else Amount(*map(max, self._left, least))
 
     def _count(self, process: int, *, stop: bool = False) -> tuple[Amount, Amount]:
         """Returns the free space before the count and what the folder may still take; kills the command if it is full.
@@ -117,11 +118,3 @@ def _signal(processes: Iterable[int], number: int) -> None:
     for process in processes:
         with suppress(OSError):  # it has ended
             os.kill(process, number)
-
-
-def _get_larger(one: Amount, other: Amount) -> Amount:
-    return Amount(max(one.bytes, other.bytes), max(one.files, other.files))
-
-
-def _cap(amount: Amount, limit: Amount) -> Amount:
-    return Amount(min(amount.bytes, limit.bytes * 11 // 10), min(amount.files, limit.files * 11 // 10))

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.environment import SettingsInvalid
 from workspace.errors import FolderInvalid
 from workspace.files import walking
 from workspace.files.directories import Directories
@@ -40,15 +41,6 @@ class Folder:
     is_outside: bool = False
 
 
-def hash_user(user: str) -> str:
-    """Ids of providers contain slashes and identify people."""
-    return hashlib.sha256(user.encode()).hexdigest()[:32]
-
-
-class StoreUnusable(Exception):
-    """An error whose text is a sentence for the operator."""
-
-
 class Store:
     def __init__(self, root: Path, quota: Quota, directories: Directories | None = None) -> None:
         self.root = root
@@ -57,14 +49,14 @@ class Store:
         self._lock = threading.Lock()  # an unused folder is not used between the check and its removal
 
     def prepare(self) -> None:
-        """Checks the directory and removes what a killed process left; raises `StoreUnusable`."""
+        """Checks the directory and removes what a killed process left; raises `SettingsInvalid`."""
         try:
             found = self.root.stat()
         except OSError as error:
-            raise StoreUnusable(f"WORKSPACE_DIR {self.root} cannot be used: {error.strerror}.") from None
+            raise SettingsInvalid(f"WORKSPACE_DIR {self.root} cannot be used: {error.strerror}.") from None
         ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
         if not ours:
-            raise StoreUnusable(
+            raise SettingsInvalid(
                 f"WORKSPACE_DIR {self.root} must be a directory that the workspace's account owns and only it may "
                 f"enter: chown {os.geteuid()} and chmod 700."
             )
@@ -76,7 +68,8 @@ class Store:
         self._delete_removed()
 
     def get_directory(self, user: str) -> Path:
-        return self.root / hash_user(user)
+        """Ids of users identify people and may contain slashes, so names of directories are hashes."""
+        return self.root / hashlib.sha256(user.encode()).hexdigest()[:32]
 
     def create_paths(self, user: str, name: str) -> tuple[Path, Path]:
         """Returns the paths of a folder and its results, creates both and marks them as used."""
@@ -121,7 +114,7 @@ class Store:
         if name is not None:
             _check_name(name)
         with self._lock:
-            removed = self._move_away(hash_user(user), name or "")
+            removed = self._move_away(self.get_directory(user).name, name or "")
         self._delete_removed()
         return removed
 

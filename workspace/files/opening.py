@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from common.text import is_storable
 from common.tool_server.errors import to_printable
@@ -39,7 +39,7 @@ _KINDS = {
 
 
 class OpenFile(NamedTuple):
-    descriptor: int
+    file: BinaryIO
     size: int
 
 
@@ -86,17 +86,15 @@ def open_file(folder: int, path: str) -> Iterator[OpenFile]:
     """Yields a regular file of the folder's owner; raises a `CallError` for everything else."""
     *above, name = split_file_path(path)
     with open_directory(folder, above) as at, translate_errors(at, name, path):
-        descriptor = os.open(name, FILE, dir_fd=at)
-    try:
-        found = os.fstat(descriptor)
+        file = open(name, "rb", opener=lambda name, _: os.open(name, FILE, dir_fd=at))  # noqa: SIM115 - closed below
+    with file:
+        found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise NotFile(path=path, kind=describe_kind(found.st_mode))
         # A hard link to another user's file, which only a command without a sandbox can create.
         if found.st_uid != os.fstat(folder).st_uid:
             raise WrongOwner(path=path)
-        yield OpenFile(descriptor, found.st_size)
-    finally:
-        os.close(descriptor)
+        yield OpenFile(file, found.st_size)
 
 
 @contextmanager

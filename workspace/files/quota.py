@@ -63,8 +63,7 @@ class Quota:
             total = self._measure_user(folder, used, anew=True)
         if what := total.find_excess(self.of_user):
             raise UserFull(most=getattr(self.of_user, what), what=what)
-        of_user = self.of_user.minus(total)
-        return Amount(min(left.bytes, of_user.bytes), min(left.files, of_user.files))
+        return Amount(*map(min, left, self.of_user.minus(total)))
 
     def _measure_user(self, folder: Path, used: Amount, *, anew: bool = False) -> Amount:
         """Is safe in several threads, which write different keys."""

@@ -2,28 +2,27 @@
 
 import codecs
 import mimetypes
-import os
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from workspace.errors import FileNotText, OffsetTooLarge
 from workspace.files import opening
 from workspace.files.folder import Folder
 from workspace.results import CallResult
 
-MOST_LINES = 2_000
 MOST_BYTES = 50_000
 _PROBE = 8_192  # bytes at a file's beginning in which text has no NUL
 _PIECE = 65_536  # bytes that are read at once
 _FRAME = 1_500  # bytes of the lines before and after, with the longest path
 
 
-def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_LINES) -> CallResult:
+def read_lines(folder: Folder, path: str, *, offset: int, limit: int) -> CallResult:
     with opening.open_file(folder.descriptor, path) as opened:
         binary = FileNotText(path=path, size=opened.size, type=guess_type(path))
-        if not is_text(os.pread(opened.descriptor, _PROBE, 0), is_whole=False):
+        if not is_text(opened.file.read(_PROBE), is_whole=False):
             raise binary
         try:
-            lines, total = _read_page(opened.descriptor, offset, min(limit, MOST_LINES))
+            lines, total = _read_page(opened.file, offset, limit)
         except UnicodeDecodeError:
             raise binary from None
         if offset > max(total, 1):
@@ -35,12 +34,12 @@ def read_lines(folder: Folder, path: str, *, offset: int = 1, limit: int = MOST_
     return CallResult(shown, {"path": path, "total_lines": total, "bytes": opened.size, **page})
 
 
-def _read_page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
+def _read_page(file: BinaryIO, offset: int, limit: int) -> tuple[list[str], int]:
     """Returns as many numbered lines as fit, and the number of lines in the file."""
     lines: list[str] = []
     room = MOST_BYTES - _FRAME
     total = 0
-    for number, line in _read_lines(descriptor):
+    for number, line in _read_lines(file):
         total = number
         if number < offset or len(lines) == limit or room <= 0:
             continue
@@ -55,19 +54,18 @@ def _read_page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int
     return lines, total
 
 
-def _read_lines(descriptor: int) -> Iterator[tuple[int, bytes]]:
+def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yields each line with its number, cut at `_PIECE` bytes."""
-    with os.fdopen(os.dup(descriptor), "rb", buffering=_PIECE) as file:
-        file.seek(0)
-        number, beginning = 1, b""
-        while piece := file.readline(_PIECE):
-            if len(beginning) < _PIECE:
-                beginning += piece
-            if piece.endswith(b"\n"):
-                yield number, beginning
-                number, beginning = number + 1, b""
-        if beginning:
+    file.seek(0)
+    number, beginning = 1, b""
+    while piece := file.readline(_PIECE):
+        if len(beginning) < _PIECE:
+            beginning += piece
+        if piece.endswith(b"\n"):
             yield number, beginning
+            number, beginning = number + 1, b""
+    if beginning:
+        yield number, beginning
 
 
 def is_text(content: bytes, *, is_whole: bool = True) -> bool:

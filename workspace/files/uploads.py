@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,6 @@ from workspace.files.folder import Folder
 from workspace.results import store_record
 
 _MOST, _MOST_BYTES = 1_000, 10_000_000  # of a folder: the oldest are forgotten
-_PIECE = 1_000_000  # bytes
 _UPLOADS = "uploads"
 
 
@@ -31,12 +31,11 @@ def copy(folder: Folder, other: Folder) -> list[str]:
     copied: list[str] = []
     for path, digest in _read_records(folder.uploads):
         try:
-            with (
-                opening.open_file(folder.descriptor, path) as opened,
-                writing.create_incoming(other) as (name, descriptor),
-            ):
-                if _copy(opened.descriptor, descriptor) == digest:
-                    writing.move_incoming(other, f"{_UPLOADS}/{path}", name, descriptor)
+            with opening.open_file(folder.descriptor, path) as opened, writing.create_incoming(other) as file:
+                shutil.copyfileobj(opened.file, file)
+                file.seek(0)  # the hash of the copy, because the source may change at any time
+                if hashlib.file_digest(file, "sha256").hexdigest() == digest:
+                    writing.move_incoming(other, f"{_UPLOADS}/{path}", file)
                     copied.append(path)
         except CallError as refusal:
             if refusal.kind == "limit":
@@ -49,16 +48,6 @@ def _read_records(directory: Path) -> Iterator[tuple[str, str]]:
         for file in directory.glob("*.json"):
             record = json.loads(file.read_text())
             yield record["path"], record["sha256"]
-
-
-def _copy(source: int, target: int) -> str:
-    """Returns the hash of the copied bytes, because the source may change at any time."""
-    digest = hashlib.sha256()
-    with os.fdopen(os.dup(source), "rb") as reading, os.fdopen(os.dup(target), "wb") as written:
-        while piece := reading.read(_PIECE):
-            digest.update(piece)
-            written.write(piece)
-    return digest.hexdigest()
 
 
 def _clear(folder: Folder) -> None:

@@ -7,6 +7,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedRandom
 
 from workspace.errors import (
     ContentTooLarge,
@@ -25,7 +26,6 @@ from workspace.files.quota import Amount
 from workspace.results import CallResult
 
 MOST_BYTES = 1_000_000
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o644  # of new files
 _DIFF_BYTES = 20_000
 _DIFF_LINES = 2_000  # on each side: the time grows with their product
@@ -86,40 +86,39 @@ def _encode(content: str, what: str) -> bytes:
 
 def write_bytes(folder: Folder, path: str, data: bytes) -> bool:
     """Returns whether the file is new."""
-    with create_incoming(folder) as (name, descriptor):
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(data)
-        return move_incoming(folder, path, name, descriptor)
+    with create_incoming(folder) as file:
+        file.write(data)
+        return move_incoming(folder, path, file)
 
 
 @contextmanager
-def create_incoming(folder: Folder) -> Iterator[tuple[str, int]]:
-    """Yields the name and descriptor of a hidden new file, which is deleted unless it is moved away."""
+def create_incoming(folder: Folder) -> Iterator[BufferedRandom]:
+    """Yields a hidden new file, which is deleted unless it is moved away."""
     name = secrets.token_hex(16)
     if folder.is_outside:  # a file can be moved only within a file system
         name = f".todo-{name}"
-    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder.incoming)
-    try:
-        yield name, descriptor
-    finally:
-        os.close(descriptor)
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder.incoming)
+    with open(name, "x+b", opener=lambda name, flags: os.open(name, flags, 0o600, dir_fd=folder.incoming)) as file:
+        try:
+            yield file
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder.incoming)
 
 
-def move_incoming(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
+def move_incoming(folder: Folder, path: str, file: BufferedRandom) -> bool:
     """Moves an incoming file to its path if the folder has space; returns whether the path is new."""
     *above, name = opening.split_file_path(path)
+    file.flush()
     if not folder.is_outside:
-        folder.quota.check(folder.path, more=Amount(os.fstat(descriptor).st_size, 1))
+        folder.quota.check(folder.path, more=Amount(os.fstat(file.fileno()).st_size, 1))
     elif is_git_path((*above, name)):
         raise GitReadOnly(path=path)
     with opening.open_directory(folder.descriptor, above, create=True) as at:
         with opening.translate_errors(at, name, path):
             mode = _read_mode(at, name, path)
-            os.fchmod(descriptor, _MODE if mode is None else mode)
-            os.fsync(descriptor)
-            os.rename(incoming, name, src_dir_fd=folder.incoming, dst_dir_fd=at)
+            os.fchmod(file.fileno(), _MODE if mode is None else mode)
+            os.fsync(file)
+            os.rename(file.name, name, src_dir_fd=folder.incoming, dst_dir_fd=at)
         os.fsync(at)
     return mode is None
 
@@ -147,8 +146,7 @@ def _read_text(folder: Folder, path: str) -> str:
         if opened.size > MOST_BYTES:
             instead = "change it with a command"
             raise ContentTooLarge(what=path, size=opened.size, most=MOST_BYTES, instead=instead)
-        with os.fdopen(os.dup(opened.descriptor), "rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = opened.file.read(MOST_BYTES + 1)
     if not reading.is_text(data):
         raise FileNotText(path=path, size=len(data), type=reading.guess_type(path))
     return data.decode()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from common.environment import SettingsInvalid
 from tests.workspace.kinds import made, usable
-from workspace.commands.detection import KINDS, UNCONFINED, SandboxUnusable, find_fault, find_sandbox
+from workspace.commands.detection import KINDS, UNCONFINED, find_fault, find_sandbox
 from workspace.confinement import base
 from workspace.confinement.bubblewrap import find_bubblewrap
 
@@ -48,7 +49,7 @@ async def test_none_is_only_what_was_asked_for() -> None:
 
 async def test_one_that_was_named_and_does_not_work_is_refused() -> None:
     with pytest.raises(
-        SandboxUnusable,
+        SettingsInvalid,
         match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work on this machine \(there is no bwrap\): ",
     ):
         await find_sandbox(

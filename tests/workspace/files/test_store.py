@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from common.environment import SettingsInvalid
 from common.tool_server.errors import CallError
 from workspace.files import listing, quota, walking, writing
-from workspace.files.folder import Folder, Store, StoreUnusable
+from workspace.files.folder import Folder, Store
 from workspace.files.quota import Amount, Quota
 from workspace.results import CallResult, find_result, store_result
 
@@ -33,7 +34,7 @@ def test_who_only_looks_makes_none(store: Store) -> None:
 @pytest.mark.parametrize("mode", [0o755, 0o710])
 def test_a_directory_that_others_may_enter_is_not_used(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
-    with pytest.raises(StoreUnusable, match="must be a directory that the workspace's account owns"):
+    with pytest.raises(SettingsInvalid, match="must be a directory that the workspace's account owns"):
         Store(tmp_path, Quota(1, 1)).prepare()
 
 
