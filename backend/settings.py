@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from common.environment import CONFIG, CommaSeparated
-from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, limit_per_user, read_service_settings
+from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, limit_per_user
 from common.tokens import ISSUER
 from english import DateOrder
 
@@ -300,8 +300,3 @@ def renamed_settings() -> list[str]:
         for name, now in RENAMED.items()
         if os.environ.get(name)
     ]
-
-
-def read_settings() -> BackendSettings:
-    """Reads the settings from the environment. Raises `SettingsInvalid` if they cannot work."""
-    return read_service_settings(BackendSettings)

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 from pydantic import BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -14,6 +14,7 @@ CONFIG = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, 
 
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 _Value = TypeVar("_Value")
+_Arguments = ParamSpec("_Arguments")
 _SECRETS = Path("/run/secrets")
 _NUMBER_ERRORS = ("int_", "float_", "finite_", "greater_", "less_")  # how their types begin
 
@@ -43,9 +44,11 @@ def stop_misconfigured(sentence: str) -> NoReturn:
     sys.exit(os.EX_CONFIG)
 
 
-def read_or_stop(read: Callable[[], _Value]) -> _Value:
+def read_or_stop(
+    read: Callable[_Arguments, _Value], *arguments: _Arguments.args, **options: _Arguments.kwargs
+) -> _Value:
     try:
-        return read()
+        return read(*arguments, **options)
     except SettingsInvalid as error:
         stop_misconfigured(str(error))
 

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ from starlette.types import ASGIApp
 
 from common import server
 from common.environment import stop_misconfigured
-from common.settings import ProcessSettings, ServiceSettings
+from common.settings import ProcessSettings, ServiceSettings, is_loopback
 
 
 def check_database(settings: ServiceSettings) -> None:
@@ -78,9 +77,4 @@ def warn_about_auth(settings: ServiceSettings, logger: logging.Logger, unchecked
 def _is_authentic(url: str) -> bool:
     """Whether nobody on the network can change what is read from an address."""
     parsed = urlsplit(url)
-    if parsed.scheme == "https" or parsed.hostname == "localhost":
-        return True
-    try:
-        return ip_address(parsed.hostname or "").is_loopback
-    except ValueError:  # a host name
-        return False
+    return parsed.scheme == "https" or is_loopback(parsed.hostname or "")

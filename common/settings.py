@@ -2,14 +2,14 @@
 
 from abc import abstractmethod
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from common.clock import ClockSettings
-from common.environment import CONFIG, CommaSeparated, SettingsInvalid, read_settings
+from common.environment import CONFIG, CommaSeparated
 from common.server import THIS_MACHINE, ClientLimits, Proxies
 from common.telemetry import logs
 from common.tokens import ISSUER, Keys, KeySet, SharedSecret
@@ -17,7 +17,6 @@ from common.tokens import ISSUER, Keys, KeySet, SharedSecret
 if TYPE_CHECKING:
     from common.database import Database
 
-_Settings = TypeVar("_Settings", bound="ProcessSettings")
 _MIN_SECRET_BYTES = 32  # for HS256 (RFC 7518, section 3.2)
 WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and not {ISSUER}."
 
@@ -131,6 +130,12 @@ class ProcessSettings(ClientLimits):
         """Returns the service's `host`, `port` or `workers`, whose names begin with its prefix."""
         return getattr(self, f"{self.prefix}_{name}".lower())
 
+    @model_validator(mode="after")
+    def _check_combination(self) -> Self:
+        if problem := self.find_problem():
+            raise PydanticCustomError("setting", "{problem}", {"problem": problem})
+        return self
+
     @abstractmethod
     def find_problem(self) -> str | None:
         """Returns why these settings cannot work together, as a sentence."""
@@ -180,12 +185,12 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         return None
 
     def find_problem(self) -> str | None:
-        if self.test_clock_offset_seconds is not None and not _is_loopback(self.get_service_setting("host")):
+        if self.test_clock_offset_seconds is not None and not is_loopback(self.get_service_setting("host")):
             advice = f"Unset it, or set {self.prefix}_HOST=127.0.0.1."
             return f"TEST_CLOCK_OFFSET_SECONDS is only for tests on this machine. {advice}"
         if self.auth_mode == "jwt":
             return self.find_token_problem()
-        if self.auth_none_beyond_loopback or _is_loopback(self.get_service_setting("host")):
+        if self.auth_none_beyond_loopback or is_loopback(self.get_service_setting("host")):
             return None
         name, host = f"{self.prefix}_HOST", self.get_service_setting("host")
         return (
@@ -199,15 +204,7 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         """Returns why the tokens of users cannot be checked, as a sentence."""
 
 
-def read_service_settings(kind: type[_Settings]) -> _Settings:
-    """Reads the settings of a service; raises `SettingsInvalid`, also if they cannot work together."""
-    settings = read_settings(kind)
-    if problem := settings.find_problem():
-        raise SettingsInvalid(problem)
-    return settings
-
-
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

@@ -4,7 +4,7 @@ from pydantic import AfterValidator, AnyHttpUrl, Field
 from pydantic_core import PydanticCustomError
 
 from common.clock import ClockSettings
-from common.settings import WRONG_ISSUER, ServiceSettings, is_http, limit_per_user, read_service_settings
+from common.settings import WRONG_ISSUER, ServiceSettings, is_http, limit_per_user
 from common.tokens import ISSUER
 
 
@@ -52,7 +52,3 @@ class McpSettings(ServiceSettings):
 class ImportSettings(ClockSettings):
     auth_mode: Literal["none", "jwt"] = "none"
     limit_tasks: int | None = limit_per_user(_MAX_TASKS)
-
-
-def read_settings() -> McpSettings:
-    return read_service_settings(McpSettings)

@@ -17,9 +17,9 @@ _CONVERSATION = 4  # times the limit of other services, because a request contai
 def main() -> None:
     logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
     logging.getLogger("uvicorn").setLevel("WARNING")
-    settings = read_or_stop(partial(read_settings, OfflineSettings))
-    order = read_or_stop(partial(read_settings, DateSettings)).date_order
-    limits = read_or_stop(partial(read_settings, server.ClientLimits))
+    settings = read_or_stop(read_settings, OfflineSettings)
+    order = read_or_stop(read_settings, DateSettings).date_order
+    limits = read_or_stop(read_settings, server.ClientLimits)
     if sys.argv[1:] == ["check"]:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})

@@ -10,7 +10,6 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 from common import commands, environment
@@ -19,7 +18,7 @@ from workspace.files import walking
 from workspace.files.folder import NOT_STORED, Store
 from workspace.files.quota import Quota
 from workspace.files.walking import DirectoryEntry
-from workspace.settings import StoreSettings, read_settings
+from workspace.settings import Settings, StoreSettings
 
 _LONGEST_PATH = 3_000  # bytes: the system takes up to 4,095, with the directory of all folders
 _NOT_EMPTY = "There are files of users already. Add --replace to replace them."
@@ -29,7 +28,7 @@ _IN_MEMORY = 16 * 1024**2
 
 
 def check(_: Sequence[str]) -> None:
-    environment.read_or_stop(read_settings)
+    environment.read_or_stop(environment.read_settings, Settings)
 
 
 def backup(arguments: Sequence[str]) -> None:
@@ -102,7 +101,7 @@ def _find_store_of_user(arguments: Sequence[str], *, name: str, description: str
 
 def _find_store() -> Store | None:
     """Returns None if there is none."""
-    root = environment.read_or_stop(partial(environment.read_settings, StoreSettings)).workspace_dir
+    root = environment.read_or_stop(environment.read_settings, StoreSettings).workspace_dir
     if not root.is_dir():
         return None
     if os.geteuid() == 0 and (owner := root.stat().st_uid):

@@ -6,10 +6,10 @@ from functools import partial
 from starlette.types import ASGIApp
 
 from common import process, server
-from common.environment import read_or_stop
+from common.environment import read_or_stop, read_settings
 from common.tool_server.overrides import configure_logs
 from workspace import account as accounts
-from workspace.settings import Settings, read_settings
+from workspace.settings import Settings
 
 log = logging.getLogger("workspace")
 
@@ -17,7 +17,7 @@ _GRACE_SECONDS = 10
 
 
 def main(account: int | None) -> None:
-    settings = read_or_stop(read_settings)
+    settings = read_or_stop(read_settings, Settings)
     accounts.check_account(account)
     configure_logs(settings.log_level, settings.log_format)
     process.run_service(

@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from common.environment import CONFIG, CommaSeparated
-from common.settings import ProcessSettings, Secret, is_http, limit_per_user, read_service_settings
+from common.settings import ProcessSettings, Secret, is_http, limit_per_user
 
 _CHECKOUT = Path(__file__).parents[1]
 LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools, which may hold a whole file as JSON
@@ -89,7 +89,3 @@ class Settings(StoreSettings, ProcessSettings):
             if Path(os.path.realpath(private)).is_relative_to(real) or real.is_relative_to(os.path.realpath(private)):
                 return f"WORKSPACE_READ must not list {path}, which contains {private} or is inside."
         return None
-
-
-def read_settings() -> Settings:
-    return read_service_settings(Settings)

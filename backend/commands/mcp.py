@@ -29,8 +29,8 @@ def run(arguments: Sequence[str]) -> None:
     """`python -m backend mcp`: lists the other MCP servers and their tools, approves tools, or tests a server."""
     given = _create_parser().parse_args(arguments)
     logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
-    settings: ServersSettings = read_or_stop(partial(read_settings, ServersSettings))
-    servers = read_or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))
+    settings: ServersSettings = read_or_stop(read_settings, ServersSettings)
+    servers = read_or_stop(configuration.read_servers, settings.mcp_servers_file, os.environ)
     if not servers:
         sys.exit(_NONE)
     if given.action == "list":

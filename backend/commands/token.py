@@ -1,7 +1,6 @@
 import argparse
 import sys
 import time
-from functools import partial
 
 from common.commands import parse_days
 from common.environment import read_or_stop, read_settings
@@ -19,7 +18,7 @@ def run(arguments: list[str]) -> None:
     )
     parser.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
     given = parser.parse_args(arguments)
-    settings: TokenSettings = read_or_stop(partial(read_settings, TokenSettings))
+    settings: TokenSettings = read_or_stop(read_settings, TokenSettings)
     if settings.mcp_token_secret is None:
         sys.exit(
             "MCP_TOKEN_SECRET is not set. ./todo up creates one at its first start; create others with "

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +23,7 @@ from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
 from backend.model.responses import Pieces, find_lost_calls, read_actions, read_pieces
 from backend.model.tool_calls import parse_json
+from common.settings import is_loopback
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,8 @@ class ProviderClient:
                 event_hooks={"response": [endpoint.limits.limit_body]},
                 verify=ssl.create_default_context(),
                 follow_redirects=False,  # what users write goes to the address that was set
-                trust_env=not _is_loopback(endpoint.base_url),  # and to no proxy on its way to this machine
+                # and to no proxy on its way to this machine
+                trust_env=not is_loopback(urlsplit(endpoint.base_url).hostname or ""),
             ),
         )
         self.base_url = self._openai.base_url
@@ -203,11 +204,3 @@ class _PlainClient(AsyncOpenAI):
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -8,7 +8,7 @@ from contextlib import suppress
 from backend.conversations import timeline
 from backend.conversations.records import ENDED, Entry, Event, Run
 from backend.errors import LimitReached, NotFound
-from common.database import Database, DatabaseUnavailable
+from common.database import NO_USER, Database, DatabaseUnavailable
 
 CHANGED = "run_changed"
 """The channel on which the followers in other processes hear that a run has changed."""
@@ -117,7 +117,7 @@ class Streams:
         if not changed:
             return
         with suppress(DatabaseUnavailable):  # they look at the rows every second
-            async with self._database.system_transaction() as tx:
+            async with self._database.transaction(NO_USER) as tx:
                 for run_id in changed:
                     await tx.notify(CHANGED, run_id)
 

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.sql import SQL, Identifier
 
 from common.database.sweep import CONFIRMATION_SECONDS, Confirmation
-from common.database.transactions import CONNECTION_OPTIONS, Database, DatabaseUnavailable
+from common.database.transactions import CONNECTION_OPTIONS, NO_USER, Database, DatabaseUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -91,8 +91,7 @@ class ProcessConnection:
         self._reconnect_seconds = reconnect_seconds
         self._dead_after_seconds = dead_after_seconds
         self._absent = Confirmation[int](dead_after_seconds)
-        self._connected = asyncio.Event()
-        self._lost_at = time.monotonic()
+        self._lost_at: float | None = time.monotonic()  # None while it is connected
         self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def __aenter__(self) -> Self:
@@ -113,15 +112,12 @@ class ProcessConnection:
 
     @property
     def is_connected(self) -> bool:
-        return self._connected.is_set()
+        return self._lost_at is None
 
     @property
     def may_seem_dead(self) -> bool:
         """Whether the connection was lost for so long that other processes may end the runs of this one."""
-        return not self.is_connected and time.monotonic() - self._lost_at > self._dead_after_seconds
-
-    async def wait_until_connected(self) -> None:
-        await self._connected.wait()
+        return self._lost_at is not None and time.monotonic() - self._lost_at > self._dead_after_seconds
 
     async def find_dead_processes(self, process_ids: Collection[int]) -> set[int]:
         """Returns the processes that are dead: their lock was absent in this call and an earlier one, and all between.
@@ -132,7 +128,7 @@ class ProcessConnection:
         if not self.is_connected:
             return set()
         others = set(process_ids) - {self.process_id}
-        async with self._database.system_transaction() as tx:
+        async with self._database.transaction(NO_USER) as tx:
             locks = await tx.execute(_FIND_LOCKS, process_ids=[*others, self.process_id])
         present = {row["process_id"] for row in await locks.fetchall()}
         if self.process_id not in present or not self.is_connected:
@@ -153,7 +149,6 @@ class ProcessConnection:
                 logger.exception("the process connection failed")
             if self.is_connected:
                 self._lost_at = time.monotonic()
-            self._connected.clear()
             self._absent.clear()
             if self._connection:
                 await self._connection.close()
@@ -180,7 +175,7 @@ class ProcessConnection:
     async def _receive(self, connection: psycopg.AsyncConnection[Any]) -> None:
         if self._on_connect:
             await self._on_connect()
-        self._connected.set()
+        self._lost_at = None
         while True:
             await _wait_until_readable(connection.fileno())  # psycopg itself would wake up ten times a second
             async for notification in connection.notifies(stop_after=1):

@@ -155,10 +155,6 @@ class Database:
         async with self.transaction(user_id) as tx:
             await tx.execute(statement, **values)
 
-    def system_transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """Runs a transaction without a user, which sees no rows: for SECURITY DEFINER functions."""
-        return self.transaction(NO_USER)
-
     def owner_transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Runs a transaction of the login, which sees the rows of all users if it is the tables' owner, else none."""
         return self._begin(_SET_ALL_USERS, [])

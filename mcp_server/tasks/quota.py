@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from common.clock import Clock, utc_now
-from common.database import Database, Transaction
+from common.database import NO_USER, Database, Transaction
 from mcp_server.errors import TooManyChanges, TooManyTasks
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ async def delete_old_changes(database: Database, days: int, clock: Clock) -> Non
     deleted = 0
     days += math.ceil((utc_now() - clock()) / _DAY)  # the database uses its own clock
     while True:
-        async with database.system_transaction() as tx:
+        async with database.transaction(NO_USER) as tx:
             rows = await tx.execute(_SWEEP, days=days, most=_SWEPT_CALLS)
         row = await rows.fetchone()
         calls = row["calls"] if row else 0

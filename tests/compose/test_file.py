@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings
 
 from backend.model.providers import resolve
 from backend.settings import SHUTDOWN_SECONDS, BackendSettings
+from common.environment import SettingsInvalid, read_settings
 from common.settings import ServiceSettings
 from mcp_server.settings import McpSettings
 from offline_model.settings import OfflineSettings
@@ -67,6 +68,7 @@ def test_api_key_selects_the_provider(dotenv: dict[str, str], answers: str, clea
     for variable, value in compose_file.environment(compose_file.services()["backend"], dotenv).items():
         clean.setenv(variable, value)
     clean.setenv("DATABASE_URL", "postgresql://todo_service@postgres/todo")
+    clean.setenv("WORKSPACE_TOKEN_SECRET", OTHER_SECRET)
     assert resolve(BackendSettings()).base_url == answers  # pyright: ignore[reportCallIssue]
 
 
@@ -117,9 +119,12 @@ def test_domain_needs_sign_in(
     clean.setenv("WORKSPACE_TOKEN_SECRET", OTHER_SECRET)
     kinds: list[type[ServiceSettings]] = [BackendSettings] if name != "mcp" else []
     kinds += [McpSettings] if name != "backend" else []
-    for settings in [kind() for kind in kinds]:  # pyright: ignore[reportCallIssue]
-        assert (settings.find_problem() or "")[: len(problem or "")] == (problem or "")
-        assert (settings.find_problem() is None) == (problem is None)
+    for kind in kinds:
+        if problem:
+            with pytest.raises(SettingsInvalid, match=f"^{problem}"):
+                read_settings(kind)
+            continue
+        settings = read_settings(kind)
         assert settings.mcp_url == "https://todo.test/mcp"
         assert "todo.test" in settings.allowed_hosts
 

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from common.database import Database, DatabaseUnavailable
+from common.database import NO_USER, Database, DatabaseUnavailable
 from tests.logins import as_service
 from tests.scale.pooler import run_pgbouncer
 from tests.waiting import until
@@ -71,13 +71,13 @@ async def test_without_a_user_no_row_is_seen_but_functions_of_the_owner_work(dat
     async with database.transaction("ada") as tx:
         await tx.execute(ADD, user_id="ada", id="s1")
         await tx.execute(ADD_CALENDAR, user_id="ada", hash=CALENDAR_HASH)
-    async with database.system_transaction() as tx:
+    async with database.transaction(NO_USER) as tx:
         seen = await tx.execute(LIST)
         found = await tx.execute("SELECT person_of_calendar(%(hash)s) AS user_id", hash=CALENDAR_HASH)
     assert await seen.fetchall() == []
     assert await found.fetchone() == {"user_id": "ada"}
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        async with database.system_transaction() as tx:
+        async with database.transaction(NO_USER) as tx:
             await tx.execute(ADD, user_id="", id="s2")
 
 

@@ -90,7 +90,6 @@ async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
     database: Database, proxy: DatabaseProxy, administrator: Administrator, url: str
 ) -> None:
     async with connect(proxy.url, database) as judge:
-        await judge.wait_until_connected()
         await wait_until_judged(judge, NO_PROCESS)
         proxy.hide_end = True
         administrator(url).execute(TERMINATE_LOCK_HOLDERS.replace("(pid)", "(pid, 10000)"))

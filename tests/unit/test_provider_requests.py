@@ -13,7 +13,8 @@ from backend.model.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, resolve
 from backend.model.requests import OPTIONAL, alternate_roles, rejected_field, repair_messages
 from backend.model.tool_calls import legal_name
-from backend.settings import BackendSettings, ProviderName, read_settings
+from backend.settings import BackendSettings, ProviderName
+from common.environment import read_settings
 from tests.strict_provider.rules import find_violations
 
 Message = dict[str, Any]
@@ -185,7 +186,7 @@ def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Mode
         monkeypatch.delenv(name.upper(), raising=False)
     for name, value in {"DATABASE_URL": "postgresql://localhost/todo", **variables}.items():
         monkeypatch.setenv(name, value)
-    return resolve(read_settings())
+    return resolve(read_settings(BackendSettings))
 
 
 @pytest.mark.parametrize(

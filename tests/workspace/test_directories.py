@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from tests.processes import ServiceProcess
 from tests.workspace.confinement import attempts
@@ -547,7 +548,8 @@ def test_directories_that_must_not_be_read(given: Given, place: Path) -> None:
     from tests.workspace.running import SECRET
     from workspace.settings import Settings
 
-    settings = Settings.model_validate(
-        {"workspace_dir": place / "data/workspaces", "workspace_token_secret": SECRET, "workspace_read": given(place)}
-    )
-    assert "WORKSPACE_READ" in (settings.find_problem() or "")
+    directory = place / "data/workspaces"
+    with pytest.raises(ValidationError, match="WORKSPACE_READ"):
+        Settings.model_validate(
+            {"workspace_dir": directory, "workspace_token_secret": SECRET, "workspace_read": given(place)}
+        )

@@ -8,7 +8,7 @@ from typing import Any
 from mcp.types import CallToolResult, EmbeddedResource, TextContent, TextResourceContents, Tool
 
 from backend.tools.connectors.configuration import Connector
-from common.database import Database
+from common.database import NO_USER, Database
 from common.text import remove_invisible
 
 LONGEST_SCHEMA = 20_000  # bytes
@@ -26,7 +26,7 @@ Approved = Mapping[tuple[str, str], bytes]
 
 
 async def load_approved(database: Database) -> Approved:
-    async with database.system_transaction() as tx:
+    async with database.transaction(NO_USER) as tx:
         found = await tx.execute(_LOAD)
     return {(row["server"], row["tool"]): bytes(row["hash"]) for row in await found.fetchall()}
 
