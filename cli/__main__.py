@@ -5,12 +5,11 @@ import sys
 from collections.abc import Sequence
 
 from cli.arguments import USAGE_STATUS, Parser, run_command
-from cli.commands import chat, development, down, logs, services, status, up
-from cli.commands.data import backup, export, forget, import_
+from cli.commands import backup, chat, development, services, status, up, user_data
 from common import VERSION
 
 # Imports that take long are in the functions of a command, so that none waits for another's.
-COMMANDS = (up, status, logs, down, chat, services, export, import_, forget, backup, development)
+COMMANDS = (up, status, chat, services, user_data, backup, development)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -106,17 +106,8 @@ def _install(wanted: Packages, lock: int) -> None:
 
 def _install_with_uv(wanted: Packages, lock: int, *, fresh: bool) -> None:
     if fresh:
-        command = [
-            "uv",
-            "venv",
-            "--quiet",
-            "--clear",
-            "--no-project",
-            "--python",
-            _find_base_python(),
-            str(wanted.directory),
-        ]
-        _run(command, lock)
+        options = ["--quiet", "--clear", "--no-project", "--python", _find_base_python()]
+        _run(["uv", "venv", *options, str(wanted.directory)], lock)
     _run(["uv", "pip", "sync", "--require-hashes", "--python", str(wanted.python), "-"], lock, wanted.text)
 
 

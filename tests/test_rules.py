@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cli.commands.data import import_
+from cli.commands import user_data
 from common import VERSION
 from mcp_server.imports.formats import FORMATS
 from tests.conftest import ROOT
@@ -36,7 +36,7 @@ def test_one_version() -> None:
 
 
 def test_command_line_names_the_import_formats() -> None:
-    assert import_.FORMATS == FORMATS
+    assert user_data.IMPORT_FORMATS == FORMATS
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.lock")))

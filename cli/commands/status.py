@@ -1,27 +1,58 @@
+"""Commands about the `./todo up` of a data directory: what runs, its logs, and its end."""
+
 import argparse
+import contextlib
 import datetime
 import json
-from typing import Any
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any, TextIO
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command
+from cli.errors import CliError
+from cli.processes.children import read_last_lines
 from cli.services import running
+from common import child_environment
 
 NOT_READY, NOTHING_RUNS = 2, 1
+LOGS = (*(part.replace("_", "-") for part in child_environment.PARTS), "postgres")
+_LINES = 20  # of each log
+_LOOK_SECONDS = 0.2
+_STOP_SECONDS = 60
 
 
 def add(commands: Commands) -> None:
     add_command(
         commands,
         "status",
-        run,
+        run_status,
         "show what is running",
         "Shows what is running, where, since when, and whether it is ready. Exit status 1: nothing is running, 2: "
         "something is not ready.",
     )
+    logs = add_command(
+        commands,
+        "logs",
+        run_logs,
+        "show the logs",
+        "Shows the last lines of the logs of the running, or the last, ./todo up.",
+    )
+    named = f"one of {', '.join(LOGS)}; default: all of them"
+    logs.add_argument("service", nargs="?", choices=LOGS, metavar="service", help=named)
+    logs.add_argument("--follow", action="store_true", help="keep showing new lines, until Ctrl-C")
+    add_command(
+        commands,
+        "down",
+        run_down,
+        "stop ./todo up",
+        "Stops the ./todo up of the data directory and waits until it has stopped. Exit status 1: nothing is running.",
+    )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_status(arguments: argparse.Namespace) -> int:
     directory = arguments.data_dir
     state = running.read_state(directory)
     if state is None:
@@ -70,3 +101,63 @@ def _find_reason(text: str) -> str:
 
 def _format_time(stamp: float) -> str:
     return datetime.datetime.fromtimestamp(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def run_logs(arguments: argparse.Namespace) -> int:
+    directory, service = arguments.data_dir, arguments.service
+    names = (service,) if service else LOGS
+    files = {name: data_dir.logs(directory) / f"{name}.log" for name in names}
+    if not any(file.exists() for file in files.values()):
+        what = f"no log of {service}" if service else "no log"
+        raise CliError(f"There is {what} in {data_dir.logs(directory)}. ./todo up creates the logs.")
+    show = (lambda _, line: terminal.say(line)) if service else terminal.log_line
+    readers: dict[str, TextIO] = {}
+    for name, file in files.items():
+        if arguments.follow and file.exists():
+            readers[name] = _open_at_end(file)
+        for line in read_last_lines(file, _LINES).splitlines():
+            show(name, line)
+    while arguments.follow:
+        for name, file in files.items():
+            for line in _read_new(readers, name, file):
+                show(name, line.rstrip("\n"))
+        time.sleep(_LOOK_SECONDS)
+    return 0
+
+
+def _open_at_end(file: Path) -> TextIO:
+    reader = file.open(errors="replace")
+    reader.seek(0, 2)
+    return reader
+
+
+def _read_new(readers: dict[str, TextIO], name: str, file: Path) -> list[str]:
+    """Returns the lines that were added; each start of `up` begins a new file of the same name."""
+    rest = list(readers.get(name, ()))
+    with contextlib.suppress(FileNotFoundError):
+        if name not in readers or file.stat().st_ino != os.fstat(readers[name].fileno()).st_ino:
+            readers[name] = file.open(errors="replace")
+            rest += readers[name]
+    return rest
+
+
+def run_down(arguments: argparse.Namespace) -> int:
+    directory = arguments.data_dir
+    state = running.read_state(directory)
+    if state is None:
+        terminal.say(f"Nothing is running with the data in {directory}.")
+        return NOTHING_RUNS
+    pid = state["pid"]
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:  # it has just ended
+        pass
+    except PermissionError:
+        raise CliError(f"./todo up is process {pid} of another user. Stop it as that user.") from None
+    until = time.monotonic() + _STOP_SECONDS
+    while (state := running.read_state(directory)) is not None and state["pid"] == pid:
+        if time.monotonic() > until:
+            raise CliError(f"./todo up, process {pid}, did not stop within {_STOP_SECONDS} seconds. See ./todo logs.")
+        time.sleep(_LOOK_SECONDS)
+    terminal.say("Stopped.")
+    return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from cli.commands.data.backup import DESCRIPTION, FILES
+from cli.commands.backup import DESCRIPTION, FILES
 from cli.data_dir import workspaces
 from cli.database import postgres, postgres_binaries
 from cli.database.postgres import ROLES, Cluster

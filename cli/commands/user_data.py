@@ -1,4 +1,4 @@
-"""What is stored of one user. Each service knows its own part: this runs the services' commands."""
+"""Exports, imports and deletes what is stored of one user, by the commands of the services, which know their parts."""
 
 import argparse
 import contextlib
@@ -10,22 +10,54 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from cli import terminal
+from cli import data_dir, terminal
 from cli.arguments import Commands, UsageError, add_command, add_user, user
 from cli.database import postgres
 from cli.errors import CliError
 from cli.services import environment, service_command
 from cli.services.service_command import NoStoredData
+from common.commands import EXIT_INCOMPLETE
 
 EXPORT_VERSION = 2  # of the shape that docs/data.md describes
 PARTS = {"todo": "mcp_server", "chat": "backend"}
+IMPORT_FORMATS = ("todoist", "todo.txt", "export")
+LOCAL = "local"  # the user of AUTH_MODE=none
 
 
 def add(commands: Commands) -> None:
+    _add_export(commands)
+    import_ = add_command(
+        commands,
+        "import",
+        run_import,
+        "add the tasks of a file: a Todoist CSV, a todo.txt, or an export",
+        "Adds the tasks of a file to a user's list. Importing the same file again adds nothing twice. Lines that "
+        "cannot be read are listed with the reason, and the exit status is then 1.",
+    )
+    add_user(import_)
+    import_.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="a Todoist CSV, a todo.txt, or a file from ./todo export"
+    )
+    import_.add_argument("--undo", action="store_true", help="instead, remove the tasks that the last import added")
+    import_.add_argument(
+        "--format", choices=IMPORT_FORMATS, help="the format of the file (default: recognised from its content)"
+    )
+    forget = add_command(
+        commands,
+        "forget",
+        run_forget,
+        "delete all stored data of a user",
+        "Stops a user's running answers, then deletes their tasks, changes, conversations, files and usage for good.",
+    )
+    add_user(forget)
+    forget.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def _add_export(commands: Commands) -> None:
     parser = add_command(
         commands,
         "export",
-        run,
+        run_export,
         "write all stored data of a user as JSON",
         "Writes a user's tasks, the changes of tasks and the conversations as one JSON document. With --files it also "
         "writes the files of the conversations as a tar archive.",
@@ -44,7 +76,7 @@ def add(commands: Commands) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_export(arguments: argparse.Namespace) -> int:
     if arguments.format == "json" and arguments.thread:
         raise UsageError("export --thread needs --format jsonl")
     if arguments.format == "jsonl" and arguments.files:
@@ -59,6 +91,56 @@ def run(arguments: argparse.Namespace) -> int:
             _export_log(arguments.user, arguments.thread, output, variables)
         else:
             _export(arguments.user, output, files, variables, arguments.data_dir)
+    return 0
+
+
+def run_import(arguments: argparse.Namespace) -> int:
+    if (arguments.file is None) is not arguments.undo:
+        raise UsageError("import needs either a FILE or --undo")
+    options = [f"--user={arguments.user}"]
+    if arguments.undo:
+        options.append("--undo")
+    else:
+        options += [f"--name={arguments.file.name}", *([f"--format={arguments.format}"] if arguments.format else [])]
+    variables = environment.load()
+    variables.setdefault("TIME_ZONE", environment.find_time_zone(variables) or "UTC")
+    with _open(arguments.file or Path(os.devnull)) as document, tempfile.TemporaryFile() as output:
+        status = service_command.run_with_database(
+            arguments.data_dir,
+            "mcp_server",
+            "import",
+            *options,
+            variables=variables,
+            accepted=[EXIT_INCOMPLETE],
+            stdin=document,
+            stdout=output,
+        )
+        output.seek(0)
+        terminal.copy(output)
+    return 0 if status == 0 else 1
+
+
+def run_forget(arguments: argparse.Namespace) -> int:
+    """Deletes everything. The backend goes first: a run that continued would add tasks."""
+    user, directory = arguments.user, arguments.data_dir
+    if not arguments.yes:
+        terminal.confirm(
+            f"Delete all tasks, conversations and files of {user} for good?",
+            without_terminal="There is no terminal to ask for confirmation. Add --yes to delete all data of "
+            f"{user} for good.",
+            rejected="Nothing was deleted.",
+        )
+    with postgres.owner_environment(environment.load(), directory) as variables:
+        with_files = service_command.with_workspace(variables, directory)
+        modules = ["backend", "mcp_server", *(["workspace"] if with_files else [])]
+        found = [
+            service_command.run_for_user(module, "forget", user, variables=with_files or variables)
+            for module in modules
+        ]
+        if user == LOCAL:
+            data_dir.chat_history(directory).unlink(missing_ok=True)
+        if not any(found):
+            raise NoStoredData(user)
     return 0
 
 
@@ -133,3 +215,10 @@ def new_file(output: Path) -> Iterator[IO[bytes]]:
                 raise
     except OSError as error:
         raise CliError(f"{output} cannot be written: {error.strerror}.") from error
+
+
+def _open(file: Path) -> BinaryIO:
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise CliError(f"{file} cannot be read: {error.strerror}.") from error

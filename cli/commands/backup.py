@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command
-from cli.commands.data.export import check_new, new_file
+from cli.commands.user_data import check_new, new_file
 from cli.data_dir import CHECKOUT
 from cli.database import postgres, postgres_binaries
 from cli.errors import CliError
