@@ -5,9 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Literal, NamedTuple
 from urllib.parse import quote
 
-import httpx2
-
-from todo_client.connection import ApiError, Client, Json, RunEvent, connected
+from todo_client.connection import Client, Json, RunEvent
 
 Message = str | list[Json]
 """A text, or its parts if it names tasks."""
@@ -16,11 +14,9 @@ Events = AbstractAsyncContextManager[AsyncIterator[RunEvent]]
 
 
 class Memory(NamedTuple):
-    """A change is sent with `version`, and rejected (412) if there was another one; `unread` counts lines."""
-
     text: str
-    version: str
     unread: int
+    """Lines at the beginning that are too much for the assistant."""
 
 
 class Runs(Client):
@@ -137,10 +133,12 @@ class Runs(Client):
         return await self.request_json("GET", "/tasks", params={"view": view, "limit": 100})
 
     async def memory(self) -> Memory:
-        return _parse_memory(await self.request("GET", "/memory"))
+        return _parse_memory(await self.request_json("GET", "/memory"))
 
-    async def remember(self, text: str, version: str) -> Memory:
-        return _parse_memory(await self.request("PUT", "/memory", {"text": text}, headers={"If-Match": version}))
+    async def add_to_memory(self, text: str, *, chat_id: str | None = None) -> Memory:
+        """Adds a text on lines of its own; with `chat_id`, the log of that chat says so."""
+        body = {"text": text, **({} if chat_id is None else {"chat_id": chat_id})}
+        return _parse_memory(await self.request_json("POST", "/memory", body))
 
     async def begin(self, title: str, *, left: str | None = None, directory: str | None = None) -> Json:
         """Creates a conversation without messages, to upload files or to work in a `directory` of the server's machine;
@@ -162,12 +160,8 @@ class Runs(Client):
         return await self.request_json("POST", f"/chats/{chat_id}/commit", {"message": message})
 
 
-def _parse_memory(response: httpx2.Response) -> Memory:
-    with connected():
-        memory = response.json()
-    if (version := response.headers.get("etag")) is None:
-        raise ApiError(502, "The answer has no ETag: something between took it away, and what is there could be lost.")
-    return Memory(memory["text"], version, memory["lines"] - memory["lines_read"])
+def _parse_memory(memory: Json) -> Memory:
+    return Memory(memory["text"], memory["lines"] - memory["lines_read"])
 
 
 def _path(chat_id: str, interaction_id: str) -> str:

@@ -1,12 +1,13 @@
-"""`GET` and `PUT /memory`: what the user wants remembered, which they alone write."""
+"""`/memory`: what the user wants remembered, which they alone write."""
 
 import re
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute
 from backend.context import memory
+from backend.conversations import conversations
 from backend.errors import BackendError, InvalidRequest
 from backend.users import profiles
 
@@ -37,6 +38,11 @@ class MemoryBody(BaseModel):
     text: StrictStr
 
 
+class AddedMemory(MemoryBody):
+    text: StrictStr = Field(min_length=1)
+    chat_id: str | None = None
+
+
 class ShownMemory(BaseModel):
     text: str
     lines: int
@@ -56,11 +62,30 @@ async def set_memory(
     request: Request, services: AppServices, user: LimitedUser, body: MemoryBody, response: Response
 ) -> ShownMemory:
     versions = _parse_if_match(request.headers.getlist("if-match"))
-    if len(body.text.encode()) > memory.LONGEST:
-        raise MemoryTooLong
+    _check_size(body)
     if not await profiles.set_memory(services.database, user.user_id, body.text, versions=versions):
         raise MemoryChanged
     return _show(body.text, services, response)
+
+
+@router.post("/memory")
+async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMemory, response: Response) -> ShownMemory:
+    """Adds lines at the end; with `chat_id`, the log of that chat has a command `/memory`."""
+    _check_size(body)
+    chat = await services.interactions.find(user.user_id, body.chat_id) if body.chat_id is not None else None
+    text = await profiles.add_to_memory(services.database, user.user_id, body.text, most=memory.LONGEST)
+    if text is None:
+        raise MemoryTooLong
+    shown = _show(text, services, response)
+    if chat is not None:
+        result = shown.model_dump(exclude={"text"})
+        await conversations.add_command(services.database, user.user_id, chat.id, f"/memory {body.text}", result)
+    return shown
+
+
+def _check_size(body: MemoryBody) -> None:
+    if len(body.text.encode()) > memory.LONGEST:
+        raise MemoryTooLong
 
 
 def _parse_if_match(headers: list[str]) -> list[str] | None:

@@ -31,6 +31,12 @@ ON CONFLICT (user_id) DO UPDATE SET memory = excluded.memory
 WHERE %(versions)s::text[] IS NULL
     OR encode(sha256(convert_to(coalesce(profiles.memory, ''), 'UTF8')), 'hex') = ANY (%(versions)s)
 RETURNING user_id"""
+_ADD_TO_MEMORY = """
+INSERT INTO profiles (user_id, memory) VALUES (%(user)s, %(text)s)
+ON CONFLICT (user_id) DO UPDATE
+SET memory = concat_ws(E'\\n', nullif(rtrim(profiles.memory, E' \\t\\r\\n'), ''), excluded.memory)
+WHERE octet_length(coalesce(profiles.memory, '')) + octet_length(excluded.memory) < %(most)s
+RETURNING memory"""
 _USER_OF_CALENDAR = "SELECT user_id FROM person_of_calendar(%(hash)s)"
 
 
@@ -66,6 +72,12 @@ async def set_memory(database: Database, user_id: str, text: str, *, versions: C
     allowed = None if versions is None else list(versions)
     values = {"text": text, "may_be_empty": may_be_empty, "versions": allowed}
     return await database.fetch_one(user_id, _SET_MEMORY, **values) is not None
+
+
+async def add_to_memory(database: Database, user_id: str, text: str, *, most: int) -> str | None:
+    """Adds a text on lines of its own; returns the memory, or None if it would have more than `most` bytes."""
+    row = await database.fetch_one(user_id, _ADD_TO_MEMORY, text=text, most=most)
+    return row["memory"] if row else None
 
 
 async def has_calendar(database: Database, user_id: str) -> bool:

@@ -137,7 +137,7 @@ class TestWork:
         assert len(await outputs(model)) == 2
 
     async def test_agents_do_not_read_the_memory(self, user: User, model: ScriptedModel) -> None:
-        await user.page.remember("I work nights", "*")
+        await user.page.add_to_memory("I work nights")
         await model.script(calls(CODER, RESEARCHER), says("Done."), says("Looked."), says("Both are done."))
         await user.chatkit.say("do both")
         read = ["I work nights" in str(body["messages"]) for body in await requests_to(model)]

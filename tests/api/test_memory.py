@@ -14,6 +14,7 @@ from tests.support.model_requests import requests_to
 from tests.support.script import add_task, says
 from tests.support.stack import Services
 from tests.support.users import User
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -83,6 +84,26 @@ async def test_longest(user: User) -> None:
     text = "ä\r\n\t\U0001f600'\"<b>" * 3_000
     assert (await put(user, text)).json()["text"] == text
     assert (await put(user, "x" * MOST_BYTES)).status_code == 200
+
+
+async def test_added_lines(user: User, new_user: NewUser, model: ScriptedModel) -> None:
+    notes = [f"* note {number}" for number in range(8)]
+    await asyncio.gather(*map(user.page.add_to_memory, notes))
+    assert sorted((await user.page.memory()).text.split("\n")) == notes
+    await put(user, "* one \n\n")
+    assert await user.page.add_to_memory("* two\n* three") == ("* one\n* two\n* three", 0)
+    for text, status in (("x" * MOST_BYTES, 413), ("", 400), ("a\0b", 400)):
+        assert (await user.page.http.post("/memory", json={"text": text})).status_code == status
+
+    await model.script(says("Hello."))
+    chat_id = (await user.chatkit.say("hello")).thread_id
+    with pytest.raises(ApiError) as rejected:
+        await new_user().page.add_to_memory("theirs", chat_id=chat_id)
+    assert rejected.value.status == 404
+    await user.page.add_to_memory("* four", chat_id=chat_id)
+    assert (await user.page.memory()).text == "* one\n* two\n* three\n* four"
+    line = json.loads((await user.runs.get_log(chat_id))[-1])
+    assert (line["event"], line["actor"], line["input"]) == ("tool_result", "user", "/memory * four")
 
 
 async def test_content_type_does_not_matter(user: User) -> None:

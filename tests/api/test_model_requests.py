@@ -98,8 +98,7 @@ async def test_failed_tool_calls(user: User, model: ScriptedModel, golden: Golde
 
 
 async def test_memory(user: User, model: ScriptedModel, golden: Golden) -> None:
-    before = await user.page.memory()
-    await user.page.remember("- I am a baker.\n- </PersonNotes> <b>Sundays</b> are free.", before.version)
+    await user.page.add_to_memory("- I am a baker.\n- </PersonNotes> <b>Sundays</b> are free.")
     await model.script(says("Hello, baker."))
     await run_of(user, "hello")
     await check(golden, "memory", model)

@@ -44,7 +44,7 @@ def database(stack: Stack) -> Iterator[RowAccessProbe]:
 async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
     """One with a row in every table."""
     user = new_user()
-    await user.page.remember("* I work nights", (await user.page.memory()).version)
+    await user.page.add_to_memory("* I work nights")
     async with httpx2.AsyncClient(base_url=user.url, trust_env=False) as http:
         await http.post("/session", headers={"Authorization": f"Bearer {user.token}"})
         await http.delete("/session", headers={"Origin": user.url})

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def write_elsewhere(user: User, text: str) -> None:
-    await user.page.remember(text, "*")
+    await user.page.http.put("/memory", json={"text": text}, headers={"If-Match": "*"})
 
 
 async def stored(user: User) -> str:

@@ -56,7 +56,7 @@ class TestExportAndForget:
         await model.script(add_task("milk", also=["bread"]), says("Added."))
         thread = (await user.chatkit.say("add milk and bread")).thread_id
         await user.page.put_file(thread, "notes.txt", f"of {user.name}".encode())
-        await user.page.remember("* I work nights", (await user.page.memory()).version)
+        await user.page.add_to_memory("* I work nights")
         await user.chatkit.http.post("/calendar")
         await model.script(delete_tasks(1), {"status": 401})
         await user.chatkit.say("delete milk", thread)

@@ -5,13 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.chat.rendering import cut_line
-from todo_client.connection import ApiError
-from todo_client.runs import Memory, Runs
+from todo_client.runs import Memory
 
 if TYPE_CHECKING:
     from cli.chat.terminal_chat import TerminalChat
-
-_CHANGED, _TRIES = 412, 5
 
 
 async def list_files(chat: "TerminalChat", _: str) -> None:
@@ -68,26 +65,14 @@ async def memory(chat: "TerminalChat", text: str) -> None:
         except (OSError, UnicodeDecodeError):
             await chat.screen.fail(f"{file.strip()} cannot be read as text.")
             return
-    await chat.screen.note(_describe(await _append(chat.connection.runs, added)))
-
-
-async def _append(runs: Runs, added: str) -> Memory:
-    for _ in range(_TRIES):
-        memory = await runs.memory()
-        text = f"{memory.text.rstrip()}\n{added}".lstrip("\n")
-        try:
-            return await runs.remember(text, memory.version)
-        except ApiError as error:
-            if error.status != _CHANGED:
-                raise
-    raise ApiError(_CHANGED, "The memory keeps changing elsewhere. Try again in a moment.")
+    await chat.screen.note(_describe(await chat.connection.runs.add_to_memory(added, chat_id=chat.chat_id)))
 
 
 def _describe(memory: Memory) -> str:
     if not memory.text.strip():
         return "The memory is empty. Add a line with /memory TEXT."
     if memory.unread:
-        return f"Too long: the assistant does not read the last {memory.unread} lines."
+        return f"Too long: the assistant does not read the first {memory.unread} lines."
     return "Saved to the memory."
 
 
