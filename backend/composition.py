@@ -18,7 +18,7 @@ from backend.context.summaries import Summaries
 from backend.context.titles import Titles
 from backend.conversations.errors import from_database
 from backend.conversations.records import ASSISTANT
-from backend.conversations.runs import SIGNAL
+from backend.conversations.runs import CHANGED, SIGNAL
 from backend.model.chat_model import ChatModel
 from backend.model.providers import ModelEndpoint
 from backend.runs.admission import AdmissionControl
@@ -28,7 +28,7 @@ from backend.runs.executor import Executor
 from backend.runs.live_run import RunContext
 from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
-from backend.runs.stream import CHANGED, FOLLOWED, Streams
+from backend.runs.stream import FOLLOWED, Streams
 from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from backend.context.render import output_of
 from backend.conversations import timeline
 from backend.conversations.conversations import Conversation
-from backend.conversations.records import Entry, Event, EventRecord, ModelTurn, Run, ToolCall
+from backend.conversations.records import Entry, Event, EventRecord, ModelTurn, Run, Timeline, ToolCall
 from backend.runs.outcomes import is_failure, sentence_of_notice
 from backend.tools.connectors import names
 from common.database import Database
@@ -66,14 +66,22 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
     renderer = LogRenderer(conversation, runs)
     top_runs = [run.id for run in runs if not run.is_sub_agent]
     for start in range(0, max(1, len(top_runs)), _AT_ONCE):
-        tops = set(top_runs[start : start + _AT_ONCE])
-        events = await timeline.load_log(database, user_id, [run for run in runs if run.top_run_id in tops])
+        trees = await timeline.load_trees(database, user_id, top_runs[start : start + _AT_ONCE])
+        events = _list_events(trees)
         if start == 0:
             yield renderer.render_start(events)
         for line in renderer.render(events):
             yield line
     for line in renderer.render_end(await timeline.load_successors(database, user_id, conversation.id)):
         yield line
+
+
+def _list_events(trees: Timeline) -> list[Event]:
+    runs = {run.id: run for run in trees.runs}
+    by_hand = [entry for entry in trees.entries if entry.kind in ("command", "change")]
+    events = timeline.events_of([*trees.records, *trees.model_turns], runs)
+    events += [Event("entry_completed", entry, entry.seq, run=runs[entry.run_id]) for entry in by_hand]
+    return sorted(events, key=lambda event: event.number or 0)
 
 
 class LogRenderer:

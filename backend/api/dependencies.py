@@ -16,7 +16,6 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.errors import NO_JSON
-from backend.api.idempotency import check_key
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.calendar.feed import Feeds
@@ -161,7 +160,7 @@ async def get_idempotency_key(
     ] = None,
 ) -> str | None:
     if key is not None:
-        check_key(key, IDEMPOTENCY_KEY)
+        idempotency.check_key(key, IDEMPOTENCY_KEY)
     return key
 
 

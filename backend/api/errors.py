@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.errors import BackendError, InvalidRequest
+from backend.runs.outcomes import sentence_of
 from common.database import DatabaseUnavailable
 from common.telemetry import logs, traces
 
@@ -102,16 +103,12 @@ def add_error_handlers(app: FastAPI) -> None:
         return Response(status_code=400)  # nobody reads it; without it, the server would log an error of its own
 
 
-_UNAVAILABLE = "The database cannot be reached right now. Try again in a moment."
-_UNEXPECTED = "Something went wrong on the server. Try again."
-
-
 def explain_unexpected(error: Exception) -> str:
     """Logs an error and returns a sentence for the user, with a reference by which it is found in the log."""
     reference = secrets.token_hex(4)
     logger.error("request failed, reference %s\n%s", reference, logs.describe_error(error))
-    is_away = isinstance(error, DatabaseUnavailable)
-    return f"{_UNAVAILABLE if is_away else _UNEXPECTED} (Reference {reference})"
+    code = "database_unreachable" if isinstance(error, DatabaseUnavailable) else "failed"
+    return f"{sentence_of(code)} (Reference {reference})"
 
 
 def render_error(error: BackendError) -> JSONResponse:

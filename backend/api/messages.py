@@ -37,17 +37,20 @@ def check_content(content: Content, *, most_chars: int, other_chars: int = 0) ->
         raise InvalidRequest("The message is empty. Write what you want the assistant to do.")
 
 
-async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> list[ck.UserMessageContent]:
-    """Gives tags the titles that their tasks have now. Raises `InvalidRequest` for invalid tags."""
-    if not (numbers := tags.numbers_of(content)):
-        return list(content)
-    return tags.fill_tags(content, await load_titles(numbers, tools, user_id=user_id))
-
-
-def create_message(
-    message_id: str, content: Content, *, quoted_text: str | None = None, moment: MessageTime | None
+async def create_message(
+    message_id: str,
+    content: Content,
+    tools: TaskTools,
+    *,
+    user_id: str,
+    quoted_text: str | None = None,
+    moment: MessageTime | None,
 ) -> UserMessage:
-    """Creates a message to be stored. Tags and a quote, which a plain text cannot hold, are in its details."""
+    """Creates a message to be stored, with the titles that its tasks have now; raises `InvalidRequest` for invalid
+    tags. Tags and a quote, which a plain text cannot hold, are in its details.
+    """
+    if numbers := tags.numbers_of(content):
+        content = tags.fill_tags(content, await load_titles(numbers, tools, user_id=user_id))
     details: dict[str, Any] = {}
     if quoted_text or len(content) != 1 or content[0].type != "input_text":
         details["content"] = _CONTENT.dump_python(list(content), mode="json", exclude_none=True)

@@ -185,7 +185,7 @@ class CardStream:
 
     async def apply_event(self, event: Event) -> list[tuple[Card, bool]]:
         kinds = ("approval_requested", "approval_decided", "call_completed")
-        if event.is_of_sub_agent:
+        if event.sub_agent is not None:
             if event.type not in kinds or not isinstance(event.record, ToolCall):
                 return []
             card = render_approval(event.record)  # only its approval has one

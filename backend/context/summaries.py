@@ -7,9 +7,9 @@ tells of it.
 import logging
 
 from backend.context.window import covered_by_next_summary, request_summary
-from backend.conversations import runs
-from backend.conversations.history import add_summary, load_newest, load_uncovered
-from backend.conversations.records import Run
+from backend.conversations import branches, runs
+from backend.conversations.history import add_summary, load_history, load_uncovered
+from backend.conversations.records import ENDED, Run
 from backend.errors import BackendError, Busy
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
@@ -48,13 +48,18 @@ class Summaries:
     async def compact(self, user_id: str, conversation_id: str) -> int:
         """Summarises all but the newest four messages; returns how many messages, 0 where there was nothing to do.
 
-        Raises `NotFound`, `LimitReached`, `Busy` while a run is running or waits, and `NoSummary`.
+        Raises `LimitReached`, `Busy` while a run is running or waits, and `NoSummary`.
         """
         if conversation_id in self._in_progress:
             raise Busy("This conversation is being summarised already. Try again in a moment.")
-        run, history = await load_newest(self._database, user_id, conversation_id)
-        up_to = covered_by_next_summary(history, tokens=self._tokens)
-        if run is None or up_to is None:
+        runs_shown, _ = await branches.load_shown(self._database, user_id, conversation_id, limit=1)
+        if not runs_shown:
+            return 0
+        [run] = runs_shown
+        if run.status not in ENDED:
+            raise Busy
+        history = await load_history(self._database, user_id, conversation_id)
+        if (up_to := covered_by_next_summary(history, tokens=self._tokens)) is None:
             return 0
         async with self._database.transaction(user_id) as tx:
             await send_request(tx, self._limits, is_new=False)

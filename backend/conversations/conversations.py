@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from backend.conversations.errors import OwnerOnly
 from backend.conversations.records import ConversationHead
+from backend.conversations.runs import CHANGED, SIGNAL
 from backend.conversations.timeline import FIND_CONVERSATION
 from backend.errors import InvalidRequest, NotFound
 from backend.users.limits import UserLimits, send_request
@@ -205,14 +206,10 @@ def first_words(text: str) -> str:
     return words[:_TITLE_CHARS].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
 
 
-async def delete(database: Database, user_id: str, conversation_id: str, *, signal: str, wake: str) -> None:
-    """Ends the conversation's runs and deletes all of it but their usage.
-
-    Raises `NotFound`. `signal` is the channel of the processes that execute the runs, `wake` that of those who follow
-    them.
-    """
+async def delete(database: Database, user_id: str, conversation_id: str) -> None:
+    """Ends the conversation's runs and deletes all of it but their usage. Raises `NotFound`."""
     async with database.transaction(user_id) as tx:
-        await tx.execute(_END_RUNS, id=conversation_id, signal=signal, wake=wake)
+        await tx.execute(_END_RUNS, id=conversation_id, signal=SIGNAL, wake=CHANGED)
         deleted = await tx.execute(_DELETE, id=conversation_id)
     if await deleted.fetchone() is None:
         raise NotFound

@@ -5,6 +5,7 @@ import json
 import psycopg
 
 from backend.errors import BackendError, Busy, LeaseLost, LimitReached, NotFound
+from backend.users.idempotency import KeyStored
 
 
 class AlreadyDecided(BackendError):
@@ -19,12 +20,8 @@ class AlreadyEnded(BackendError):
     code, status = "already_ended", 409
 
 
-class RunEnded(Busy):
+class RunEnded(AlreadyEnded):
     """This interaction has already ended. Send the message as an interaction of its own."""
-
-    code, status = "already_ended", 409
-    allow_retry = False
-    retry_seconds = None
 
 
 class MessageRead(BackendError):
@@ -55,26 +52,6 @@ class NameTaken(BackendError):
     """Another conversation has this name."""
 
     code, status = "name_taken", 409
-
-
-class KeyUsed(BackendError):
-    """This Idempotency-Key was used for another request. Use a new key for each request."""
-
-    code, status = "idempotency_key_used", 409
-
-
-class KeyStored(BackendError):
-    """This request is already being carried out. Wait a moment and send it again with the same key."""
-
-    code, status = "idempotency_key_stored", 409
-    allow_retry = True
-    retry_seconds = 1
-
-
-class KeyOutcomeUnknown(BackendError):
-    """It is unknown whether the first request with this key was done. Look at the chat before you use a new key."""
-
-    code, status = "idempotency_key_unknown", 409
 
 
 # What `count_request` says: the limit's name → the sentence.

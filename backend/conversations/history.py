@@ -12,17 +12,14 @@ from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import (
     CALL_COLUMNS,
     ENTRY_COLUMNS,
-    FIND_CONVERSATION,
     FOREVER,
     LOCK_CONVERSATION,
     MOST_RECORDS,
     MOST_RUNS,
-    RUN_COLUMNS,
     SHOWN_RUNS,
     RecordStatements,
     SentTimeline,
 )
-from backend.errors import Busy, NotFound
 from common.database import Database, Transaction
 
 _SUMMARY = f"""
@@ -65,10 +62,6 @@ UNION ALL ({_NOTED_CALLS.format(which="r.active")})""",
 
 _HISTORY = _uncovered(SHOWN_RUNS, "DESC")
 _TO_SUMMARISE = _uncovered(_ACTIVE_RUNS, "ASC")
-_NEWEST_RUN = f"""
-SELECT {RUN_COLUMNS} FROM runs r
-WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
-ORDER BY r.seq DESC LIMIT 1"""
 # It belongs to the newest run, and is made only if the path to the run after which it was asked for is still shown.
 _ADD_SUMMARY = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
@@ -145,20 +138,6 @@ async def load_uncovered(database: Database, user_id: str, conversation_id: str,
 async def load_noted_calls(database: Database, user_id: str, conversation_id: str) -> dict[tuple[str, str], ToolCall]:
     found = await database.fetch_all(user_id, _ALL_NOTED_CALLS, ToolCall, conversation=conversation_id)
     return {(call.run_id, call.id): call for call in found}
-
-
-async def load_newest(database: Database, user_id: str, conversation_id: str) -> tuple[Run | None, Timeline]:
-    """Loads the last shown run, and what the model reads. Raises `NotFound`, and `Busy` if the run runs or waits."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(FIND_CONVERSATION, conversation=conversation_id)
-        newest = await tx.execute(_NEWEST_RUN, Run, conversation=conversation_id)
-        sent = await send_history(tx, conversation_id)
-    if await found.fetchone() is None:
-        raise NotFound
-    run = await newest.fetchone()
-    if run is not None and run.status in ("running", "waiting"):
-        raise Busy
-    return run, await sent.fetch()
 
 
 async def add_summary(database: Database, run: Run, summary_id: str, text: str, *, covers: int, messages: int) -> bool:

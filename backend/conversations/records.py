@@ -55,6 +55,10 @@ class Run:
     def is_sub_agent(self) -> bool:
         return self.parent_call_id is not None
 
+    @property
+    def sub_agent(self) -> str | None:
+        return self.agent if self.is_sub_agent else None
+
 
 @dataclass(frozen=True, slots=True)
 class ConversationHead:
@@ -148,17 +152,13 @@ class Event:
     run: Run | None = None
 
     @property
-    def is_of_sub_agent(self) -> bool:
-        return self.run is not None and self.run.is_sub_agent
-
-    @property
     def sub_agent(self) -> str | None:
-        return self.run.agent if self.run is not None and self.run.is_sub_agent else None
+        return self.run.sub_agent if self.run is not None else None
 
 
 @dataclass(slots=True)
 class Timeline:
-    """Entries and tool calls of a conversation or of `runs`, by `seq`.
+    """Entries and tool calls of a conversation, by `seq`, or of `runs` with their `model_turns`.
 
     `noted_calls` are those that branch notes name, by run and id. Of a history that is read for the model `is_complete`
     tells that only what a summary covers comes before its records; `memory` is what its user wants remembered, and
@@ -171,6 +171,7 @@ class Timeline:
     memory: str = ""
     directory: str | None = None
     runs: list[Run] = field(default_factory=list[Run])
+    model_turns: list[ModelTurn] = field(default_factory=list[ModelTurn])
 
     @property
     def entries(self) -> list[Entry]:

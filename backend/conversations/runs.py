@@ -19,6 +19,8 @@ from common.ids import new_id
 
 SIGNAL = "run_signal"
 """The channel on which a run's process hears that there is a stop request or a message to read."""
+CHANGED = "run_changed"
+"""The channel on which the followers in other processes hear that a run has changed."""
 
 _CANCEL_WAITING = """
 UPDATE runs SET status = 'cancelled', ended_at = now()
@@ -171,7 +173,7 @@ async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCurso
     return finished
 
 
-async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int, wake: str) -> str | None:
+async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int) -> str | None:
     """Stores that a tree of runs was interrupted, as its process is gone, and keeps what was stored.
 
     Returns the id of its conversation; None if somebody has ended it already.
@@ -183,7 +185,7 @@ async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, pr
             return None
         await tx.execute(_END_TREE, status="interrupted", error="interrupted", **where)
         await _send_ends(tx, row["conversation_id"], code="interrupted", reason="ended")
-        await tx.notify(wake, top_run_id)
+        await tx.notify(CHANGED, top_run_id)
     return row["conversation_id"]
 
 

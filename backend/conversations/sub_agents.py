@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import AsyncCursor
-from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from backend.conversations.records import Entry, Run, Timeline
@@ -12,7 +10,7 @@ from backend.conversations.runs import hold
 from backend.conversations.timeline import ENTRY_COLUMNS, RUN_COLUMNS, RUN_OF_CALL, RecordStatements, all_records
 from backend.errors import NotFound
 from backend.users.limits import lock_user
-from common.database import Database, Transaction
+from common.database import Database
 from common.ids import new_id
 
 _LOAD = f"""
@@ -53,9 +51,6 @@ _RECORDS = RecordStatements(
     f"{_OF_RUN.entries} AND (e.run_id = %(run)s OR e.kind = 'user_message')",
     f"{_OF_RUN.calls} AND c.run_id = %(run)s",
 )
-_COUNT_MODEL_TURNS = """
-SELECT count(*) AS model_turns FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
-WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,3 @@ async def start(
 
 async def load_run(database: Database, run: Run) -> Timeline:
     return await _RECORDS.load(database, run.user_id, run=run.id, top=run.top_run_id)
-
-
-async def send_model_turns(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
-    return await tx.execute(_COUNT_MODEL_TURNS, top=top.id)

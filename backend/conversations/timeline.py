@@ -103,7 +103,6 @@ ORDER BY c.seq DESC LIMIT %(limit)s""",
 
 _SHOWN = newest_records(SHOWN_RUNS)
 _OF_CALL = all_records(RUN_OF_CALL)
-_OF_RUNS = all_records("%(runs)s")
 _TREES = """
 FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = ANY(%(tops)s)
   AND (r.parent_run_id IS NOT NULL OR NOT %(only_sub_agents)s)"""
@@ -115,19 +114,20 @@ _NEW = RecordStatements(
 )
 _MODEL_TURNS = """
 SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
-WHERE user_id = %(user)s AND run_id = ANY(%(runs)s)"""
-_NEW_MODEL_TURNS = f"""
-SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
-WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}) AND seq > %(after)s"""
+WHERE user_id = %(user)s AND run_id IN """
+_MODEL_TURNS_OF_TREES = f"{_MODEL_TURNS} (SELECT r.id {_TREES})"
+_NEW_MODEL_TURNS = f"{_MODEL_TURNS} ({RUNS_OF_TREE}) AND seq > %(after)s"
 # The summary that a run reads first: it was made after the run that this one continues.
 _NEW_SUMMARY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.previous_run_id
 WHERE r.user_id = %(user)s AND r.id = %(top)s AND e.kind = 'summary' AND e.seq < r.seq
 ORDER BY e.seq DESC LIMIT 1"""
-_LAST_NUMBER = f"""
+_PROGRESS = f"""
 SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE})),
-    (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}))) AS number"""
+        (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}))) AS number,
+    (SELECT count(*) FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
+    WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL) AS agent_model_turns"""
 # Only the message of a follow-up that has started a run has this mode and a number; a retry of it comes later.
 _TREE = f"""
 SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
@@ -171,8 +171,9 @@ async def load_trees(
     async with database.transaction(user_id, snapshot=True) as tx:
         runs = await tx.execute(_RUNS_OF_TREES, Run, **where)
         sent = await _OF_TREES.send(tx, **where)
+        turns = await tx.execute(_MODEL_TURNS_OF_TREES, ModelTurn, **where)
     trees = await sent.fetch()
-    trees.runs = await runs.fetchall()
+    trees.runs, trees.model_turns = await runs.fetchall(), await turns.fetchall()
     return trees
 
 
@@ -196,24 +197,13 @@ async def load_events(database: Database, user_id: str, top_run_id: str, *, afte
     return TreeEvents(tree, with_summary(events, summary) if after == 0 else events, growing)
 
 
-async def send_last_number(tx: Transaction, top_run_id: str) -> AsyncCursor[DictRow]:
-    return await tx.execute(_LAST_NUMBER, top=top_run_id)
+async def send_progress(tx: Transaction, top_run_id: str) -> AsyncCursor[DictRow]:
+    """Sends the query for the last `number` of a tree of runs, and how many `agent_model_turns` its sub-agents had."""
+    return await tx.execute(_PROGRESS, top=top_run_id)
 
 
 async def load_runs(database: Database, user_id: str, conversation_id: str) -> list[Run]:
     return await database.fetch_all(user_id, _RUNS_OF_CONVERSATION, Run, conversation=conversation_id)
-
-
-async def load_log(database: Database, user_id: str, runs: Sequence[Run]) -> list[Event]:
-    by_id = {run.id: run for run in runs}
-    async with database.transaction(user_id, snapshot=True) as tx:
-        sent = await _OF_RUNS.send(tx, runs=list(by_id))
-        turns = await tx.execute(_MODEL_TURNS, ModelTurn, runs=list(by_id))
-    records = (await sent.fetch()).records
-    by_hand = [one for one in records if isinstance(one, Entry) and one.kind in ("command", "change")]
-    events = events_of([*records, *await turns.fetchall()], by_id)
-    events += [Event("entry_completed", entry, entry.seq, run=by_id[entry.run_id]) for entry in by_hand]
-    return sorted(events, key=lambda event: event.number or 0)
 
 
 async def load_successors(database: Database, user_id: str, conversation_id: str) -> list[tuple[str, datetime]]:
@@ -225,7 +215,7 @@ def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: in
     events = [
         Event(kind, record, number, run=runs.get(record.run_id))
         for record in records
-        for kind, number in _moments(record)
+        for kind, number in moments_of(record)
         if number is not None and number > after
     ]
     return sorted(events, key=lambda event: event.number or 0)
@@ -244,8 +234,11 @@ def with_summary(events: list[Event], summary: Entry | None) -> list[Event]:
     return [first, Event("entry_completed", summary, first.number, run=first.run), *events[1:]]
 
 
-def _moments(record: EventRecord) -> list[tuple[EventType, int | None]]:
-    """What belongs to the conversation and not to its run, and what only the model reads, has none."""
+def moments_of(record: EventRecord) -> list[tuple[EventType, int | None]]:
+    """Returns the events of a record, in order, with their numbers, which are None until they have happened.
+
+    What belongs to the conversation and not to its run, and what only the model reads, has none.
+    """
     if isinstance(record, Entry):
         # What may come after its run's end belongs to the conversation; a branch note is for the model alone.
         is_event = record.complete and record.kind not in ("summary", "change", "branch_note", "command")

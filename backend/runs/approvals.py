@@ -36,7 +36,7 @@ class Approvals:
         if directory is not None:
             waiting += await self._find_first_changes(run, [call for call in calls if call not in waiting])
         for call in waiting:
-            if not can_show_whole(call.tool, call.arguments, agent=_get_sub_agent(run)):
+            if not can_show_whole(call.tool, call.arguments, agent=run.sub_agent):
                 call.reason = "not_shown"
         return {call.id for call in waiting if call.reason is None}
 
@@ -70,7 +70,7 @@ class Approvals:
         limits = self.policy.limits_of(call.tool)
         if directory is not None:
             limits = _describe_limits_in_directory(call.tool, directory) or limits
-        return describe_call(call.tool, call.arguments, titles, limits, agent=_get_sub_agent(run))
+        return describe_call(call.tool, call.arguments, titles, limits, agent=run.sub_agent)
 
 
 def _describe_limits_in_directory(tool: str, directory: str) -> str | None:
@@ -82,10 +82,6 @@ def _describe_limits_in_directory(tool: str, directory: str) -> str | None:
     if row.changes_files:
         return f"It may then change files in {directory} in this conversation, without asking again."
     return None
-
-
-def _get_sub_agent(run: Run) -> str | None:
-    return run.agent if run.is_sub_agent else None
 
 
 def _count_deleted(call: ToolCall) -> int:

@@ -105,8 +105,7 @@ class Execution:
         notes = render_memory(history.memory, tokens=dependencies.history_tokens).notes
         if directory and not run.is_sub_agent:
             notes += render_directory(directory)
-        keys = {call.id: call.idempotency_key for call in history.calls_of_run(run.id)}
-        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory, notes, keys)
+        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory, notes)
         self._notes_of_directory = ""
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""

@@ -46,11 +46,11 @@ class Executor:
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
-    def launch(self, started: StartedRun, *, is_detached: bool = True, began: float | None = None) -> LiveRun:
+    def launch(self, started: StartedRun, *, began: float | None = None) -> LiveRun:
         """Begins to execute a run whose row this process has just stored; `began` is when its request came."""
         stream = RunStream()
         turns = self._dependencies.agent_model_turns
-        live = LiveRun(started.run, stream, turns, is_detached, conversation=started.conversation)
+        live = LiveRun(started.run, stream, turns, conversation=started.conversation)
         events = timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run})
         for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
@@ -60,18 +60,17 @@ class Executor:
         self._start_execution(live, started.timeline)
         return live
 
-    async def resume(self, tree: Sequence[Run], *, is_detached: bool = True) -> LiveRun | None:
+    async def resume(self, tree: Sequence[Run]) -> LiveRun | None:
         """Begins to continue a tree of runs that waited, whose lease this process has taken; None for no runs."""
         top = next((run for run in tree if not run.is_sub_agent), None)
         if top is None:
             return None
         async with self._database.transaction(top.user_id, snapshot=True) as tx:
-            number = await timeline.send_last_number(tx, top.id)
-            counted = await sub_agents.send_model_turns(tx, top)
+            progress = await timeline.send_progress(tx, top.id)
             sent = await send_history(tx, top.conversation_id)
-        last, model_turns = await number.fetchone(), (await fetch_only_row(counted))["model_turns"]
-        stream = RunStream(last["number"] if last else 0)
-        live = LiveRun(top, stream, self._dependencies.agent_model_turns - model_turns, is_detached)
+        row = await fetch_only_row(progress)
+        turns = self._dependencies.agent_model_turns - row["agent_model_turns"]
+        live = LiveRun(top, RunStream(row["number"]), turns)
         live.has_messages = True
         self._start_execution(live, await sent.fetch())
         return live
@@ -139,7 +138,6 @@ class Executor:
         task.add_done_callback(self._after_runs.discard)
 
     def _close(self, live: LiveRun) -> None:
-        live.stream.end()
         if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
             del self.live[live.run.id]
         if self._streams.local.get(live.run.id) is live.stream:

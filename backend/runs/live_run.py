@@ -23,14 +23,13 @@ class LiveRun:
 
     `messages` are the steering messages that were read since the tree came to this process.
 
-    `lock` lets one of them write at a time, as their numbers are committed in order. `is_detached` tells that the run
-    goes on without a reader. `began` is when, by `time.perf_counter`.
+    `lock` lets one of them write at a time, as their numbers are committed in order. `began` is when, by
+    `time.perf_counter`.
     """
 
     run: Run
     stream: RunStream
     agent_model_turns_left: int
-    is_detached: bool = True
     asyncio_task: asyncio.Task[None] | None = None
     ending: Ending | None = None
     """How it ends once it stops."""
@@ -67,7 +66,6 @@ class RunContext:
     folder: str = ""
     directory: str | None = None
     notes: str = ""
-    call_keys: dict[str, str] = field(default_factory=dict[str, str])
     waiting: set[str] = field(default_factory=set[str])
     waiting_agents: set[str] = field(default_factory=set[str])
     not_made: dict[str, str] = field(default_factory=dict[str, str])

@@ -36,7 +36,7 @@ def record_end(run: Run, *, began: float, first_event_seconds: float | None, too
         conversation=run.conversation_id,
         owner=run.user_id,
         parent_run=run.parent_run_id,
-        agent=run.agent if run.is_sub_agent else None,
+        agent=run.sub_agent,
         outcome=run.status,
         seconds=round(seconds, 4),
         first_event_seconds=first_event_seconds and round(first_event_seconds, 4),

@@ -6,7 +6,6 @@ import time
 from backend.conversations import runs
 from backend.runs import metrics
 from backend.runs.executor import Executor
-from backend.runs.stream import CHANGED
 from backend.users import idempotency, limits
 from common.database import NO_USER, Confirmation, Database, ProcessConnection
 
@@ -57,6 +56,6 @@ class Sweeper:
 
     async def _interrupt(self, run: _Run, process_id: int) -> None:
         user_id, run_id = run
-        conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED)
+        conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id)
         if conversation_id is not None:
             metrics.record_outside(user_id, conversation_id, [run_id], "interrupted", level=logging.WARNING)

@@ -33,6 +33,7 @@ from backend.conversations.records import (
     Run,
     ToolCall,
 )
+from backend.conversations.timeline import moments_of
 from backend.model.reader import Piece
 from backend.model.tool_calls import is_object, storable
 from backend.runs.approvals import Approvals
@@ -193,7 +194,6 @@ class Recorder(RunHooks[RunContext]):
         to_make = [call for call in calls if call.reason is None]
         context.waiting = await self._approvals.find_waiting(self.run, to_make, self._calls, context.directory)
         context.not_made = {call.id: output_of(call) for call in calls if call.reason}
-        context.call_keys |= {call.id: call.idempotency_key for call in calls}
         for call in calls:
             # From here on it may have been made, unless it waits: no statement of its own says that it begins.
             call.state = "requested" if call.id in context.waiting else "running"
@@ -304,31 +304,19 @@ class Recorder(RunHooks[RunContext]):
     async def _publish_stored(self, records: Sequence[EventRecord], sent: Sequence[AsyncCursor[DictRow]]) -> None:
         """Gives records what the database has added to them, and publishes what has happened.
 
-        Publishes nothing of a call whose row has not changed: another process has stored its result, or its approval
+        That is nothing for a call whose row has not changed: another process has stored its result, or its approval
         was requested before.
         """
         self.is_changed = True
         for record, cursor in zip(records, sent, strict=True):
-            decision_seq = record.decision_seq if isinstance(record, ToolCall) else None
-            row = await cursor.fetchone()
+            before, row = moments_of(record), await cursor.fetchone()
             for name, value in (row or {}).items():
                 setattr(record, name, value)
-            match record:
-                case Entry():
-                    self._publish("entry_completed", record, record.last_seq)
-                case ModelTurn():
-                    self._publish("model_turn_ended", record, record.seq)
-                case ToolCall(state="requested" | "running"):
-                    self._publish("call_requested", record, record.seq)
-                case ToolCall(state="awaiting_approval"):
-                    if row is not None:
-                        self._publish("approval_requested", record, record.approval_seq)
-                case ToolCall():
-                    self.open_calls.pop(record.id, None)
-                    if record.decision_seq != decision_seq:
-                        self._publish("approval_decided", record, record.decision_seq)
-                    if row is not None:
-                        self._publish("call_completed", record, record.result_seq)
+            if isinstance(record, ToolCall) and record.state not in ("requested", "running", "awaiting_approval"):
+                self.open_calls.pop(record.id, None)
+            for kind, number in moments_of(record):
+                if (kind, number) not in before:
+                    self._publish(kind, record, number)
 
     def publish_read(self, entry: Entry) -> None:
         self.is_changed = True

@@ -11,7 +11,6 @@ from backend.conversations.conversations import is_generated
 from backend.conversations.errors import AlreadyEnded, NameTaken
 from backend.conversations.records import Run, ToolCall
 from backend.conversations.run_requests import MessageTime, NewConversation, RunRequest, UserMessage
-from backend.conversations.runs import SIGNAL
 from backend.conversations.steering import Mode
 from backend.errors import NotFound
 from backend.runs import metrics
@@ -19,7 +18,7 @@ from backend.runs.admission import AdmissionControl
 from backend.runs.approvals import DIRECTORY
 from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
-from backend.runs.stream import CHANGED, Streams
+from backend.runs.stream import Streams
 from backend.tools.table import find_tool
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits
@@ -44,7 +43,7 @@ class RunService:
     def moment(self, time_zone: str | None) -> MessageTime:
         return MessageTime(self.clock(), time_zone, self.time_zone)
 
-    async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
+    async def start(self, user_id: str, request: RunRequest) -> LiveRun:
         """Starts a run that answers a message. Raises the errors of `run_requests.start`, and `Overloaded`."""
         began = time.perf_counter()
         with self.admission.admit(running=len(self.executor.live)):
@@ -52,7 +51,7 @@ class RunService:
                 self.database, user_id, request, process_id=self.connection.process_id, limits=self.limits
             )
             metrics.record_outside(user_id, request.conversation_id, started.cancelled, "cancelled")
-            return self.executor.launch(started, is_detached=is_detached, began=began)
+            return self.executor.launch(started, began=began)
 
     async def start_in_chat(
         self,
@@ -62,22 +61,21 @@ class RunService:
         *,
         options: dict[str, Any] | None = None,
         key: IdempotencyKey | None = None,
-        is_detached: bool = True,
     ) -> LiveRun:
         """Starts a run in a chat; None or a new name creates it. Raises as `start`, and `NotFound` for an id."""
         new = RunRequest(new_id("thr"), message, NewConversation(chat_id), options=options, key=key)
         if chat_id is None:
-            return await self.start(user_id, new, is_detached=is_detached)
+            return await self.start(user_id, new)
         try:
             found = await conversations.find(self.database, user_id, chat_id)
         except NotFound:
             if is_generated(chat_id):
                 raise
             try:
-                return await self.start(user_id, new, is_detached=is_detached)
+                return await self.start(user_id, new)
             except NameTaken:  # another request has just made it
                 found = await conversations.find(self.database, user_id, chat_id)
-        return await self.start(user_id, replace(new, conversation_id=found.id, new=None), is_detached=is_detached)
+        return await self.start(user_id, replace(new, conversation_id=found.id, new=None))
 
     async def decide(
         self,
@@ -87,7 +85,6 @@ class RunService:
         *,
         run_id: str | None = None,
         always: bool = False,
-        is_detached: bool = True,
     ) -> tuple[ToolCall, LiveRun | None]:
         """Approves or rejects a call once; after the last decision the run is continued in this process and returned
         too. With `always` the tool of an approved call needs no approval in the conversation any more, if it may be
@@ -110,7 +107,7 @@ class RunService:
                 directory = await conversations.find_directory(self.database, user_id, conversation_id)
                 if directory is not None:
                     await approvals.allow(self.database, user_id, conversation_id, DIRECTORY, reach=directory)
-        return call, await self.executor.resume(tree, is_detached=is_detached)
+        return call, await self.executor.resume(tree)
 
     async def send_message(self, run: Run, message: UserMessage, mode: Mode) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.
@@ -134,9 +131,6 @@ class RunService:
     async def show(self, user_id: str, conversation_id: str, run_id: str | None) -> None:
         cancelled = await branches.show(self.database, user_id, conversation_id, run_id)
         metrics.record_outside(user_id, conversation_id, cancelled, "cancelled")
-
-    async def delete_conversation(self, user_id: str, conversation_id: str) -> None:
-        await conversations.delete(self.database, user_id, conversation_id, signal=SIGNAL, wake=CHANGED)
 
     async def find(self, user_id: str, conversation_id: str, run_id: str) -> Run:
         run = await runs.load(self.database, user_id, run_id)

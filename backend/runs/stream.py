@@ -7,11 +7,10 @@ from contextlib import suppress
 
 from backend.conversations import timeline
 from backend.conversations.records import ENDED, Entry, Event, Run
+from backend.conversations.runs import CHANGED
 from backend.errors import LimitReached, NotFound
 from common.database import NO_USER, Database, DatabaseUnavailable
 
-CHANGED = "run_changed"
-"""The channel on which the followers in other processes hear that a run has changed."""
 FOLLOWED = "run_followed"
 """The channel on which a run's process hears that somebody in another process follows it."""
 
@@ -25,24 +24,18 @@ class RunStream:
     def __init__(self, base: int = 0) -> None:
         self.base = base
         self.events: list[Event] = []
-        self.has_ended = False
         self.notified = 0  # of how many events followers in other processes have been notified
         self._changed = asyncio.Event()
 
     def append(self, event: Event) -> None:
         self.events.append(event)
-        self._wake()
-
-    def end(self) -> None:
-        self.has_ended = True
-        self._wake()
-
-    def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
     async def read_events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Yields events after a number until the end; of an entry that is complete by then only its completion."""
+        """Yields events after a number until the run waits or ends; of an entry that is complete by then only its
+        completion.
+        """
         position, open_entries = 0, set[str]()
         while True:
             changed = self._changed
@@ -51,8 +44,8 @@ class RunStream:
                 position += 1
                 if _is_new(event, after, open_entries):
                     yield event
-            if self.has_ended:
-                return
+                if event.type in ("run_waiting", "run_ended"):
+                    return
             await changed.wait()
 
 
@@ -126,7 +119,8 @@ class Streams:
     ) -> AsyncGenerator[Event, None]:
         """Every event of a tree of runs after a number, in order, up to its end.
 
-        A message that is being written is read from its beginning. With `while_waiting` false it ends where the run
+        A message that is being written is read from its beginning. A model turn's start has no number: a reader who
+        comes later gets it before the first event of the turn. With `while_waiting` false it ends where the run
         waits for approval. Raises `NotFound` where there is no such run of this user.
         """
         woken = asyncio.Event()
@@ -135,6 +129,8 @@ class Streams:
         follower = _Follower(self, self._database, user_id, top_run_id, after, woken)
         try:
             async for event in follower.events():
+                if follower.is_first_of_turn(event):
+                    yield Event("model_turn_started", run=event.run)
                 yield event
                 if event.type == "run_waiting" and not while_waiting:
                     return
@@ -152,7 +148,19 @@ class _Follower:
         self._streams, self._database, self._woken = streams, database, woken
         self._user_id, self._top_run_id, self._after = user_id, top_run_id, after
         self._read_length: dict[str, int] = {}  # of each message that is being written
+        self._model_turn = 0  # of the top run, whose start was read
         self._status = ""
+
+    def is_first_of_turn(self, event: Event) -> bool:
+        """Whether an event of the top run is the first that is read of its model turn, whose start was not."""
+        if event.sub_agent is not None:
+            return False
+        if event.type == "model_turn_started":
+            self._model_turn += 1
+        model_turn = getattr(event.record, "model_turn", 0)
+        is_first = model_turn > self._model_turn
+        self._model_turn = max(model_turn, self._model_turn)
+        return is_first
 
     async def events(self) -> AsyncIterator[Event]:
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):

@@ -129,7 +129,8 @@ class McpConnection(MCPServer):
     def _resolve_meta(self, context: MCPToolMetaContext) -> dict[str, Any]:
         turn = context.run_context.context
         call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext
-        return {USER: turn.user_id, KEY: turn.call_keys[call_id], **self.meta_of(turn)}
+        key = turn.recorder.open_calls[call_id].idempotency_key
+        return {USER: turn.user_id, KEY: key, **self.meta_of(turn)}
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None

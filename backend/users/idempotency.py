@@ -1,20 +1,28 @@
-"""Requests that a program may send again under the same key: what was done is not done twice, for 24 hours."""
+"""Requests under an idempotency key, carried out once and answered the same each time, for 24 hours."""
 
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg.types.json import Jsonb
+from pydantic import BaseModel
 
+from backend.errors import BackendError, InvalidRequest
 from common.database import NO_USER, Database, Transaction
 
 MOST = 10_000
 """How many keys of one user are kept."""
 
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_FIRST_PAUSE, _LONGEST_PAUSE, _WAIT_SECONDS = 0.1, 2.0, 30.0
+
 _FORGET_OLD = """
 DELETE FROM kept_requests
 WHERE user_id = %(user)s AND key = %(key)s AND created_at < now() - interval '24 hours'"""
 _FIND = """
-SELECT request, run_id, status, answer AS content, extract(epoch FROM now() - created_at)::float8 AS seconds
+SELECT request, run_id, answer AS content, extract(epoch FROM now() - created_at)::float8 AS seconds
 FROM kept_requests WHERE user_id = %(user)s AND key = %(key)s"""
 _ADD = "SELECT keep_request(%(key)s, %(request)s, %(run)s, %(most)s)"
 _ANSWER = """
@@ -23,6 +31,28 @@ _GIVE_UP = """
 DELETE FROM kept_requests WHERE user_id = %(user)s AND key = %(key)s AND run_id IS NULL AND status IS NULL"""
 
 _SWEEP = "SELECT count(*) FROM public.sweep_kept_requests(24, 1000)"
+
+T = TypeVar("T")
+
+
+class KeyUsed(BackendError):
+    """This Idempotency-Key was used for another request. Use a new key for each request."""
+
+    code, status = "idempotency_key_used", 409
+
+
+class KeyStored(BackendError):
+    """This request is already being carried out. Wait a moment and send it again with the same key."""
+
+    code, status = "idempotency_key_stored", 409
+    allow_retry = True
+    retry_seconds = 1
+
+
+class KeyOutcomeUnknown(BackendError):
+    """It is unknown whether the first request with this key was done. Look at the chat before you use a new key."""
+
+    code, status = "idempotency_key_unknown", 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +64,18 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRequest:
+class _StoredRequest:
     """What became of a request: the run that it started, a response, or neither yet; `seconds` is its age."""
 
     request: bytes
     run_id: str | None
-    status: int | None
     content: dict[str, Any] | None
     seconds: float
 
 
-async def find(database: Database, user_id: str, key: IdempotencyKey) -> StoredRequest | None:
-    """Loads what is stored under a key; None if nothing is, or it was more than a day ago: that is deleted."""
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_FORGET_OLD, key=key.key)
-        found = await tx.execute(_FIND, StoredRequest, key=key.key)
-    return await found.fetchone()
+def check_key(key: object, name: str) -> None:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise InvalidRequest(f"{name} must have 1 to 255 visible ASCII characters.")
 
 
 async def send_key(tx: Transaction, key: IdempotencyKey, *, run_id: str | None = None) -> None:
@@ -57,14 +83,75 @@ async def send_key(tx: Transaction, key: IdempotencyKey, *, run_id: str | None =
     await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MOST)
 
 
-async def store_response(
-    database: Database, user_id: str, key: IdempotencyKey, *, status: int, content: dict[str, Any]
-) -> None:
+async def start_once(
+    database: Database, user_id: str, key: IdempotencyKey | None, start: Callable[[], Awaitable[T]]
+) -> T | str:
+    """Starts a run and returns what `start` does, or the id of the run that the same request has started before.
+
+    Raises `KeyUsed` if the key is another request's.
+    """
+    if key is None:
+        return await start()
+    stored = await _find(database, user_id, key)
+    if stored is None or stored.run_id is None:
+        try:
+            return await start()
+        except BackendError:  # another request with this key may have been quicker
+            stored = await _find(database, user_id, key)
+            if stored is None or stored.run_id is None:
+                raise
+    return stored.run_id
+
+
+async def carry_out_once(
+    database: Database, user_id: str, key: IdempotencyKey | None, act: Callable[[], Awaitable[BaseModel]], status: int
+) -> dict[str, Any]:
+    """Carries out a request and stores its response, with its HTTP status, under the key; returns the stored one if it
+    came before.
+
+    An error is not stored. Raises `KeyUsed`, `KeyOutcomeUnknown` if the process that carried it out has died, and
+    `KeyStored` if it was rejected.
+    """
+    if key is None:
+        return (await act()).model_dump(mode="json")
+    try:
+        async with database.transaction(user_id) as tx:
+            await send_key(tx, key)
+    except KeyStored:
+        return await _wait_for_response(database, user_id, key)
+    try:
+        content = (await act()).model_dump(mode="json")
+    except BackendError:
+        await database.execute(user_id, _GIVE_UP, key=key.key)
+        raise
     await database.execute(user_id, _ANSWER, key=key.key, status=status, content=Jsonb(content))
+    return content
 
 
-async def give_up(database: Database, user_id: str, key: IdempotencyKey) -> None:
-    await database.execute(user_id, _GIVE_UP, key=key.key)
+async def _find(database: Database, user_id: str, key: IdempotencyKey) -> _StoredRequest | None:
+    """Loads what is stored under a key; None if nothing is, or it was more than a day ago: that is deleted."""
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_FORGET_OLD, key=key.key)
+        found = await tx.execute(_FIND, _StoredRequest, key=key.key)
+    stored = await found.fetchone()
+    if stored is not None and bytes(stored.request) != key.request:
+        raise KeyUsed
+    return stored
+
+
+async def _wait_for_response(database: Database, user_id: str, key: IdempotencyKey) -> dict[str, Any]:
+    """Waits while another request with this key is carried out; raises as `carry_out_once` does."""
+    pause = _FIRST_PAUSE
+    while True:
+        stored = await _find(database, user_id, key)
+        if stored is None:
+            raise KeyStored  # the other one was rejected: this one may be sent again
+        if stored.content is not None:
+            return stored.content
+        if stored.seconds > _WAIT_SECONDS:
+            raise KeyOutcomeUnknown
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 async def sweep(database: Database) -> None:

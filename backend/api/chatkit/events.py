@@ -35,7 +35,7 @@ class EventRenderer:
         """
         if event.type == "progress":
             return [ck.ProgressUpdateEvent(text=event.text)]
-        rendered = [] if event.is_of_sub_agent else [*self._render(event)]
+        rendered = [] if event.sub_agent is not None else [*self._render(event)]
         if (change := self._workflows.apply_event(event)) is not None:
             rendered += self._change_workflow(change)
         for card, is_new in await self._cards.apply_event(event):

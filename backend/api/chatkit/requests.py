@@ -9,14 +9,13 @@ from chatkit.actions import Action
 from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from backend.api.idempotency import check_key
 from backend.api.messages import check_content
 from backend.conversations.conversations import is_valid
 from backend.errors import InvalidRequest
 from backend.model.providers import ModelEndpoint, check_options
 from backend.runs.live_run import LiveRun
 from backend.tools.table import TOOLS
-from backend.users.idempotency import IdempotencyKey
+from backend.users.idempotency import IdempotencyKey, check_key
 from common.text import is_single_line_text, remove_invisible
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from backend.api.chatkit.requests import PlainMessage, RequestContext, parse_plain_message
 from backend.api.dependencies import AppServices, LimitedUser, UserRoute, check_json, check_owner
 from backend.api.frontends.chunks import ChunkRenderer
+from backend.api.interactions.render import render_question
 from backend.api.interactions.service import InteractionService
 from backend.api.messages import MessageTooLong
 from backend.api.sse import EventStream, format_event
@@ -60,7 +61,7 @@ async def _answer_plain_message(
         check_chat_id(chat_id)
     try:
         message = await interactions.create_message(user_id, body.message, time_zone)
-        live = await interactions.runs.start_in_chat(user_id, chat_id, message, is_detached=False)
+        live = await interactions.runs.start_in_chat(user_id, chat_id, message)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
         return EventStream(_yield_frame(format_event({"type": "error", "message": str(error)})))
     conversation_id = live.run.conversation_id if given is None else given
@@ -79,8 +80,7 @@ class _Renderer:
 
     def render(self, event: Event) -> Iterator[bytes]:
         if event.type == "approval_requested" and isinstance(call := event.record, ToolCall):
-            question = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
-            self._waiting.append({"approval_id": call.id, "agent": event.sub_agent, **question})
+            self._waiting.append(render_question(call, event.sub_agent).model_dump())
             yield self._write(call.id, as_question(call.approval_text or ""))
         for chunk in self._chunks.render(event):
             match chunk:

@@ -15,8 +15,7 @@ from backend.api.chatkit.events import EventRenderer
 from backend.api.chatkit.render import render_card
 from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
-from backend.api.idempotency import start_once
-from backend.api.messages import MessageTooLong, create_message, with_titles
+from backend.api.messages import MessageTooLong
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService, CardStream, Click
@@ -29,6 +28,7 @@ from backend.model.providers import ModelEndpoint
 from backend.runs.outcomes import Ending, get_ending, may_retry, sentence_of
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles
+from backend.users.idempotency import start_once
 from common.ids import new_id
 
 Events = AsyncIterator[ck.ThreadStreamEvent]
@@ -155,14 +155,12 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         self, thread_id: str, run_id: str, edited: ck.UserMessageItem | None, context: RequestContext
     ) -> Events:
         """Starts a run that answers an edited or the old message in place of an earlier run; yields its events."""
-        message, moment = None, self._runs.moment(context.time_zone)
-        if edited is not None:
-            content = await with_titles(edited.content, self._cards.tools, user_id=context.user_id)
-            message = create_message(new_id("msg"), content, quoted_text=edited.quoted_text, moment=moment)
+        message = await self.store.create_message(new_id("msg"), edited, context) if edited is not None else None
+        moment = self._runs.moment(context.time_zone)
         request = RunRequest(
             thread_id, message, replaces=run_id, options=context.options, key=context.key, moment=moment
         )
-        live = context.live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
+        live = context.live = await self._runs.start(context.user_id, request)
         async for event in self._follow(thread_id, live.run.id, context, with_message=edited is not None):
             yield event
 
@@ -238,9 +236,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         """
         call_id, decision, always = parse_decision(action.payload, approved=action.type == APPROVE)
         try:
-            call, live = await self._runs.decide(
-                context.user_id, call_id, decision, always=always, is_detached=context.is_detached
-            )
+            call, live = await self._runs.decide(context.user_id, call_id, decision, always=always)
         except AlreadyDecided:
             yield ck.ThreadItemReplacedEvent(item=await self.store.load_item(thread_id, card.id, context))
             raise

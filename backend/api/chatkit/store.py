@@ -11,7 +11,7 @@ from chatkit.store import Store, StoreItemType
 
 from backend.api.chatkit import render
 from backend.api.chatkit.requests import RequestContext, parse_replaced_conversation
-from backend.api.messages import create_message, with_titles
+from backend.api.messages import content_of, create_message
 from backend.cards.agent_workflow import render_workflow
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService
@@ -20,7 +20,7 @@ from backend.conversations import branches, conversations, timeline
 from backend.conversations.branches import RunPage
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
-from backend.conversations.run_requests import NewConversation, RunRequest
+from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
 from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
 from backend.tools.table import find_tool
@@ -69,7 +69,7 @@ class TimelineStore(Store[RequestContext]):
         return ck.Page(data=threads, has_more=has_more, after=found[-1].id if has_more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
-        await self._runs.delete_conversation(context.user_id, thread_id)
+        await conversations.delete(self._database, context.user_id, thread_id)
         if self._files is not None:
             await self._files.remove_all(thread_id, user_id=context.user_id)
 
@@ -157,12 +157,17 @@ class TimelineStore(Store[RequestContext]):
         new = None
         if isinstance(context.request, ck.ThreadsCreateReq):
             new = NewConversation(details=await self._check_details(context.request, context))
-        item.content = await with_titles(item.content, self._cards.tools, user_id=context.user_id)
-        moment = self._runs.moment(context.time_zone)
-        message = create_message(item.id, item.content, quoted_text=item.quoted_text, moment=moment)
+        message = await self.create_message(item.id, item, context)
+        item.content = content_of(message.text, message.details)
         request = RunRequest(thread_id, message, new, options=context.options, key=context.key)
-        live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
+        live = await self._runs.start(context.user_id, request)
         item.created_at, context.live = live.run.created_at, live
+
+    async def create_message(self, message_id: str, item: ck.UserMessageItem, context: RequestContext) -> UserMessage:
+        moment, user_id = self._runs.moment(context.time_zone), context.user_id
+        return await create_message(
+            message_id, item.content, self._cards.tools, user_id=user_id, quoted_text=item.quoted_text, moment=moment
+        )
 
     async def _check_details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
         name = parse_replaced_conversation(request)

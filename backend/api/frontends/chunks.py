@@ -37,7 +37,6 @@ class ChunkRenderer:
         self._run_id, self._thread = run_id, thread
         self._undecided = set(decided)
         self._has_started = self._in_step = self.is_over = False
-        self._model_turn = 0
         self._finish_reason = "stop"
         self._records: list[Record] = []
         self._open: dict[str, str] = {}  # entries that grow, by their ids: their kinds of parts
@@ -75,7 +74,7 @@ class ChunkRenderer:
             thread = self._thread or (event.run.conversation_id if event.run is not None else None)
             metadata = {"interactionId": self._run_id, **({"threadId": thread} if thread else {})}
             yield {"type": "start", "messageId": self._run_id, "messageMetadata": metadata}
-        if not event.is_of_sub_agent:
+        if event.sub_agent is None:
             yield from self._render_run(event)
         yield from self._render_call(event)
         yield from self._render_workflow(event)
@@ -83,13 +82,9 @@ class ChunkRenderer:
     # The run and what the assistant says
 
     def _render_run(self, event: Event) -> Iterator[Chunk]:
-        started = self._model_turn + 1 if event.type == "model_turn_started" else 0
-        # The start is not stored: a reader who comes late reads it before its first event.
-        model_turn = started or getattr(event.record, "model_turn", 0)
-        if model_turn > self._model_turn:
-            self._model_turn = model_turn
-            yield from self._start_step()
         match event.type, event.record:
+            case "model_turn_started", _:
+                yield from self._start_step()
             case "entry_delta", Entry(kind=kind) as entry if kind in _PARTS:
                 yield from self._grow(entry, event.text)
             case "entry_completed", Entry(kind=kind) as entry if kind in _PARTS:
@@ -176,7 +171,7 @@ class ChunkRenderer:
     def _render_call(self, event: Event) -> Iterator[Chunk]:
         if not isinstance(call := event.record, ToolCall):
             return
-        is_sub_agent = event.is_of_sub_agent
+        is_sub_agent = event.sub_agent is not None
         match event.type:
             case "call_requested" if not is_sub_agent and not _is_waiting(call):
                 yield self._send_call(call)

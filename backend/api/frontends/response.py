@@ -41,7 +41,7 @@ def render_answer(run: Run, trees: Timeline, thread: str | None) -> schemas.Answ
         interactionId=run.id,
         status=_STATUS.get(run.status, "failed"),
         reason=render_reason(run, [record for record in records if isinstance(record, Entry)]),
-        approvals=[render_question(call, one) for one, call in waiting],
+        approvals=[render_question(call, one.sub_agent) for one, call in waiting],
     )
 
 

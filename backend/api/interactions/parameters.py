@@ -9,10 +9,10 @@ from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel
 
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser
-from backend.api.idempotency import carry_out_once
 from backend.conversations.conversations import NAME_PATTERN, is_valid
 from backend.conversations.records import Run
 from backend.errors import NotFound
+from backend.users.idempotency import carry_out_once
 
 _PATTERN = f"^{NAME_PATTERN}$"
 _MOST = 100

@@ -15,7 +15,7 @@ from backend.context.render import output_of
 from backend.conversations.conversations import Conversation
 from backend.conversations.records import ENDED, Entry, Event, ModelTurn, Record, Run, Timeline, ToolCall
 from backend.conversations.steering import UnreadMessage
-from backend.conversations.timeline import TreeEvents, events_of
+from backend.conversations.timeline import events_of
 from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
 from backend.runs.sub_agents import render_result
 
@@ -45,46 +45,31 @@ _NO_FAILURES = ("cancelled", *CUT_OFF_CODES)
 Rendered = tuple[Name, dict[str, Any]]
 
 
-class InteractionRenderer:
-    """Renders the event stream of one interaction for one reader, who may begin at any event."""
+def render_frames(event: Event, chat_id: str, interaction_id: str) -> bytes:
+    """Renders an event as server-sent events; only the last has its number, so that a reader goes on after all."""
+    rendered = _render_events(event, chat_id, interaction_id)
+    frames = [format_event(data, event=name) for name, data in rendered[:-1]]
+    frames += [format_event(data, event=name, id=event.number) for name, data in rendered[-1:]]
+    return b"".join(frames)
 
-    def __init__(self, chat_id: str, interaction_id: str) -> None:
-        self._chat_id, self._interaction_id = chat_id, interaction_id
-        self._model_turn = 0
 
-    def render(self, event: Event) -> bytes:
-        """Renders an event as server-sent events; only the last has its number, so that a reader goes on after all."""
-        rendered = self._render_events(event)
-        frames = [format_event(data, event=name) for name, data in rendered[:-1]]
-        frames += [format_event(data, event=name, id=event.number) for name, data in rendered[-1:]]
-        return b"".join(frames)
-
-    def _render_events(self, event: Event) -> list[Rendered]:
-        if event.sub_agent is not None:
-            return _render_sub_agent_event(event, event.sub_agent)
-        of = {"interaction_id": self._interaction_id}
-        match event.type, event.record:
-            case "model_turn_started", _:
-                self._model_turn += 1
-                return [("turn_start", of)]
-            case "model_turn_ended", _:
-                return [*self._render_missed_start(event), ("turn_end", of)]
-            case "run_ended", _ if event.run is not None:
-                return [("interaction_complete", {**of, **_render_outcome(event.run)})]
-            case "entry_completed", Entry(details={"code": "cancelled"}):
-                return [("cancelled", of)]
-            case "entry_completed", Entry(kind="user_message") if not self._model_turn:
-                return [("interaction_started", {**of, "chat_id": self._chat_id})]
-            case _:
-                return [*self._render_missed_start(event), *render_event(event)]
-
-    def _render_missed_start(self, event: Event) -> list[Rendered]:
-        """Returns the start of a model turn, which is not stored: a late reader reads it before the first event."""
-        model_turn = getattr(event.record, "model_turn", 0)
-        if model_turn <= self._model_turn:
-            return []
-        self._model_turn = model_turn
-        return [("turn_start", {"interaction_id": self._interaction_id})]
+def _render_events(event: Event, chat_id: str, interaction_id: str) -> list[Rendered]:
+    if event.sub_agent is not None:
+        return _render_sub_agent_event(event, event.sub_agent)
+    of = {"interaction_id": interaction_id}
+    match event.type, event.record:
+        case "model_turn_started", _:
+            return [("turn_start", of)]
+        case "model_turn_ended", _:
+            return [("turn_end", of)]
+        case "run_ended", _ if event.run is not None:
+            return [("interaction_complete", {**of, **_render_outcome(event.run)})]
+        case "entry_completed", Entry(details={"code": "cancelled"}):
+            return [("cancelled", of)]
+        case "entry_completed", Entry(kind="user_message", details=details) if (details or {}).get("mode") != "steer":
+            return [("interaction_started", {**of, "chat_id": chat_id})]
+        case _:
+            return render_event(event)
 
 
 def _has_result(call: ToolCall) -> bool:
@@ -111,8 +96,7 @@ def render_event(event: Event) -> list[Rendered]:
             data = {"type": "TOOL_RESULT", "id": call.id, "tool_name": call.tool, "tool_output": output_of(call)}
             return [("tool_result", {**data, "is_error": call.state != "done", "details": call.details})]
         case "approval_requested", ToolCall() as call:
-            of_tool = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
-            return [("approval_required", {"approval_id": call.id, **of_tool, "agent": event.sub_agent})]
+            return [("approval_required", render_question(call, event.sub_agent).model_dump())]
         case "approval_decided", ToolCall() as call:
             name = "rejected" if call.state == "rejected" else "approved"
             return [(name, {"approval_id": call.id, "reason": call.decision_text})]
@@ -186,13 +170,14 @@ def _render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
 
 def _render_approval(call: ToolCall, run: Run) -> schemas.Approval:
     approved = None if call.decision_seq is None else call.state != "rejected"
-    return schemas.Approval(**dict(render_question(call, run)), approved=approved, reason=call.decision_text)
+    question = render_question(call, run.sub_agent)
+    return schemas.Approval(**dict(question), approved=approved, reason=call.decision_text)
 
 
-def render_question(call: ToolCall, run: Run) -> schemas.Question:
+def render_question(call: ToolCall, sub_agent: str | None) -> schemas.Question:
     return schemas.Question(
         approval_id=call.id,
-        agent=run.agent if run.is_sub_agent else None,
+        agent=sub_agent,
         tool_name=call.tool,
         tool_input=call.arguments,
         text=call.approval_text or "",
@@ -244,20 +229,17 @@ def parse_parts(message: str | Sequence[MessagePart]) -> list[UserMessageContent
     ]
 
 
-def render_steps(tree: TreeEvents) -> list[Step]:
-    steps = [step for run in tree.runs if run.is_sub_agent for step in _render_steps_of_run(run, tree.events)]
+def render_steps(trees: Timeline) -> list[Step]:
+    steps = [step for run in trees.runs if run.is_sub_agent for step in _render_steps_of_run(run, trees)]
     return sorted(steps, key=lambda step: step.number)
 
 
-def _render_steps_of_run(run: Run, events: list[Event]) -> Iterator[Step]:
+def _render_steps_of_run(run: Run, trees: Timeline) -> Iterator[Step]:
     step = partial(Step, call_id=run.parent_call_id or "", agent=run.agent, details=None, created_at=run.created_at)
-    records = {event.record.id: event.record for event in events if isinstance(event.record, Entry | ToolCall)}
-    own = [record for record in records.values() if record.run_id == run.id]
-    for event in events:
+    own = trees.of_run(run.id)
+    for event in events_of([*own, *(turn for turn in trees.model_turns if turn.run_id == run.id)], {}):
         number = event.number or 0
         match event.type, event.record:
-            case _, record if record is None or record.run_id != run.id:
-                continue
             case "entry_completed", Entry(kind="user_message") as entry:
                 content = {"task": entry.text, "task_id": (entry.details or {}).get("task_id")}
                 yield step(number=number, kind="task", content=content, created_at=entry.created_at or run.created_at)
@@ -271,8 +253,8 @@ def _render_steps_of_run(run: Run, events: list[Event]) -> Iterator[Step]:
             case _:
                 pass
     if run.status in ENDED and run.end_seq is not None:
-        read = [one for one in records.values() if one.run_id == run.id or _is_message(one, run.top_run_id)]
-        result = render_result(run, Timeline(sorted(read, key=lambda record: record.seq or 0)))
+        read = [one for one in trees.records if one.run_id == run.id or _is_message(one, run.top_run_id)]
+        result = render_result(run, Timeline(read))
         content = {"outcome": run.status, "output": result}
         yield step(number=run.end_seq, kind="end", content=content, created_at=run.ended_at or run.created_at)
 

@@ -74,8 +74,8 @@ async def get_steps(
     services: AppServices, run: InteractionRun, limit: Limit = 20, after: AfterStep = 0
 ) -> schemas.Steps:
     """Returns what the interaction's sub-agents did, step by step."""
-    tree = await timeline.load_events(services.database, run.user_id, run.id, after=0)
-    steps = [step for step in render_steps(tree) if step.number > after]
+    trees = await timeline.load_trees(services.database, run.user_id, [run.id])
+    steps = [step for step in render_steps(trees) if step.number > after]
     shown = steps[:limit]
     return schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
 

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from backend.api.idempotency import start_once
 from backend.api.interactions import schemas
 from backend.api.interactions.render import (
-    InteractionRenderer,
     parse_parts,
     render_chat_head,
+    render_frames,
     render_interaction,
     render_unread,
 )
-from backend.api.messages import check_content, create_message, with_titles
+from backend.api.messages import check_content, create_message
 from backend.context.summaries import Summaries
 from backend.context.window import render_request
 from backend.conversations import branches, conversations, steering, timeline
@@ -31,7 +30,7 @@ from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.runs.sub_agents import add_results
 from backend.tools.task_tools import TaskTools
-from backend.users.idempotency import IdempotencyKey
+from backend.users.idempotency import IdempotencyKey, start_once
 from common.ids import new_id
 
 PAGE_BYTES = 1_048_576
@@ -52,8 +51,8 @@ class InteractionService:
         """Creates a message; stores nothing. Raises `MessageTooLong`, and `InvalidRequest` for an invisible one."""
         content = parse_parts(message)
         check_content(content, most_chars=self.message_chars)
-        content = await with_titles(content, self.tasks, user_id=user_id)
-        return create_message(new_id("msg"), content, moment=self.runs.moment(time_zone))
+        moment = self.runs.moment(time_zone)
+        return await create_message(new_id("msg"), content, self.tasks, user_id=user_id, moment=moment)
 
     async def find(self, user_id: str, chat_id: str) -> Conversation:
         check_chat_id(chat_id)
@@ -66,9 +65,8 @@ class InteractionService:
         return await self.runs.find(user_id, conversation.id, run_id)
 
     async def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
-        renderer = InteractionRenderer(chat_id, run_id)
         async for event in self.runs.streams.follow(user_id, run_id, after=after):
-            if frames := renderer.render(event):
+            if frames := render_frames(event, chat_id, run_id):
                 yield frames
 
     async def start(
