@@ -151,7 +151,7 @@ async def get_call_details(
         raise NotFound
     run = await sub_agents.find_in_conversation(services.database, user.user_id, conversation.id, call_id)
     history = await sub_agents.load_run(services.database, run)
-    call = find_call(history.of_run(run.id), number)
+    call = find_call(history.of_run(run.id).records, number)
     if call is None or call.result_seq is None:
         raise NotFound
     return call.details or {}

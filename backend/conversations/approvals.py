@@ -7,7 +7,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from backend.conversations.errors import AlreadyDecided, running_limit
-from backend.conversations.records import CallReason, CallState, Run, ToolCall
+from backend.conversations.records import CallState, Run, ToolCall
 from backend.conversations.timeline import CALL_COLUMNS, RUN_COLUMNS, RUNS_OF_TREE
 from backend.errors import NotFound
 from backend.users.limits import lock_user
@@ -66,7 +66,6 @@ class Decision:
     """What the user decided about a call; `text` is what they said about it."""
 
     approved: bool
-    reason: CallReason = "user"
     text: str | None = None
 
 
@@ -98,7 +97,7 @@ async def decide(
         raise NotFound
     where = {"top": row["top_run_id"], "call": call_id}
     state = "approved" if decision.approved else "rejected"
-    values = {"state": state, "reason": None if decision.approved else decision.reason, "text": decision.text}
+    values = {"state": state, "reason": None if decision.approved else "user", "text": decision.text}
     async with database.transaction(user_id) as tx:
         await tx.execute(_LOCK_RUN, **where)
         await lock_user(tx)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import LiteralString
 
-from backend.conversations.records import Entry, Run, Timeline, ToolCall
+from backend.conversations.records import Run, Timeline, ToolCall
 from backend.conversations.runs import read_cancelled, send_cancellations
 from backend.conversations.timeline import (
     FIND_CONVERSATION,
@@ -102,10 +102,6 @@ class RunPage(Timeline):
     """Runs in order; `alternatives` are of each run those that continue the same run as it, if there are others."""
 
     alternatives: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-
-    def first_message(self, run_id: str) -> Entry | None:
-        messages = (entry for entry in self.entries if entry.run_id == run_id and entry.kind == "user_message")
-        return next(messages, None)
 
 
 async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> list[str]:

@@ -181,16 +181,20 @@ class Timeline:
     def calls(self) -> list[ToolCall]:
         return [record for record in self.records if isinstance(record, ToolCall)]
 
-    def of_run(self, run_id: str) -> list[Record]:
-        return [record for record in self.records if record.run_id == run_id]
+    def of_run(self, run_id: str) -> "Timeline":
+        return Timeline([record for record in self.records if record.run_id == run_id])
 
-    def calls_of_run(self, run_id: str) -> list[ToolCall]:
-        return [call for call in self.calls if call.run_id == run_id]
+    @property
+    def first_message(self) -> Entry | None:
+        return next((entry for entry in self.entries if entry.kind == "user_message"), None)
+
+    @property
+    def last_notice(self) -> Entry | None:
+        return next((entry for entry in reversed(self.entries) if entry.kind == "notice" and entry.details), None)
 
     @property
     def newest_summary(self) -> Entry | None:
-        found = [entry for entry in self.entries if entry.kind == "summary"]
-        return found[-1] if found else None
+        return next((entry for entry in reversed(self.entries) if entry.kind == "summary"), None)
 
     @property
     def last_message(self) -> str:

@@ -91,11 +91,11 @@ class Execution:
         """The history of a sub-agent's run does not have the `directory` in which its conversation works."""
         self._dependencies, self._database = dependencies, dependencies.database
         self._live, self.run, self._history = live, run, history
-        records = history.of_run(run.id)
-        first = next((one for one in records if isinstance(one, Entry) and one.kind == "user_message"), None)
+        own = history.of_run(run.id)
+        first = own.first_message
         seed = first.id if first else run.id
         self.recorder = Recorder(self._database, live, run, seed=seed, approvals=dependencies.approvals)
-        self.recorder.continue_from(records)
+        self.recorder.continue_from(own)
         time_zone = (first.details or {}).get("time_zone") if first else None
         workspace = dependencies.workspace
         folder = workspace.folder_of(run.conversation_id, run.agent) if workspace else ""

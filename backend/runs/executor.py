@@ -51,7 +51,7 @@ class Executor:
         stream = RunStream()
         turns = self._dependencies.agent_model_turns
         live = LiveRun(started.run, stream, turns, conversation=started.conversation)
-        events = timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run})
+        events = timeline.events_of(started.timeline.of_run(started.run.id).records, {started.run.id: started.run})
         for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
         if began is not None:
@@ -184,7 +184,7 @@ class Executor:
         """Returns why a sub-agent that waited does not go on; None if it does."""
         if self._dependencies.approvals.has_reach_of_agent_changed(run.agent, call):
             return "reach_changed"
-        calls = history.calls_of_run(run.id)
+        calls = history.of_run(run.id).calls
         newest = [one for one in calls if one.model_turn == calls[-1].model_turn]
         return "other_message" if any(one.reason == "other_message" for one in newest) else None
 

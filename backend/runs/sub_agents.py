@@ -64,14 +64,14 @@ async def add_results(database: Database, user_id: str, timeline: Timeline) -> N
     for run in trees.runs:
         call = calls.get((run.parent_run_id or "", run.parent_call_id or ""))
         if call is not None and run.ended_at is not None:
-            call.output = render_result(run, Timeline(trees.of_run(run.id)))
+            call.output = render_result(run, trees.of_run(run.id))
 
 
 def render_result(run: Run, timeline: Timeline) -> str:
     """Renders what the assistant reads of a sub-agent's run that has ended: its answer, or why there is none and what
     it did, and the files that it changed, within 8 KB.
     """
-    calls = timeline.calls_of_run(run.id)
+    calls = timeline.of_run(run.id).calls
     if run.status == "interrupted":
         lines = [
             f"- {_describe_call(call, is_ended=False)}: {_shorten(call.output or 'outcome unknown')}" for call in calls
@@ -91,8 +91,8 @@ def render_result(run: Run, timeline: Timeline) -> str:
 
 def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
     did = "\n".join(f"- {_describe_call(call)}" for call in calls if call.state in ("done", "unknown")) or "- nothing"
-    notices = [one for one in timeline.of_run(run.id) if isinstance(one, Entry) and one.kind == "notice"]
-    values = (notices[-1].details or {}).get("values", {}) if notices else {}
+    notice = timeline.of_run(run.id).last_notice
+    values = ((notice and notice.details) or {}).get("values", {})
     match run.status, run.error_code:
         case "completed", _:
             return timeline.last_message

@@ -107,7 +107,7 @@ class TimelineStore(Store[RequestContext]):
         if not items or not isinstance(items[0], ck.UserMessageItem):
             raise InvalidRequest("Only your own messages can be edited or answered again.")
         [run] = page.runs
-        first = page.first_message(run.id)
+        first = page.of_run(run.id).first_message
         if first is None or first.id != item_id:
             raise SteeringMessage
         return items[0], run.id
@@ -142,7 +142,7 @@ class TimelineStore(Store[RequestContext]):
         trees = await timeline.load_trees(self._database, context.user_id, ids, only_sub_agents=True)
         url = self.folder_url(thread_id)
         workflows = [
-            render_workflow(calls[run.parent_call_id], run, trees.of_run(run.id), folder_url=url)
+            render_workflow(calls[run.parent_call_id], run, trees.of_run(run.id).records, folder_url=url)
             for run in trees.runs
             if run.parent_call_id in calls
         ]

@@ -1,12 +1,11 @@
-"""What a request to `/chat` wants: of all its messages only the user's last one counts, or what they decided."""
+"""Requests to `/chat`: of all their messages only the user's last one counts, or what they decided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
-from backend.api.frontends.schemas import ApprovalDecision, Message, NewChat
 from backend.cards.approvals import check_reason
 from backend.conversations.conversations import check_chat_id
 from backend.errors import InvalidRequest
@@ -19,6 +18,40 @@ _NOTHING_NEW = (
 )
 _TOOL_TYPES = ("tool-", "dynamic-tool")  # how the types of parts begin that show a tool call
 _REGENERATE = "regenerate-message"
+
+
+class Message(BaseModel):
+    """Only the user's last one is read, and of an assistant's that comes last the decisions about approvals."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: StrictStr
+    content: Any = Field(default=None, description="A text, or parts: `{type: text, text}`.")
+    parts: Any = Field(default=None, description="Parts, in place of `content`.")
+
+
+class ApprovalDecision(BaseModel):
+    """What the user decided about a call that waits, as the AI SDK keeps it."""
+
+    id: StrictStr
+    approved: StrictBool
+    reason: StrictStr | None = None
+
+
+class NewChat(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    messages: list[Message] = Field(description="Only the messages of the user are read; the server has the history.")
+    thread_id: StrictStr | None = Field(
+        default=None, alias="threadId", description="A chat's id, or a name that its user chose."
+    )
+    id: StrictStr | None = Field(
+        default=None, description="What `useChat` calls threadId; used if threadId is missing."
+    )
+    trigger: StrictStr | None = Field(default=None, description="`regenerate-message`: answer the message again.")
+    approvals: list[ApprovalDecision] = Field(
+        default=[], description="Decisions about waiting calls. No message is read then."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,55 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import Literal
 
-from backend.api.frontends import schemas
+from pydantic import BaseModel, Field
+
 from backend.api.interactions.render import render_question, render_reason
+from backend.api.interactions.schemas import Question
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
 from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
 from backend.model.text_responses import NO_ANSWER
 from backend.tools.table import find_tool
 
+Action = Literal["use_tool", "delegate", "final"]
+Status = Literal["completed", "waiting_approval", "cancelled", "failed"]
+
 MAX_STEPS = "[MAX STEPS REACHED - No final answer provided]"
 _STAND_INS = {"too_many_model_turns": MAX_STEPS, "empty_answer": NO_ANSWER}
 """What the protocol answers, with HTTP 200, where a run failed as its model gave no answer; by error code."""
 _ORCHESTRATOR = "orchestrator"
-_STATUS: dict[str, schemas.Status] = {
+_STATUS: dict[str, Status] = {
     "completed": "completed",
     "cancelled": "cancelled",
     "waiting": "waiting_approval",
 }
+
+
+class StepEvent(BaseModel):
+    """`step` is the model's request that wanted it, counted over all agents; one may want several things."""
+
+    step: int
+    agent: str
+    action: Action
+    tool: str | None = None
+    target_agent: str | None = None
+    thought: str = ""
+
+
+class Answered(BaseModel):
+    answer: str
+    events: list[StepEvent]
+    thread_id: str = Field(alias="threadId")
+    interaction_id: str = Field(alias="interactionId")
+    status: Status
+    reason: str | None = Field(description="Why it did not complete.")
+    approvals: list[Question] = Field(description="The calls to decide before it continues.")
+
+
+class Failed(Answered):
+    error: str = Field(description="One sentence that says what to do next.")
 
 
 def is_error(run: Run) -> bool:
@@ -27,20 +58,20 @@ def is_error(run: Run) -> bool:
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
 
 
-def render_answer(run: Run, trees: Timeline, thread: str | None) -> schemas.Answered:
-    records = trees.of_run(run.id)
-    calls = [(one, call) for one in trees.runs for call in trees.calls_of_run(one.id)]
+def render_answer(run: Run, trees: Timeline, thread: str | None) -> Answered:
+    own = trees.of_run(run.id)
+    calls = [(one, call) for one in trees.runs for call in trees.of_run(one.id).calls]
     waiting = [(one, call) for one, call in calls if call.state == "awaiting_approval"]
     events = [*_render_actions(trees, run, count(1))]
     if run.error_code == "empty_answer":
-        events.append(schemas.StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
-    return schemas.Answered(
-        answer=_render_text(run, records, [call for _, call in waiting]),
+        events.append(StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
+    return Answered(
+        answer=_render_text(run, own.records, [call for _, call in waiting]),
         events=events,
         threadId=thread or run.conversation_id,
         interactionId=run.id,
         status=_STATUS.get(run.status, "failed"),
-        reason=render_reason(run, [record for record in records if isinstance(record, Entry)]),
+        reason=render_reason(run, own),
         approvals=[render_question(call, one.sub_agent) for one, call in waiting],
     )
 
@@ -58,9 +89,9 @@ def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall
     return "\n\n".join(filter(str.strip, [answer, render_list_text(records)])) or NO_ANSWER
 
 
-def _render_actions(trees: Timeline, run: Run, steps: Iterator[int]) -> Iterator[schemas.StepEvent]:
+def _render_actions(trees: Timeline, run: Run, steps: Iterator[int]) -> Iterator[StepEvent]:
     """Renders a run's actions, and its sub-agents'; `steps` numbers the model turns over all agents."""
-    records = trees.of_run(run.id)
+    records = trees.of_run(run.id).records
     turns = sorted({record.model_turn for record in records if record.model_turn})
     agent = run.agent if run.is_sub_agent else _ORCHESTRATOR
     for turn in turns:
@@ -72,7 +103,7 @@ def _render_actions(trees: Timeline, run: Run, steps: Iterator[int]) -> Iterator
         step, thought = next(steps), "\n".join(thoughts)
         for call in calls:
             target = find_tool(call.tool).agent
-            yield schemas.StepEvent(
+            yield StepEvent(
                 step=step,
                 agent=agent,
                 action="use_tool" if target is None else "delegate",
@@ -85,4 +116,4 @@ def _render_actions(trees: Timeline, run: Run, steps: Iterator[int]) -> Iterator
                 if (sub_agent.parent_run_id, sub_agent.parent_call_id) == (run.id, call.id):
                     yield from _render_actions(trees, sub_agent, steps)
         if not calls:
-            yield schemas.StepEvent(step=step, agent=agent, action="final", thought=thought)
+            yield StepEvent(step=step, agent=agent, action="final", thought=thought)

@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Depends, Header, Response
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, UserRoute, check_owner
-from backend.api.frontends import schemas
 from backend.api.frontends.chunks import NEWEST, OLDEST, ChunkRenderer, adapt_chunk
-from backend.api.frontends.request import ChatRequest, parse_request
-from backend.api.frontends.response import is_error, render_answer
+from backend.api.frontends.request import ChatRequest, NewChat, parse_request
+from backend.api.frontends.response import Answered, Failed, is_error, render_answer
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
@@ -25,14 +25,21 @@ from backend.runs.stream import Streams
 from backend.users.idempotency import IdempotencyKey
 from common.database import DatabaseUnavailable
 
+
+class Chunk(BaseModel):
+    """A server-sent event of the UI message stream; the last is `[DONE]`."""
+
+    data: str = Field(description="JSON, with a `type`.")
+
+
 _DONE = format_event("[DONE]")
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _INTERRUPTED = "The answer was interrupted. Try again."
 _STATUS = {"failed": 502, "interrupted": 503}
 _ERRORS = errors(404, 409, 503)
-_FAILED = {502: {"model": schemas.Failed, "description": "The answer failed after it had started."}}
+_FAILED = {502: {"model": Failed, "description": "The answer failed after it had started."}}
 _NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
-_CHUNKS = stream_of(schemas.Chunk)
+_CHUNKS = stream_of(Chunk)
 
 
 Version = Annotated[
@@ -55,7 +62,7 @@ class ConversationRoute(UserRoute):
 router = APIRouter(route_class=ConversationRoute)
 
 
-async def read_request(services: AppServices, user: LimitedUser, body: schemas.NewChat) -> ChatRequest:
+async def read_request(services: AppServices, user: LimitedUser, body: NewChat) -> ChatRequest:
     request = parse_request(body)
     await check_owner(services.database, user, request.thread)
     return request
@@ -64,10 +71,10 @@ async def read_request(services: AppServices, user: LimitedUser, body: schemas.N
 Requested = Annotated[ChatRequest, Depends(read_request)]
 
 
-@router.post("/chat", response_model=schemas.Answered, responses=_ERRORS | _FAILED)
+@router.post("/chat", response_model=Answered, responses=_ERRORS | _FAILED)
 async def answer(
     services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest
-) -> schemas.Answered | Response:
+) -> Answered | Response:
     """Answers a message or decisions as one JSON object once the run has ended or waits; status 502 or 503 if it
     failed.
     """

@@ -122,17 +122,16 @@ def render_interaction(
     run: Run, trees: Timeline, *, siblings: list[str], messages: list[dict[str, Any]] | None, brief: bool
 ) -> schemas.Interaction:
     """Renders a run of these trees; `messages` are what the model is sent after it."""
-    tree, records = [one for one in trees.runs if one.top_run_id == run.id], trees.of_run(run.id)
-    entries = [entry for entry in trees.entries if entry.run_id == run.id]
-    events = [] if brief else events_of(records, {run.id: run})
+    tree, own = [one for one in trees.runs if one.top_run_id == run.id], trees.of_run(run.id)
+    events = [] if brief else events_of(own.records, {run.id: run})
     agent_events: list[Any] = [data for event in events for name, data in render_event(event) if name in _AGENT_EVENTS]
-    calls = [(call, one) for one in tree for call in trees.calls_of_run(one.id) if call.approval_seq]
+    calls = [(call, one) for one in tree for call in trees.of_run(one.id).calls if call.approval_seq]
     calls.sort(key=lambda pair: pair[0].approval_seq or 0)
     return schemas.Interaction(
         id=run.id,
         status=_STATUS[run.status],
-        reason=render_reason(run, entries) if run.status in ENDED else None,
-        user_message=next((entry.text for entry in entries if entry.kind == "user_message"), ""),
+        reason=render_reason(run, own) if run.status in ENDED else None,
+        user_message=own.first_message.text if own.first_message else "",
         created_at=run.created_at,
         completed_at=run.ended_at,
         usage=_render_usage(run, tree),
@@ -143,11 +142,10 @@ def render_interaction(
     )
 
 
-def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
+def render_reason(run: Run, own: Timeline) -> str | None:
     """Returns why a run did not simply complete: the sentence of its last notice."""
-    notices = [entry for entry in entries if entry.kind == "notice" and entry.details]
-    if notices:
-        return sentence_of_notice(notices[-1])
+    if (notice := own.last_notice) is not None:
+        return sentence_of_notice(notice)
     return sentence_of("interrupted") if run.status == "interrupted" else None
 
 
@@ -236,7 +234,7 @@ def render_steps(trees: Timeline) -> list[Step]:
 
 def _render_steps_of_run(run: Run, trees: Timeline) -> Iterator[Step]:
     step = partial(Step, call_id=run.parent_call_id or "", agent=run.agent, details=None, created_at=run.created_at)
-    own = trees.of_run(run.id)
+    own = trees.of_run(run.id).records
     for event in events_of([*own, *(turn for turn in trees.model_turns if turn.run_id == run.id)], {}):
         number = event.number or 0
         match event.type, event.record:
