@@ -26,7 +26,7 @@ from backend.runs.service import RunService
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
-from backend.users import idempotency
+from backend.users.idempotency import IdempotencyKey, check_key
 from backend.users.limits import check_rate
 from common.clock import Clock
 from common.database import Database
@@ -154,28 +154,21 @@ PollingUser = Annotated[AuthenticatedUser, Depends(get_polling_user)]
 
 
 async def get_idempotency_key(
+    request: Request,
     key: Annotated[
         str | None,
         Header(alias=IDEMPOTENCY_KEY, description="The same request with the same key is done once in 24 hours."),
     ] = None,
-) -> str | None:
-    if key is not None:
-        idempotency.check_key(key, IDEMPOTENCY_KEY)
-    return key
-
-
-IdempotencyKey = Annotated[str | None, Depends(get_idempotency_key)]
-
-
-async def get_keyed_request(request: Request, key: IdempotencyKey) -> idempotency.IdempotencyKey | None:
+) -> IdempotencyKey | None:
     """Returns the idempotency key with a hash of the request's method, path and body; None without a key."""
     if key is None:
         return None
+    check_key(key, IDEMPOTENCY_KEY)
     what = f"{request.method} {request.url.path}\n".encode() + await request.body()
-    return idempotency.IdempotencyKey(key, hashlib.sha256(what).digest())
+    return IdempotencyKey(key, hashlib.sha256(what).digest())
 
 
-KeyedRequest = Annotated[idempotency.IdempotencyKey | None, Depends(get_keyed_request)]
+KeyedRequest = Annotated[IdempotencyKey | None, Depends(get_idempotency_key)]
 
 
 async def get_last_event_id(

@@ -12,7 +12,6 @@ from backend.conversations.history import send_history
 from backend.conversations.records import ASSISTANT, ConversationHead, Run, Timeline
 from backend.conversations.runs import read_cancelled, send_cancellations
 from backend.conversations.timeline import RUN_COLUMNS
-from backend.errors import Busy
 from backend.users import idempotency, profiles
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits, send_request
@@ -149,32 +148,14 @@ class StartedRun:
 async def start(
     database: Database, user_id: str, request: RunRequest, *, process_id: int, limits: UserLimits
 ) -> StartedRun:
-    """Takes the lease, stores the message and reads the history: one round trip, two if another run waits.
+    """Takes the lease, stores the message and reads the history in one round trip, with the conversation if it is new.
 
     A waiting run is cancelled, as its user said something else instead. Raises `Busy`, `NotFound`, `LimitReached`,
     `NameTaken`, or `KeyStored` if its key has been used. Nothing is stored then.
     """
-    try:
-        return await _try_to_start(database, user_id, request, process_id, limits, rejects_waiting_calls=False)
-    except Busy:
-        return await _try_to_start(database, user_id, request, process_id, limits, rejects_waiting_calls=True)
-
-
-async def _try_to_start(
-    database: Database,
-    user_id: str,
-    request: RunRequest,
-    process_id: int,
-    limits: UserLimits,
-    *,
-    rejects_waiting_calls: bool,
-) -> StartedRun:
-    """Starts a run in one transaction, with its conversation if that is new.
-
-    `rejects_waiting_calls`: calls of the conversation that wait for approval are not made.
-    """
     conversation_id, run_id = request.conversation_id, new_id("run")
     where = {"conversation": conversation_id, "run": run_id, "replaces": request.replaces}
+    cancelled = None
     async with database.transaction(user_id) as tx:
         if request.new is not None:
             title = first_words(request.message.text) if request.message else None
@@ -183,8 +164,6 @@ async def _try_to_start(
             )
         else:
             found = await tx.execute(_LOCK_CONVERSATION, ConversationHead, **where)
-        cancelled = None
-        if rejects_waiting_calls:
             cancelled = await send_cancellations(tx, conversation_id, reason="other_message")
         values = {"agent": ASSISTANT, "process": process_id, "options": Jsonb(request.options or {})}
         started = await tx.execute(_START, Run, **values, **where)

@@ -40,9 +40,9 @@ _OVER_LIMIT = (
 
 class Executor:
     def __init__(self, dependencies: Dependencies) -> None:
-        self.live: dict[str, LiveRun] = {}
         self._dependencies = dependencies
         self._database, self._streams = dependencies.database, dependencies.streams
+        self.live = self._streams.live
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
@@ -77,7 +77,6 @@ class Executor:
 
     def _start_execution(self, live: LiveRun, history: Timeline) -> None:
         self.live[live.run.id] = live
-        self._streams.local[live.run.id] = live.stream
         live.asyncio_task = asyncio.create_task(self._execute_measured(live, history), name=live.run.id)
         if self._is_shutting_down:
             live.stop(Ending("interrupted", "interrupted"))
@@ -119,7 +118,8 @@ class Executor:
             live.stream.append(
                 Event("run_waiting" if is_waiting else "run_ended", number=live.run.end_seq, run=live.run)
             )
-            self._close(live)
+            if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
+                del self.live[live.run.id]
         if following is not None:
             self.launch(following)
 
@@ -136,12 +136,6 @@ class Executor:
         task = asyncio.create_task(work)
         self._after_runs.add(task)
         task.add_done_callback(self._after_runs.discard)
-
-    def _close(self, live: LiveRun) -> None:
-        if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
-            del self.live[live.run.id]
-        if self._streams.local.get(live.run.id) is live.stream:
-            del self._streams.local[live.run.id]
 
     async def run_sub_agent(self, context: ToolContext[RunContext], assignment: Assignment, agent: str) -> str:
         """Executes or continues the run of a tool call; returns what the assistant reads, or raises what ends both."""

@@ -4,12 +4,16 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from backend.conversations import timeline
 from backend.conversations.records import ENDED, Entry, Event, Run
 from backend.conversations.runs import CHANGED
 from backend.errors import LimitReached, NotFound
 from common.database import NO_USER, Database, DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from backend.runs.live_run import LiveRun
 
 FOLLOWED = "run_followed"
 """The channel on which a run's process hears that somebody in another process follows it."""
@@ -68,7 +72,8 @@ class Streams:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.local: dict[str, RunStream] = {}
+        self.live: dict[str, LiveRun] = {}
+        """The runs that this process executes, by their ids."""
         self._is_leaving = False
         self.followed: set[str] = set()
         """Runs of this process that are followed from another one."""
@@ -89,23 +94,23 @@ class Streams:
             self.wake(run_id)
 
     def is_left(self, top_run_id: str) -> bool:
-        return self._is_leaving and top_run_id not in self.local
+        return self._is_leaving and top_run_id not in self.live
 
     def add_follower(self, top_run_id: str) -> None:
-        if top_run_id in self.local:
+        if top_run_id in self.live:
             self.followed.add(top_run_id)
 
     async def notify_followers(self) -> None:
         """Lets followers in other processes look at the runs that have changed since they were notified."""
         changed = list[str]()
         for run_id in list(self.followed):
-            stream = self.local.get(run_id)
-            if stream is None:
+            live = self.live.get(run_id)
+            if live is None:
                 self.followed.discard(run_id)
-            elif stream.notified == len(stream.events):
+            elif live.stream.notified == len(live.stream.events):
                 continue
             else:
-                stream.notified = len(stream.events)
+                live.stream.notified = len(live.stream.events)
             changed.append(run_id)
         if not changed:
             return
@@ -165,7 +170,8 @@ class _Follower:
     async def events(self) -> AsyncIterator[Event]:
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):
             self._woken.clear()
-            stream = self._streams.local.get(self._top_run_id)
+            live = self._streams.live.get(self._top_run_id)
+            stream = live.stream if live is not None else None
             if stream is not None and self._after >= stream.base:
                 async for event in stream.read_events(self._after):
                     self._after = max(self._after, event.number or 0)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from backend.cards.agent_steps import list_written_files, render_step
 from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Run, Timeline, ToolCall
@@ -21,22 +22,22 @@ _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
 def render_history(run: Run, timeline: Timeline, *, notes: str = "") -> Timeline:
-    assignment = next(record for record in timeline.records if record.run_id == run.id)
-    assert isinstance(assignment, Entry)
-    before = [one for one in timeline.records if isinstance(one, Entry) and _is_before(one, run)]
+    assignment = timeline.of_run(run.id).first_message
+    assert assignment is not None
+    before = [entry for entry in timeline.entries if entry.run_id != run.id and (entry.seq or 0) < run.seq]
     text = _render_assignment(assignment, before[-1] if before else None)
-    opening = replace(assignment, text=text + notes, details=None)
-    records: list[Record] = [opening]
+    records: list[Record] = [replace(assignment, text=text + notes, details=None)]
     for record in timeline.records:
         if record.run_id == run.id and record is not assignment:
             records.append(record)
-        elif isinstance(record, Entry) and record.run_id != run.id and not _is_before(record, run):
+        elif _is_steering(record, run):
             records.append(render_steering(record))
     return Timeline(records)
 
 
-def _is_before(entry: Entry, run: Run) -> bool:
-    return entry.run_id != run.id and (entry.seq or 0) < run.seq
+def _is_steering(record: Record, run: Run) -> TypeGuard[Entry]:
+    """Whether a record is a message that the user wrote while the run of a sub-agent went on."""
+    return isinstance(record, Entry) and record.run_id != run.id and (record.seq or 0) >= run.seq
 
 
 def _render_assignment(assignment: Entry, message: Entry | None) -> str:
@@ -79,9 +80,7 @@ def render_result(run: Run, timeline: Timeline) -> str:
         text = f"{UNKNOWN_OUTCOME}\nThe steps that were recorded of the {run.agent}:\n" + ("\n".join(lines) or "- none")
     else:
         text = _render_end(run, timeline, calls)
-        if any(
-            isinstance(one, Entry) and one.run_id != run.id and not _is_before(one, run) for one in timeline.records
-        ):
+        if any(_is_steering(record, run) for record in timeline.records):
             text += _READ_MESSAGES
     files = _render_files(calls)
     encoded, room = text.encode(), _LONGEST_RESULT - len(files.encode()) - 8

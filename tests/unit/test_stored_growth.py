@@ -24,7 +24,7 @@ async def notify_nobody() -> None:
 
 
 async def test_all_are_stored_each_second_also_if_it_takes_long_for_those_that_are_followed() -> None:
-    streams = SimpleNamespace(followed={"followed"}, notify_followers=notify_nobody)
+    streams = SimpleNamespace(live={}, followed={"followed"}, notify_followers=notify_nobody)
     dependencies: Any = SimpleNamespace(database=None, streams=streams)
     executor = Executor(dependencies)
     recorders = {"followed": SlowRecorder(0.4), "other": SlowRecorder(0)}

@@ -106,7 +106,11 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
     }
     match entry.kind:
         case "user_message":
-            message = head | _render_message(entry.text, entry.details)
+            message = head | {
+                "content": content_of(entry.text, entry.details),
+                "quoted_text": (entry.details or {}).get("quoted_text"),
+                "inference_options": ck.InferenceOptions(),
+            }
             return VersionedMessage(**message, versions=versions) if versions else ck.UserMessageItem(**message)
         case "assistant_message":
             content = [ck.AssistantMessageContent(text=entry.text)]
@@ -126,14 +130,6 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
             return ck.TaskItem(**head, task=ck.CustomTask(title=f"{several} summarised.", icon="info"))
         case _:
             return None
-
-
-def _render_message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "content": content_of(text, details),
-        "quoted_text": (details or {}).get("quoted_text"),
-        "inference_options": ck.InferenceOptions(),
-    }
 
 
 def _choose_icon(code: str) -> str:

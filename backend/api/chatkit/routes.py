@@ -7,10 +7,10 @@ from chatkit.server import StreamingResult
 from fastapi import APIRouter, Request, Response
 
 from backend.api.chatkit.requests import PlainMessage, RequestContext, parse_plain_message
-from backend.api.dependencies import AppServices, LimitedUser, UserRoute, check_json, check_owner
+from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute, check_json, check_owner
 from backend.api.frontends.chunks import ChunkRenderer
+from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.render import render_question
-from backend.api.interactions.service import InteractionService
 from backend.api.messages import MessageTooLong
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
@@ -38,9 +38,7 @@ async def process(request: Request, services: AppServices, user: LimitedUser) ->
         is_other = message.user_id not in (None, "") and str(message.user_id) != user.user_id
         if is_other and request.app.state.identity.required:
             raise OtherUser
-        if message.conversation_id is not None:
-            await check_owner(services.database, user, str(message.conversation_id))
-        return await _answer_plain_message(services.interactions, message, user.user_id, time_zone=user.time_zone)
+        return await _answer_plain_message(services, message, user)
     context = RequestContext(user.user_id, user.time_zone, user.is_guest)
     result = await services.chatkit.process(body, context)
     if isinstance(result, StreamingResult):
@@ -48,24 +46,23 @@ async def process(request: Request, services: AppServices, user: LimitedUser) ->
     return Response(result.json, media_type="application/json")
 
 
-async def _answer_plain_message(
-    interactions: InteractionService, body: PlainMessage, user_id: str, *, time_zone: str | None
-) -> EventStream:
+async def _answer_plain_message(services: Services, body: PlainMessage, user: AuthenticatedUser) -> EventStream:
     """Starts a run and streams its answer; a reader who leaves stops it, as everywhere at this address.
 
-    Raises `NotFound` and `InvalidRequest`; other rejections are sent as an event.
+    Raises `NotFound`, `OwnerOnly` and `InvalidRequest`; other rejections are sent as an event.
     """
     given = body.conversation_id if body.conversation_id != "" else None
     chat_id = None if given is None else str(given)
     if chat_id is not None:
         check_chat_id(chat_id)
+    await check_owner(services.database, user, chat_id)
     try:
-        message = await interactions.create_message(user_id, body.message, time_zone)
-        live = await interactions.runs.start_in_chat(user_id, chat_id, message)
+        message = await services.interactions.create_message(user.user_id, body.message, user.time_zone)
+        live = await services.runs.start_in_chat(user.user_id, chat_id, message)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
         return EventStream(_yield_frame(format_event({"type": "error", "message": str(error)})))
     conversation_id = live.run.conversation_id if given is None else given
-    return EventStream(_stream_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
+    return EventStream(_stream_frames(live, {"conversation_id": conversation_id, "user_id": user.user_id}))
 
 
 class _Renderer:

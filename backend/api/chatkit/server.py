@@ -15,6 +15,7 @@ from backend.api.chatkit.events import EventRenderer
 from backend.api.chatkit.render import render_card
 from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
+from backend.api.errors import explain_unexpected
 from backend.api.messages import MessageTooLong
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
@@ -25,7 +26,7 @@ from backend.conversations.errors import AlreadyDecided
 from backend.conversations.run_requests import RunRequest
 from backend.errors import BackendError, Busy, InvalidRequest, LimitReached, Overloaded
 from backend.model.providers import ModelEndpoint
-from backend.runs.outcomes import Ending, get_ending, may_retry, sentence_of
+from backend.runs.outcomes import Ending
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles
 from backend.users.idempotency import start_once
@@ -299,9 +300,7 @@ async def _explain(error: Exception) -> Events:
     if isinstance(error, BackendError):
         yield ck.ErrorEvent(message=str(error), allow_retry=error.allow_retry)
         return
-    ending = get_ending(error, "of a ChatKit request")
-    code = ending.error_code or "failed"
-    yield ck.ErrorEvent(message=sentence_of(code, ending.values), allow_retry=may_retry(code))
+    yield ck.ErrorEvent(message=explain_unexpected(error), allow_retry=True)
 
 
 def _create_interaction_event(run_id: str) -> ck.ClientEffectEvent:

@@ -13,7 +13,7 @@ from pydantic import NaiveDatetime, ValidationError
 import english
 from backend.api.dependencies import (
     AppServices,
-    IdempotencyKey,
+    KeyedRequest,
     LimitedUser,
     PollingUser,
     Services,
@@ -25,6 +25,7 @@ from backend.api.tasks import schemas
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.task_tools import CallRefused, TasksUnavailable, derive_id
 from backend.users import profiles
+from backend.users.idempotency import IdempotencyKey
 from common.clock import wall_time
 
 _LARGEST = 2**63 - 1
@@ -123,7 +124,7 @@ async def get_task(services: AppServices, user: LimitedUser, task_id: TaskId) ->
 
 @router.post("/tasks", status_code=201)
 async def add_task(
-    services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTaskBody
+    services: AppServices, user: LimitedUser, key: KeyedRequest, body: schemas.NewTaskBody
 ) -> schemas.ChangedTasks:
     if isinstance(body, schemas.NewTask):
         return await _change(services, user, key, "add_task", body.model_dump(exclude_none=True))
@@ -142,16 +143,14 @@ async def add_task(
 
 
 @router.post("/tasks/undo")
-async def undo(
-    services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
-) -> schemas.ChangedTasks:
+async def undo(services: AppServices, user: LimitedUser, key: KeyedRequest, body: schemas.Undo) -> schemas.ChangedTasks:
     # Which task is named is not looked at: all of the batch's are restored.
     return await _change(services, user, key, "update_task", {"task_id": 1}, undo_batch=body.batch)
 
 
 @router.patch("/tasks/{task_id}")
 async def update_task(
-    services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, body: schemas.TaskUpdate
+    services: AppServices, user: LimitedUser, key: KeyedRequest, task_id: TaskId, body: schemas.TaskUpdate
 ) -> schemas.ChangedTasks:
     """Changes a task, and those in `also`; one that is only completed by the tool `complete_task`."""
     fields = body.model_dump(exclude_unset=True, exclude={"also"})
@@ -169,7 +168,7 @@ async def update_task(
 
 @router.delete("/tasks/{task_id}")
 async def delete_task(
-    services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
+    services: AppServices, user: LimitedUser, key: KeyedRequest, task_id: TaskId, also: str = ""
 ) -> schemas.ChangedTasks:
     parts = [part.strip() for part in also.split(",")] if also else []
     if len(parts) > _MOST_ALSO or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
@@ -180,14 +179,14 @@ async def delete_task(
 async def _change(
     services: Services,
     user: AuthenticatedUser,
-    key: str | None,
+    key: IdempotencyKey | None,
     tool: str,
     arguments: Mapping[str, Any],
     *,
     undo_batch: str | None = None,
 ) -> schemas.ChangedTasks:
     zone = await _find_time_zone(services, user)
-    batch = derive_id("hand", user.user_id, key)
+    batch = derive_id("hand", user.user_id, key and key.key)
     with _translated_errors():
         result = await services.tools.change(
             tool, arguments, user_id=user.user_id, key=batch, time_zone=zone, undo_batch=undo_batch
