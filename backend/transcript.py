@@ -67,21 +67,12 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
     top_runs = [run.id for run in runs if not run.is_sub_agent]
     for start in range(0, max(1, len(top_runs)), _AT_ONCE):
         trees = await timeline.load_trees(database, user_id, top_runs[start : start + _AT_ONCE])
-        events = _list_events(trees)
         if start == 0:
-            yield renderer.render_start(events)
-        for line in renderer.render(events):
+            yield renderer.render_start(trees)
+        for line in renderer.render(trees):
             yield line
     for line in renderer.render_end(await timeline.load_successors(database, user_id, conversation.id)):
         yield line
-
-
-def _list_events(trees: Timeline) -> list[Event]:
-    runs = {run.id: run for run in trees.runs}
-    by_hand = [entry for entry in trees.entries if entry.kind in ("command", "change")]
-    events = timeline.events_of([*trees.records, *trees.model_turns], runs)
-    events += [Event("entry_completed", entry, entry.seq, run=runs[entry.run_id]) for entry in by_hand]
-    return sorted(events, key=lambda event: event.number or 0)
 
 
 class LogRenderer:
@@ -99,17 +90,18 @@ class LogRenderer:
         self._turns: defaultdict[_ModelTurn, list[EventRecord]] = defaultdict(list)  # what belongs to each one's line
         self._result_times: dict[_ModelTurn, datetime] = {}
 
-    def render_start(self, events: Sequence[Event]) -> Line:
-        own, said = self._conversation, [event.record for event in events if isinstance(event.record, Entry)]
+    def render_start(self, trees: Timeline) -> Line:
+        own = self._conversation
         # In a database of version 0.1.0 the first message is a moment older than its conversation.
-        at = min([own.created_at, *(entry.created_at for entry in said if entry.created_at is not None)])
+        at = min([own.created_at, *(entry.created_at for entry in trees.entries if entry.created_at is not None)])
         return self._line("session_start", at, id=own.id, parent_id=own.details.get("left"), actor="system")
 
-    def render(self, events: Sequence[Event]) -> Iterator[Line]:
-        for event in events:
-            if event.record is not None and event.type in ("entry_completed", "call_requested", "model_turn_ended"):
-                self._turns[_get_turn(event.record)].append(event.record)
-        for event in events:
+    def render(self, trees: Timeline) -> Iterator[Line]:
+        for record in (*trees.records, *trees.model_turns):
+            self._turns[_get_turn(record)].append(record)
+        by_hand = [entry for entry in trees.entries if entry.kind in ("command", "change")]
+        events = [Event("entry_completed", entry, entry.seq, run=self._runs[entry.run_id]) for entry in by_hand]
+        for event in sorted([*timeline.events_of(trees), *events], key=lambda event: event.number or 0):
             if event.run is not None:
                 yield from self._render_event(event, event.run)
 

@@ -1,6 +1,6 @@
 """What the model reads of a conversation: what no summary covers, the notes that belong to it, and summaries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import LiteralString
 
@@ -8,7 +8,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
+from backend.conversations.records import Run, Timeline, ToolCall
 from backend.conversations.timeline import (
     CALL_COLUMNS,
     ENTRY_COLUMNS,
@@ -33,7 +33,7 @@ SELECT {CALL_COLUMNS} FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.
 CROSS JOIN LATERAL jsonb_to_recordset(e.details->'calls') AS noted(run_id text, id text)
 JOIN tool_calls c ON c.user_id = e.user_id AND c.run_id = noted.run_id AND c.id = noted.id
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.kind = 'branch_note'"""
-_ALL_NOTED_CALLS = _NOTED_CALLS.format(which="true")
+_SHOWN_NOTED_CALLS, _ALL_NOTED_CALLS = _NOTED_CALLS.format(which="r.active"), _NOTED_CALLS.format(which="true")
 _MEMORY_AND_DIRECTORY = """
 SELECT (SELECT memory FROM profiles WHERE user_id = %(user)s) AS memory, (
     SELECT details->>'directory' FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s
@@ -52,11 +52,10 @@ WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq > 
 ORDER BY e.seq {order} LIMIT %(limit)s)
 UNION ALL ({_SUMMARY})""",
         f"""
-(SELECT {CALL_COLUMNS} FROM tool_calls c
+SELECT {CALL_COLUMNS} FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > {_COVERED} AND c.seq <= %(up_to)s
   AND c.run_id IN ({runs})
-ORDER BY c.seq {order} LIMIT %(limit)s)
-UNION ALL ({_NOTED_CALLS.format(which="r.active")})""",
+ORDER BY c.seq {order} LIMIT %(limit)s""",
     )
 
 
@@ -86,10 +85,12 @@ class SentHistory:
     """Statements that were sent: at most `MOST_RECORDS` entries, as many calls, and the memory and directory."""
 
     records: SentTimeline
+    noted_calls: AsyncCursor[ToolCall]
     memory_and_directory: AsyncCursor[DictRow]
 
     async def fetch(self) -> Timeline:
-        found = _timeline_of(await self.records.entries.fetchall(), await self.records.calls.fetchall())
+        found = await self.records.fetch()
+        found.noted_calls = _by_id(await self.noted_calls.fetchall())
         # Where one of both was cut off, the other begins there, too.
         summaries = [entry for entry in found.entries if entry.kind == "summary"]
         others = [entry for entry in found.entries if entry.kind != "summary"]
@@ -105,22 +106,13 @@ class SentHistory:
         return found
 
 
-def _timeline_of(entries: Sequence[Entry], calls: Sequence[ToolCall]) -> Timeline:
-    noted = {
-        (named["run_id"], named["id"])
-        for entry in entries
-        if entry.kind == "branch_note"
-        for named in (entry.details or {}).get("calls", ())
-    }
-    by_id = {(call.run_id, call.id): call for call in calls}
-    shown = [call for call in calls if (call.run_id, call.id) not in noted]
-    records: list[Record] = sorted([*entries, *shown], key=lambda record: record.seq or 0)
-    return Timeline(records, {key: call for key, call in by_id.items() if key in noted})
-
-
 async def send_history(tx: Transaction, conversation_id: str) -> SentHistory:
     where = {"conversation": conversation_id, "before": FOREVER, "up_to": FOREVER, "runs": MOST_RUNS}
-    return SentHistory(await _HISTORY.send(tx, **where), await tx.execute(_MEMORY_AND_DIRECTORY, **where))
+    return SentHistory(
+        await _HISTORY.send(tx, **where),
+        await tx.execute(_SHOWN_NOTED_CALLS, ToolCall, **where),
+        await tx.execute(_MEMORY_AND_DIRECTORY, **where),
+    )
 
 
 async def load_history(database: Database, user_id: str, conversation_id: str) -> Timeline:
@@ -132,12 +124,18 @@ async def load_history(database: Database, user_id: str, conversation_id: str) -
 async def load_uncovered(database: Database, user_id: str, conversation_id: str, *, up_to: int) -> Timeline:
     async with database.transaction(user_id) as tx:
         sent = await _TO_SUMMARISE.send(tx, conversation=conversation_id, up_to=up_to)
-    return _timeline_of(await sent.entries.fetchall(), await sent.calls.fetchall())
+        noted = await tx.execute(_SHOWN_NOTED_CALLS, ToolCall, conversation=conversation_id)
+    uncovered = await sent.fetch()
+    uncovered.noted_calls = _by_id(await noted.fetchall())
+    return uncovered
 
 
 async def load_noted_calls(database: Database, user_id: str, conversation_id: str) -> dict[tuple[str, str], ToolCall]:
-    found = await database.fetch_all(user_id, _ALL_NOTED_CALLS, ToolCall, conversation=conversation_id)
-    return {(call.run_id, call.id): call for call in found}
+    return _by_id(await database.fetch_all(user_id, _ALL_NOTED_CALLS, ToolCall, conversation=conversation_id))
+
+
+def _by_id(calls: Iterable[ToolCall]) -> dict[tuple[str, str], ToolCall]:
+    return {(call.run_id, call.id): call for call in calls}
 
 
 async def add_summary(database: Database, run: Run, summary_id: str, text: str, *, covers: int, messages: int) -> bool:

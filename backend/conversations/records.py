@@ -182,7 +182,11 @@ class Timeline:
         return [record for record in self.records if isinstance(record, ToolCall)]
 
     def of_run(self, run_id: str) -> "Timeline":
-        return Timeline([record for record in self.records if record.run_id == run_id])
+        return Timeline(
+            [record for record in self.records if record.run_id == run_id],
+            runs=[run for run in self.runs if run.id == run_id],
+            model_turns=[turn for turn in self.model_turns if turn.run_id == run_id],
+        )
 
     @property
     def first_message(self) -> Entry | None:

@@ -1,6 +1,6 @@
 """Reads what a conversation or a run holds, in order, and the events of a run after a number."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -106,51 +106,39 @@ _OF_CALL = all_records(RUN_OF_CALL)
 _TREES = """
 FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = ANY(%(tops)s)
   AND (r.parent_run_id IS NOT NULL OR NOT %(only_sub_agents)s)"""
-_RUNS_OF_TREES = f"SELECT {RUN_COLUMNS} {_TREES} ORDER BY r.seq"
-_OF_TREES = all_records(f"SELECT r.id {_TREES}")
-_OF_TREE = all_records(RUNS_OF_TREE)
-_NEW = RecordStatements(
-    f"{_OF_TREE.entries} AND (e.last_seq > %(after)s OR NOT e.complete)", f"{_OF_TREE.calls} AND c.last_seq > %(after)s"
+# Only the message of a follow-up that has started a run has this mode and a number; a retry of it comes later.
+_RUNS_OF_TREES = f"""
+SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
+        SELECT n.id FROM runs n JOIN entries e ON e.user_id = n.user_id AND e.run_id = n.id
+        WHERE n.user_id = r.user_id AND n.conversation_id = r.conversation_id AND n.previous_run_id = r.id
+          AND e.details->>'mode' = 'follow_up' AND e.seq IS NOT NULL
+        ORDER BY n.seq LIMIT 1) END AS next_run_id
+{_TREES} ORDER BY r.seq"""
+_ALL_OF_TREES = all_records(f"SELECT r.id {_TREES}")
+_OF_TREES = RecordStatements(
+    f"{_ALL_OF_TREES.entries} AND (e.last_seq > %(after)s OR NOT e.complete)",
+    f"{_ALL_OF_TREES.calls} AND c.last_seq > %(after)s",
 )
-_MODEL_TURNS = """
+_MODEL_TURNS = f"""
 SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
-WHERE user_id = %(user)s AND run_id IN """
-_MODEL_TURNS_OF_TREES = f"{_MODEL_TURNS} (SELECT r.id {_TREES})"
-_NEW_MODEL_TURNS = f"{_MODEL_TURNS} ({RUNS_OF_TREE}) AND seq > %(after)s"
+WHERE user_id = %(user)s AND run_id IN (SELECT r.id {_TREES}) AND seq > %(after)s"""
 # The summary that a run reads first: it was made after the run that this one continues.
 _NEW_SUMMARY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.previous_run_id
-WHERE r.user_id = %(user)s AND r.id = %(top)s AND e.kind = 'summary' AND e.seq < r.seq
+WHERE r.user_id = %(user)s AND r.id = %(run)s AND e.kind = 'summary' AND e.seq < r.seq
 ORDER BY e.seq DESC LIMIT 1"""
 _PROGRESS = f"""
 SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE})),
         (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}))) AS number,
     (SELECT count(*) FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
     WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL) AS agent_model_turns"""
-# Only the message of a follow-up that has started a run has this mode and a number; a retry of it comes later.
-_TREE = f"""
-SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
-        SELECT n.id FROM runs n JOIN entries e ON e.user_id = n.user_id AND e.run_id = n.id
-        WHERE n.user_id = r.user_id AND n.conversation_id = r.conversation_id AND n.previous_run_id = r.id
-          AND e.details->>'mode' = 'follow_up' AND e.seq IS NOT NULL
-        ORDER BY n.seq LIMIT 1) END AS next_run_id
-FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s ORDER BY r.seq"""
 _RUNS_OF_CONVERSATION = f"""
 SELECT {RUN_COLUMNS} FROM runs r
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s ORDER BY r.seq"""
 _SUCCESSORS = """
 SELECT id, created_at FROM conversations
 WHERE user_id = %(user)s AND details->>'left' = %(conversation)s ORDER BY id"""
-
-
-@dataclass(slots=True)
-class TreeEvents:
-    """The runs of a tree, the top run first, what happened in them, and the messages that are being written."""
-
-    runs: list[Run]
-    events: list[Event]
-    growing: list[Entry]
 
 
 async def load_shown(
@@ -164,37 +152,24 @@ async def load_run_of_call(database: Database, user_id: str, conversation_id: st
 
 
 async def load_trees(
-    database: Database, user_id: str, top_run_ids: Sequence[str], *, only_sub_agents: bool = False
+    database: Database, user_id: str, top_run_ids: Sequence[str], *, only_sub_agents: bool = False, after: int = 0
 ) -> Timeline:
-    """Loads all that happened in these runs and their sub-agents' runs."""
-    where = {"tops": list(top_run_ids), "only_sub_agents": only_sub_agents}
+    """Loads what happened after a number in these runs and their sub-agents' runs; no runs if the user has none.
+
+    All is read from one snapshot: of what was committed together all or nothing is seen, so no number is skipped.
+    """
+    where = {"tops": list(top_run_ids), "only_sub_agents": only_sub_agents, "after": after}
     async with database.transaction(user_id, snapshot=True) as tx:
         runs = await tx.execute(_RUNS_OF_TREES, Run, **where)
         sent = await _OF_TREES.send(tx, **where)
-        turns = await tx.execute(_MODEL_TURNS_OF_TREES, ModelTurn, **where)
+        turns = await tx.execute(_MODEL_TURNS, ModelTurn, **where)
     trees = await sent.fetch()
     trees.runs, trees.model_turns = await runs.fetchall(), await turns.fetchall()
     return trees
 
 
-async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:
-    """Loads what happened in a run and its sub-agents after a number; no runs if the user has no such run.
-
-    All is read from one snapshot: of what was committed together all or nothing is seen, so no number is skipped.
-    """
-    where = {"top": top_run_id, "after": after}
-    async with database.transaction(user_id, snapshot=True) as tx:
-        runs = await tx.execute(_TREE, Run, **where)
-        sent = await _NEW.send(tx, **where)
-        turns = await tx.execute(_NEW_MODEL_TURNS, ModelTurn, **where)
-        summaries = await tx.execute(_NEW_SUMMARY, Entry, **where)
-    records = (await sent.fetch()).records
-    tree = await runs.fetchall()
-    growing = [record for record in records if isinstance(record, Entry) and not record.complete]
-    found = [*records, *await turns.fetchall()]
-    events = events_of(found, {run.id: run for run in tree}, after)
-    summary = await summaries.fetchone()
-    return TreeEvents(tree, with_summary(events, summary) if after == 0 else events, growing)
+async def load_new_summary(database: Database, user_id: str, run_id: str) -> Entry | None:
+    return await database.fetch_one(user_id, _NEW_SUMMARY, Entry, run=run_id)
 
 
 async def send_progress(tx: Transaction, top_run_id: str) -> AsyncCursor[DictRow]:
@@ -211,10 +186,12 @@ async def load_successors(database: Database, user_id: str, conversation_id: str
     return [(row["id"], row["created_at"]) for row in rows]
 
 
-def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: int = 0) -> list[Event]:
+def events_of(timeline: Timeline, after: int = 0) -> list[Event]:
+    """Returns what happened in the runs of a timeline after a number, in order."""
+    runs = {run.id: run for run in timeline.runs}
     events = [
         Event(kind, record, number, run=runs.get(record.run_id))
-        for record in records
+        for record in (*timeline.records, *timeline.model_turns)
         for kind, number in moments_of(record)
         if number is not None and number > after
     ]

@@ -24,7 +24,8 @@ class Approvals:
         self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], directory: str | None = None
     ) -> set[str]:
         """Returns the ids of those calls of a model turn that wait for approval; `earlier` are the calls that the run
-        made before. A call that its user could not be shown whole does not wait: it gets the reason `not_shown`.
+        made before. What its user allows in the conversation, with the same reach, or with the run's message does not
+        wait, and neither does a call that could not be shown whole: it gets the reason `not_shown`.
         """
         deleted = sum(_count_deleted(call) for call in earlier)
         waiting: list[ToolCall] = []
@@ -32,31 +33,22 @@ class Approvals:
             deleted += _count_deleted(call)
             if self.policy.waits(call.tool, call.arguments, deleted=deleted):
                 waiting.append(call)
-        waiting = await self._remove_allowed(run, waiting)
-        if directory is not None:
-            waiting += await self._find_first_changes(run, [call for call in calls if call not in waiting])
+        changes = [call for call in calls if find_tool(call.tool).changes_files] if directory is not None else []
+        consents: dict[str, str | None] = {}
+        if changes or any(may_allow_always(call.tool) for call in waiting):
+            consents = await load_consents(self._database, run.user_id, run.conversation_id)
+        allowed = run.options.get("allowed_tools") or ()
+        waiting = [
+            call
+            for call in waiting
+            if call.tool not in allowed and (call.tool, self.policy.reach_of(call.tool)) not in consents.items()
+        ]
+        if DIRECTORY not in consents:
+            waiting += [call for call in changes if call not in waiting]
         for call in waiting:
             if not can_show_whole(call.tool, call.arguments, agent=run.sub_agent):
                 call.reason = "not_shown"
         return {call.id for call in waiting if call.reason is None}
-
-    async def _find_first_changes(self, run: Run, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        changes = [call for call in calls if find_tool(call.tool).changes_files]
-        if not changes or DIRECTORY in await load_consents(self._database, run.user_id, run.conversation_id):
-            return []
-        return changes
-
-    async def _remove_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
-        """Leaves out what the user allows in this conversation, with the same reach, or with the run's message."""
-        if not any(may_allow_always(call.tool) for call in calls):
-            return calls
-        allowed = await load_consents(self._database, run.user_id, run.conversation_id)
-        with_message = run.options.get("allowed_tools") or ()
-        return [
-            call
-            for call in calls
-            if call.tool not in with_message and (call.tool, self.policy.reach_of(call.tool)) not in allowed.items()
-        ]
 
     def has_reach_changed(self, call: ToolCall) -> bool:
         return call.decision_seq is not None and call.reach != self.policy.reach_of(call.tool)

@@ -46,17 +46,14 @@ class Executor:
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
-    def launch(self, started: StartedRun, *, began: float | None = None) -> LiveRun:
-        """Begins to execute a run whose row this process has just stored; `began` is when its request came."""
-        stream = RunStream()
+    def launch(self, started: StartedRun) -> LiveRun:
+        """Begins to execute a run whose row this process has just stored."""
         turns = self._dependencies.agent_model_turns
-        live = LiveRun(started.run, stream, turns, conversation=started.conversation)
-        events = timeline.events_of(started.timeline.of_run(started.run.id).records, {started.run.id: started.run})
-        for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
-            stream.append(event)
-        if began is not None:
-            live.began, live.first_event_seconds = began, time.perf_counter() - began
-            metrics.FIRST_EVENT.observe(live.first_event_seconds)
+        live = LiveRun(started.run, RunStream(), turns, conversation=started.conversation)
+        own = Timeline(started.timeline.of_run(started.run.id).records, runs=[started.run])
+        summary = timeline.find_new_summary(started.timeline, started.run)
+        for event in timeline.with_summary(timeline.events_of(own), summary):
+            live.stream.append(event)
         self._start_execution(live, started.timeline)
         return live
 

@@ -51,7 +51,10 @@ class RunService:
                 self.database, user_id, request, process_id=self.connection.process_id, limits=self.limits
             )
             metrics.record_outside(user_id, request.conversation_id, started.cancelled, "cancelled")
-            return self.executor.launch(started, began=began)
+            live = self.executor.launch(started)
+            live.began, live.first_event_seconds = began, time.perf_counter() - began
+            metrics.FIRST_EVENT.observe(live.first_event_seconds)
+            return live
 
     async def start_in_chat(
         self,

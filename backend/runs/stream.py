@@ -192,20 +192,24 @@ class _Follower:
 
         Without `until`, also the text of entries that grow, and that the run waits or has ended.
         """
-        found = await timeline.load_events(self._database, self._user_id, self._top_run_id, after=self._after)
-        top = next((run for run in found.runs if run.id == self._top_run_id), None)
-        if top is None:
+        database, user_id, top_run_id = self._database, self._user_id, self._top_run_id
+        tree = await timeline.load_trees(database, user_id, [top_run_id], after=self._after)
+        runs = {run.id: run for run in tree.runs}
+        if (top := runs.get(top_run_id)) is None:
             raise NotFound
+        found = timeline.events_of(tree, self._after)
+        if self._after == 0:
+            found = timeline.with_summary(found, await timeline.load_new_summary(database, user_id, top_run_id))
         events: list[Event] = []
-        for event in found.events:
+        for event in found:
             if until is None or (event.number or 0) <= until:
                 events += self._add_unread_text(event)
                 self._after = max(self._after, event.number or 0)
         if until is not None:
             return events
-        runs = {run.id: run for run in found.runs}
-        for entry in found.growing:
-            events += self._render_growth(entry, runs.get(entry.run_id))
+        for entry in tree.entries:
+            if not entry.complete:
+                events += self._render_growth(entry, runs.get(entry.run_id))
         if top.status == "waiting" and self._status != "waiting":
             events.append(Event("run_waiting", run=top))
         if top.status in ENDED and (top.end_seq is None or top.end_seq > self._after):

@@ -123,7 +123,7 @@ def render_interaction(
 ) -> schemas.Interaction:
     """Renders a run of these trees; `messages` are what the model is sent after it."""
     tree, own = [one for one in trees.runs if one.top_run_id == run.id], trees.of_run(run.id)
-    events = [] if brief else events_of(own.records, {run.id: run})
+    events = [] if brief else events_of(own)
     agent_events: list[Any] = [data for event in events for name, data in render_event(event) if name in _AGENT_EVENTS]
     calls = [(call, one) for one in tree for call in trees.of_run(one.id).calls if call.approval_seq]
     calls.sort(key=lambda pair: pair[0].approval_seq or 0)
@@ -234,8 +234,8 @@ def render_steps(trees: Timeline) -> list[Step]:
 
 def _render_steps_of_run(run: Run, trees: Timeline) -> Iterator[Step]:
     step = partial(Step, call_id=run.parent_call_id or "", agent=run.agent, details=None, created_at=run.created_at)
-    own = trees.of_run(run.id).records
-    for event in events_of([*own, *(turn for turn in trees.model_turns if turn.run_id == run.id)], {}):
+    own = trees.of_run(run.id)
+    for event in events_of(own):
         number = event.number or 0
         match event.type, event.record:
             case "entry_completed", Entry(kind="user_message") as entry:
@@ -243,7 +243,7 @@ def _render_steps_of_run(run: Run, trees: Timeline) -> Iterator[Step]:
                 yield step(number=number, kind="task", content=content, created_at=entry.created_at or run.created_at)
             case "model_turn_ended", ModelTurn() as turn:
                 details = {**(turn.usage or {}), "model": turn.model, "seconds": round(turn.seconds, 3)}
-                yield step(number=number, kind="step", content=_render_model_turn(own, turn), details=details)
+                yield step(number=number, kind="step", content=_render_model_turn(own.records, turn), details=details)
             case "call_completed", ToolCall() as call:
                 content = {"call_id": call.id, "output": output_of(call)}
                 details = {"ok": call.state == "done", **(call.details or {})}
