@@ -1,4 +1,4 @@
-"""Serves an ASGI app over HTTP in the running event loop."""
+"""Serves an ASGI app over HTTP in the running event loop, and the client of what is served."""
 
 import asyncio
 import socket
@@ -6,9 +6,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+import httpx2
 import uvicorn
 
 from common.server import THIS_MACHINE, ClientLimits, create_config
+
+
+def http_client(url: str = "", **options: Any) -> httpx2.AsyncClient:
+    """A patient one, without TLS: reading the root certificates takes longer than most tests."""
+    limits = httpx2.Limits(max_connections=20)
+    return httpx2.AsyncClient(base_url=url, verify=False, trust_env=False, timeout=60, limits=limits, **options)
 
 
 @asynccontextmanager

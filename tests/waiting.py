@@ -1,11 +1,16 @@
 import asyncio
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 
 async def until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
-    """Waits until the condition returns a true value, and returns it."""
+    """Waits until the condition, which may be a coroutine function, returns a true value, and returns it."""
     async with asyncio.timeout(seconds):
-        while not (result := condition()):
+        while True:
+            result = condition()
+            if inspect.isawaitable(result):
+                result = await result
+            if result:
+                return result
             await asyncio.sleep(0.01)
-        return result

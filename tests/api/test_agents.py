@@ -22,6 +22,7 @@ from tests.support.script import add_task, call, calls, delete_tasks, says, star
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
+from tests.waiting import until
 from tests.workspace_service import run_workspace
 from todo_client.chatkit import request, user_input
 
@@ -60,14 +61,13 @@ async def files(user: User, thread: str) -> dict[str, str]:
 
 async def newest_run(user: User, thread: str) -> Json:
     """As soon as it has ended or waits for a decision."""
-    async with asyncio.timeout(30):
-        while True:
-            run = (await user.runs.get_chat(thread))["interactions"][-1]
-            if run["status"] == "WAITING_APPROVAL" and pending(run):
-                return run
-            if run["status"] in ("COMPLETED", "FAILED", "CANCELLED"):
-                return run
-            await asyncio.sleep(0.02)
+
+    async def settled() -> Json | None:
+        run = (await user.runs.get_chat(thread))["interactions"][-1]
+        asks = run["status"] == "WAITING_APPROVAL" and pending(run)
+        return run if asks or run["status"] in ("COMPLETED", "FAILED", "CANCELLED") else None
+
+    return await until(settled)
 
 
 def pending(run: Json) -> list[Json]:
@@ -163,7 +163,7 @@ class TestWork:
         answering = asyncio.create_task(user.chatkit.say("bake"))
         run = await stored.run_with_status(user.name, "running")
         thread = str(run.conversation_id)
-        await has_file(user, thread, "begun")
+        await user.wait_for_file(thread, "begun")
         await user.runs.send(thread, run.id, "take oat milk", mode="steer")
         await user.page.put_file(thread, "go", b"x")
         answer = await answering
@@ -190,12 +190,6 @@ class TestWork:
             await there.chatkit.say("yes", thread)
             assert [task.status for task in stored.tasks(user.name)] == ["completed", "pending"]
             assert "5 words" in (await there.chatkit.say("do task 2", thread)).text
-
-
-async def has_file(user: User, thread: str, path: str) -> None:
-    async with asyncio.timeout(20):
-        while (await user.page.http.get(f"/chats/{thread}/files/{path}")).status_code != 200:
-            await asyncio.sleep(0.02)
 
 
 class TestLimits:
@@ -527,10 +521,11 @@ class TestApprovals:
 
 
 async def until_ended(user: User, thread: str) -> Json:
-    async with asyncio.timeout(30):
-        while (run := await newest_run(user, thread))["status"] == "WAITING_APPROVAL":
-            await asyncio.sleep(0.02)
-    return run
+    async def ended() -> Json | None:
+        run = await newest_run(user, thread)
+        return None if run["status"] == "WAITING_APPROVAL" else run
+
+    return await until(ended)
 
 
 STEPS: dict[str, Json] = {
@@ -548,7 +543,7 @@ class TestEnds:
         async with user.chatkit.open("threads.create", input=user_input("do it")) as events:
             thread = await thread_of(events)
             if kind == "command":
-                await has_file(user, thread, "begun")
+                await user.wait_for_file(thread, "begun")
             else:
                 await model.received_requests(2)
         await stored.run_with_status(user.name, "cancelled")
@@ -599,7 +594,7 @@ class TestEnds:
             await model.script(*([] if how == "stop" else [broken]))
             await there.runs.approve(thread, run["id"], first["approval_id"], approved=True)
             if how == "stop":
-                await has_file(there, thread, "begun")
+                await there.wait_for_file(thread, "begun")
                 await there.runs.cancel(thread, run["id"])
             ended = await newest_run(there, thread)
             steps = (await there.runs.get_steps(thread, run["id"]))["steps"]
@@ -620,18 +615,16 @@ class TestEnds:
         await user.chatkit.say("what happened?", answer.thread_id)
         assert "a.txt" in (await outputs(model))[0]
 
-    async def test_workspace_is_killed(self, services: Services, user: User, model: ScriptedModel) -> None:
+    async def test_workspace_is_killed(
+        self, services: Services, user: User, model: ScriptedModel, stored: Stored
+    ) -> None:
         with run_workspace() as (workspace, _):
             own = {"WORKSPACE_URL": f"{workspace.url}/mcp", "MCP_RESEND_SECONDS": "0.3"}
             async with user_at(services, user, **own) as there:
                 await model.script(calls(CODER), calls(runs_command(SLEEPS)), says("never"))
                 answering = asyncio.create_task(there.chatkit.say("do it"))
-                thread = ""
-                async with asyncio.timeout(20):
-                    while not thread:
-                        threads = (await there.chatkit.list_threads()).data
-                        thread = threads[0]["id"] if threads else ""
-                await has_file(there, thread, "begun")
+                [thread] = await until(lambda: stored.conversations(there.name))
+                await there.wait_for_file(thread, "begun")
                 workspace.end(signal.SIGKILL)
                 answer = await answering
                 assert answer.error

@@ -188,7 +188,7 @@ async def test_approvals_of_an_agent(user: User, model: ScriptedModel) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_resumed_answer_is_read_from_its_beginning(version: int, user: User, model: ScriptedModel) -> None:
-    await model.script({**SLOW, "token_delay": 0.05})
+    await model.script({**SLOW, "token_delay": 0.2})
     acts = ({"resume": True}, {"leave": "count"}, {"resume": True}, {"resume": True})
     before, left, whole, after = await speak(user, *acts, version=version)
     for nothing in (before, after):

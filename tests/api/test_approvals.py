@@ -16,7 +16,7 @@ from tests.support.approvals import APIS, PendingApproval, talk_with_tasks, wait
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
-from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.script import PAUSING, add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -292,13 +292,14 @@ async def test_nothing_that_a_client_sends_changes_the_call(user: User, model: S
 async def test_waiting_run_at_the_limit_of_running_answers(user: User, model: ScriptedModel, stored: Stored) -> None:
     """It does not count; it goes on when there is room again."""
     thread = await talk_with_tasks(user, model, 12)
-    await model.script(DELETE_TWELVE, {"text": "one two three", "token_delay": 0.15}, says("Done."))
+    await model.script(DELETE_TWELVE, PAUSING, says("Done."))
     [card] = cards(await user.chatkit.say("delete all", thread))
     async with user.runs.interact("another", "count") as events:
         await anext(events)
         limited = await decide_card(user, card, approve=True)
         assert limited.error is not None
         assert stored.pending_approvals(user.name) == 1
+        await model.release()
         async for _ in events:
             pass
     assert (await decide_card(user, card, approve=True)).text == "Done."

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.backends import local_backend
 from tests.support.fixtures import NewUser
 from tests.support.operations import UNKNOWN_THREAD, UNSUPPORTED
@@ -56,7 +57,7 @@ async def server(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[
     url, audience = stack.url, AUDIENCE
     if request.param == "mcp_server":
         url, audience = stack.services.mcp.url, f"{stack.services.mcp.url}/mcp"
-    async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+    async with http_client(url) as http:
         yield Server(http, audience)
 
 
@@ -178,7 +179,7 @@ PUBLIC = {"/chats/openapi.json", "/health", "/ready", "/metrics", "/calendar/{na
 async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
     """Before it looks at the path's ids, the query or the body."""
     headers = {"Content-Type": "application/json"}
-    async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+    async with http_client(stack.url) as http:
         for method, paths in ROUTES.items():
             for path in paths:
                 body = {"content": b"{", "headers": headers} if method in ("POST", "PUT", "PATCH") else {}
@@ -190,7 +191,7 @@ async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
 
 
 async def test_no_route_is_missing_above(stack: Stack) -> None:
-    async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+    async with http_client(stack.url) as http:
         described = (await http.get("/chats/openapi.json")).json()["paths"]
     known = {(method, f"/{path}") for method, paths in ROUTES.items() for path in paths}
     missing = {
@@ -212,7 +213,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
 
 async def test_every_chatkit_operation_needs_a_token(stack: Stack) -> None:
     bad = {"Authorization": f"Bearer {minter(AUDIENCE)(key=OTHER_SECRET)}"}
-    async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+    async with http_client(stack.url) as http:
         for kind, params in OPERATIONS.items():
             for headers in ({}, bad):
                 response = await http.post("/chatkit", json=request(kind, **params), headers=headers)
@@ -243,7 +244,7 @@ async def test_keys_of_an_identity_provider(services: Services) -> None:
         settings = {"AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": keys.url}
         async with (
             local_backend(services, **settings) as backend,
-            httpx2.AsyncClient(base_url=backend.url, trust_env=False) as http,
+            http_client(backend.url) as http,
         ):
             server = Server(http, AUDIENCE)
 

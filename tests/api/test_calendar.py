@@ -12,6 +12,7 @@ import pytest
 from icalendar import Calendar
 
 from tests.conftest import find_free_port
+from tests.serving import http_client
 from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.stack import Services
@@ -33,7 +34,7 @@ async def is_active(user: User) -> bool:
 
 async def read(url: str, **headers: str) -> httpx2.Response:
     """As a calendar program does, which sends neither token nor cookie."""
-    async with httpx2.AsyncClient(trust_env=False, timeout=60) as http:
+    async with http_client() as http:
         return await http.get(url, headers=headers)
 
 
@@ -120,7 +121,7 @@ class TestAddress:
 
     async def test_requests_of_other_sites_change_nothing(self, user: User) -> None:
         url = await create_url(user)
-        async with httpx2.AsyncClient(base_url=user.url, trust_env=False) as http:
+        async with http_client(user.url) as http:
             session = await http.post("/session", headers={"Authorization": f"Bearer {user.token}"})
             cookie = {"Cookie": session.headers["set-cookie"].partition(";")[0]}
             http.cookies.clear()
@@ -235,7 +236,7 @@ class TestResponse:
         assert response.headers["cache-control"].startswith("private")
         assert response.headers["referrer-policy"] == "no-referrer"
         assert "set-cookie" not in response.headers
-        async with httpx2.AsyncClient(trust_env=False) as http:
+        async with http_client() as http:
             head = await http.head(url)
         assert (head.status_code, head.content) == (200, b"")
         assert [head.headers[name] for name in ("etag", "content-length")] == [

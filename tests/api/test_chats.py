@@ -11,7 +11,7 @@ from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, find_thread, list_user_items, open_answer, start_run
 from tests.support.fixtures import NewUser
-from tests.support.script import add_tasks, delete_tasks, says
+from tests.support.script import PAUSING, add_tasks, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -285,11 +285,12 @@ async def test_title_is_the_first_message_until_it_is_renamed(user: User, model:
 
 
 async def test_rename_and_feedback_while_an_answer_runs(user: User, model: ScriptedModel) -> None:
-    await model.script({"text": "one two three", "token_delay": 0.1})
+    await model.script(PAUSING)
     async with open_answer(user, "count") as answer:
         thread = answer.thread_id
         assert (await user.chatkit.update_thread(thread, "Mine"))["title"] == "Mine"
         await user.chatkit.feedback(thread, [answer.user_item_id], "positive")
+        await model.release()
     assert (await user.chatkit.get_thread(thread))["title"] == "Mine"
 
 

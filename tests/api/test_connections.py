@@ -5,12 +5,12 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from tests import abuse
 from tests.processes import ServiceProcess, run_service
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.port_attacks import MEMORY_MB, memory_mb, start_attack
 from tests.support.stack import Services, Stack
 from tests.support.users import User
@@ -203,7 +203,7 @@ async def test_number_of_connections(connect: Connect) -> None:
 
 
 async def test_proxy_that_is_not_trusted(backend: ServiceProcess) -> None:
-    async with httpx2.AsyncClient(base_url=backend.url, trust_env=False) as http:
+    async with http_client(backend.url) as http:
         answer = await http.get("/health", headers={"X-Forwarded-Proto": "https"})
     assert "strict-transport-security" not in answer.headers
 

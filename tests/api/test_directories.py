@@ -1,7 +1,6 @@
 # ruff: noqa: ASYNC240 - what blocks here blocks only the test
 """Conversations that work in a directory of the owner's: who may begin and continue them, and what they may change."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -26,6 +25,7 @@ from tests.support.backends import LocalBackend, local_backend
 from tests.support.model_requests import agent_of, requests_to
 from tests.support.script import call, calls, says, start_coder
 from tests.support.stack import Services
+from tests.waiting import until
 from tests.workspace_service import create_workspace_service
 from todo_client.chatkit import user_input
 from todo_client.connection import ApiError
@@ -149,11 +149,12 @@ async def decide(client: Client, chat: str, approval: Json) -> None:
     """Approves a call and waits until the run has ended or waits again."""
     run = (await run_of(client, chat))["id"]
     await client.runs.approve(chat, run, approval["approval_id"], approved=True)
-    async with asyncio.timeout(30):
-        while (await run_of(client, chat))["status"] not in ("COMPLETED", "FAILED", "CANCELLED"):
-            if await pending(client, chat):
-                return
-            await asyncio.sleep(0.02)
+
+    async def settled() -> bool:
+        has_ended = (await run_of(client, chat))["status"] in ("COMPLETED", "FAILED", "CANCELLED")
+        return has_ended or bool(await pending(client, chat))
+
+    await until(settled)
 
 
 class TestBeginning:

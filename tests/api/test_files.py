@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
 from tests.conftest import find_free_port
@@ -187,9 +188,12 @@ async def test_transfers_at_once(user: User, new_user: NewUser, services: Servic
         async with AsyncExitStack() as stack:
             for _ in range(8):
                 await send_beginning(stack, user, f"GET {base}/large HTTP")
-    async with asyncio.timeout(60):  # a request whose client is gone may come late
-        while (read := await http.get(f"{base}/large")).status_code == 429:
-            await asyncio.sleep(0.01)
+
+    async def accepted() -> httpx2.Response | None:
+        response = await http.get(f"{base}/large")
+        return None if response.status_code == 429 else response
+
+    read = await until(accepted, seconds=60)  # a request whose client is gone may come late
     assert read.content == large
     assert [file["path"] for file in (await user.page.files(thread))["files"]] == ["large"]
 

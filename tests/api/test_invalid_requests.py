@@ -11,6 +11,7 @@ from chatkit.types import NonStreamingReq, StreamingReq
 
 from tests.chatkit_client import JSON
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.fixtures import NewUser, StartStack
 from tests.support.operations import ACTION, UNKNOWN_ITEM, UNKNOWN_THREAD, UNSUPPORTED
 from tests.support.script import add_task, call, calls, says
@@ -39,7 +40,7 @@ class TestConnection:
         ],
     )
     async def test_foreign_host(self, stack: Stack, host: str) -> None:
-        async with httpx2.AsyncClient(trust_env=False, headers={"Host": host}) as http:
+        async with http_client(headers={"Host": host}) as http:
             for method, path in (("GET", "/"), ("POST", "/chatkit"), ("GET", "/ready")):
                 response = await http.request(method, f"{stack.url}{path}")
                 assert response.status_code == 421
@@ -49,7 +50,7 @@ class TestConnection:
 
     async def test_allowed_hosts(self, start_stack: StartStack) -> None:
         stack = start_stack("limits")
-        async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+        async with http_client(stack.url) as http:
             for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:8000", "todo.example"):
                 assert (await http.get("/health", headers={"Host": host})).status_code == 200
 
@@ -96,7 +97,7 @@ class TestConnection:
         stack = start_stack("limits")
         there = {"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site"}
         asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,if-match"}
-        async with User(stack) as user, httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+        async with User(stack) as user, http_client(stack.url) as http:
             preflight = await http.options("/chatkit", headers=there | asked)
             token = {"Authorization": f"Bearer {user.token}"}
             with_token = await http.post("/chatkit", json=request("threads.list"), headers=there | token)
@@ -156,7 +157,7 @@ class TestConnection:
         await reader.read(1)
         writer.close()
         await writer.wait_closed()
-        async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+        async with http_client(stack.url) as http:
             assert (await http.get("/health")).status_code == 200
         assert "ClientDisconnect" not in stack.backends[0].log_text
 

@@ -49,34 +49,33 @@ async def test_late_answer(stream: str, user: User, model: ScriptedModel) -> Non
     assert all(frame.startswith(("data: ", "id: ", "event: ")) for frame in frames), response.text
 
 
+async def read_comments(user: User, method: str, path: str, body: Any = None) -> str:
+    """Reads until three have come."""
+    received = ""
+    async with user.runs.http.stream(method, path, json=body) as response:
+        async for piece in response.aiter_text():
+            received += piece
+            if received.count(COMMENT) >= 3:
+                return received
+    raise AssertionError(received)
+
+
 async def test_followers(user: User, model: ScriptedModel) -> None:
-    await model.script({**HANGS, "delay": 0.3})
+    await model.script(HANGS)
     run = await start_run(user, CHAT, "hello")
     follow = request("threads.custom_action", thread_id=await find_thread(user, CHAT), action=FOLLOW)
-    reading = [
-        asyncio.create_task(user.chatkit.http.post("/chatkit", json=follow)),
-        asyncio.create_task(user.runs.http.get(f"/chats/{CHAT}/interactions/{run}/events")),
-    ]
-    async with user.runs.events(CHAT, run) as events:
-        async for event in events:
-            if event.name == "answer_delta":
-                break
-    await asyncio.sleep(0.2)
+    await asyncio.gather(
+        read_comments(user, "POST", "/chatkit", follow),
+        read_comments(user, "GET", f"/chats/{CHAT}/interactions/{run}/events"),
+    )
     await user.runs.cancel(CHAT, run)
-    assert all(response.text.count(COMMENT) > 2 for response in await asyncio.gather(*reading))
 
 
 async def test_run_that_waits_for_an_approval(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(add_tasks(11), delete_tasks(*range(1, 12)))
     run = await start_run(user, CHAT, "go on", until="approval_required")
     await until(lambda: stored.run_statuses(user.name) == ["waiting"])
-    received = ""
-    path = f"/chats/{CHAT}/interactions/{run}/events"
-    async with asyncio.timeout(10), user.runs.http.stream("GET", path) as response:
-        async for piece in response.aiter_text():
-            received += piece
-            if received.count(COMMENT) == 3:
-                break
+    received = await read_comments(user, "GET", f"/chats/{CHAT}/interactions/{run}/events")
     assert "event: approval_required" in received
     assert "interaction_complete" not in received
 

@@ -9,7 +9,7 @@ import pytest
 from tests.runs_client import names
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
-from tests.support.script import SLOW, says
+from tests.support.script import PAUSING, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -72,10 +72,11 @@ async def test_messages_per_minute(user: User, new_user: NewUser, model: Scripte
 
 @pytest.mark.parametrize("api", APIS)
 async def test_running_answers(api: str, user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(SLOW, says("Hello."))
+    await model.script(PAUSING, says("Hello."))
     async with user.runs.interact("slow", "count") as events:
         await anext(events)
         check_rejected(await send(user, api, "hello", "another"), 429)
+        await model.release()
         async for _ in events:
             pass
     await until(lambda: "running" not in stored.run_statuses(user.name))

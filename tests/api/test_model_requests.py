@@ -12,7 +12,7 @@ from tests.support.completions import chunk
 from tests.support.golden import Golden
 from tests.support.model_requests import agent_of, render_requests, requests_to, select_prompt
 from tests.support.script import (
-    SLOW,
+    PAUSING,
     add_task,
     add_tasks,
     call,
@@ -171,9 +171,10 @@ async def test_steering(user: User, model: ScriptedModel, golden: Golden, stored
 
 
 async def test_follow_up(user: User, model: ScriptedModel, golden: Golden) -> None:
-    await model.script(SLOW, says("You are welcome."), says("Bye."))
+    await model.script(PAUSING, says("You are welcome."), says("Bye."))
     run = await start(user, "count", until="answer_delta")
     await user.runs.send(CHAT, run, "thanks", mode="follow_up")
+    await model.release()
     await model.received_requests(2)
     await user.runs.read(CHAT, run)
     await run_of(user, "bye")

@@ -1,6 +1,5 @@
 """Both services as processes: their log lines, /metrics and the spans they send."""
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -9,16 +8,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.otlp import Collector, run_collector
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.backends import user_at
 from tests.support.database_proxy import database_proxy
-from tests.support.script import SLOW, add_task, call, calls, says
+from tests.support.script import add_task, call, calls, endless_answer, says
 from tests.support.stack import CLOCK, SIGN_IN, Services, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -86,7 +85,7 @@ async def test_log_of_a_run(watched: Watched, user: User, model: ScriptedModel, 
     asked = with_request_id(user, f"run-of-{user.name}")
     await model.script(calls(call("add_task", title=CANARY), call("list_tasks")), says("done"))
     await user.chatkit.say("add it")
-    [line] = watched.lines("turn ended", asked)
+    [line] = await until(lambda: watched.lines("turn ended", asked))
     [run] = stored.runs(user.name)
     assert (line["run"], line["conversation"], line["owner"]) == (run.id, run.conversation_id, user.name)
     assert line["outcome"] == run.status == "completed"
@@ -111,12 +110,13 @@ async def test_log_of_a_failed_run(watched: Watched, user: User, model: Scripted
     lines = [json.loads(line) for line in watched.services[0].log_text.splitlines()]
     [line] = [line for line in lines if f"reference {reference}" in line["message"]]
     assert line["request_id"] == asked
-    assert [line["outcome"] for line in watched.lines("turn ended", asked)] == ["failed"]
+    [ended] = await until(lambda: watched.lines("turn ended", asked))
+    assert ended["outcome"] == "failed"
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["backend", "mcp_server"])
 async def test_request_ids(watched: Watched, number: int) -> None:
-    async with httpx2.AsyncClient(base_url=watched.services[number].url, trust_env=False) as http:
+    async with http_client(watched.services[number].url) as http:
         plain = await http.get("/health", headers={"X-Request-ID": "req_1.A-b"})
         assert plain.headers["x-request-id"] == "req_1.A-b"
         for given in ("", "x" * 65, 'a"b', "a b", "ä", "{}", "${jndi:x}"):
@@ -136,7 +136,7 @@ async def test_no_text_of_a_user_is_logged_counted_or_traced(
     await model.script({"status": 400, "body": {"error": {"message": CANARY}}})
     await user.chatkit.say(CANARY, first.thread_id)
     await until(lambda: len([span for span in watched.collector.spans if span.name == "turn"]) >= 2)
-    async with httpx2.AsyncClient(trust_env=False) as http:
+    async with http_client() as http:
         stranger = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": CANARY, "arguments": {}}}
         headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {user.mcp_token}"}
         await http.post(f"{watched.services[1].url}/mcp", json=stranger, headers=headers)
@@ -174,7 +174,7 @@ async def test_secret_of_a_calendar_is_not_logged_counted_or_traced(watched: Wat
 
 async def numbers(watched: Watched) -> Numbers:
     found: Numbers = {}
-    async with httpx2.AsyncClient(trust_env=False) as http:
+    async with http_client() as http:
         for service in watched.services:
             response = await http.get(f"{service.url}/metrics")
             assert response.status_code == 200
@@ -193,15 +193,18 @@ async def test_metrics(watched: Watched, user: User, model: ScriptedModel) -> No
     thread = (await user.chatkit.say("add it")).thread_id
     for text in ("hello", "fail", "retry"):
         await user.chatkit.say(text, thread)
-    await model.script(SLOW)
+    await model.script(endless_answer("one"))
     async with user.chatkit.open("threads.create", input=user_input("count")) as events:
         async for event in events:
             if event["type"] == "thread.item.updated":
                 break
         assert value(await numbers(watched), "todo_turns_running") == 1
-    async with asyncio.timeout(30):  # a run has its outcome a moment before it is counted
-        while value(after := await numbers(watched), "todo_turns_running"):
-            await asyncio.sleep(0.01)
+
+    async def none_runs() -> Numbers | None:
+        found = await numbers(watched)
+        return None if value(found, "todo_turns_running") else found
+
+    after = await until(none_runs)  # a run has its outcome a moment before it is counted
 
     def more(name: str, **labels: str) -> float:
         return value(after, name, **labels) - value(before, name, **labels)

@@ -12,7 +12,7 @@ from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import local_backend, user_at
 from tests.support.model_requests import requests_to
-from tests.support.script import SLOW, add_task, says
+from tests.support.script import PAUSING, add_task, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -94,7 +94,7 @@ async def test_model_that_cannot_be_reached(stack: Stack) -> None:
 
 
 async def test_process_that_answers_as_many_as_it_may(stack: Stack, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(SLOW, says("Hello."))
+    await model.script(PAUSING, says("Hello."))
     async with (
         local_backend(stack.services, LIMIT_RUNS_AT_ONCE="1") as backend,
         User(backend) as one,
@@ -106,6 +106,7 @@ async def test_process_that_answers_as_many_as_it_may(stack: Stack, model: Scrip
         assert response.status_code == 503
         assert int(response.headers["retry-after"]) > 0
         assert stored.row_counts(other.name) == {}
+        await model.release()
         async for _ in events:
             pass
         assert (await other.runs.say("two", "hello"))[-1].data["status"] == "COMPLETED"
@@ -120,10 +121,11 @@ async def test_database_that_fails_before_an_answer(user: User, stored: Stored) 
 
 
 async def test_database_that_fails_during_an_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script({**SLOW, "token_delay": 0.03}, says("Hello."))
+    await model.script(PAUSING, says("Hello."))
     async with user.chatkit.open("threads.create", input=user_input("count")) as events:
         received = [await anext(events) for _ in range(4)]
         with stored.reject_new_messages():
+            await model.release()
             received += [event async for event in events]
     check_sequence(received, created=True)
     assert [event["type"] for event in received].count("error") == 1

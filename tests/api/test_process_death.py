@@ -1,6 +1,5 @@
 """A process dies while it answers: the conversation is free again, and nothing is lost or done twice."""
 
-import asyncio
 import signal
 
 import pytest
@@ -26,13 +25,13 @@ pytestmark = pytest.mark.long(seconds=6)
 
 async def say_when_free(user: User, text: str) -> None:
     """Sends a message until it is taken."""
-    async with asyncio.timeout(FREE_SECONDS):
-        while True:
-            response = await user.runs.http.post(f"/chats/{CHAT}/interactions", json={"user_message": text})
-            if response.status_code == 200:
-                return
-            assert response.status_code == 409
-            await asyncio.sleep(0.2)
+
+    async def is_taken() -> bool:
+        response = await user.runs.http.post(f"/chats/{CHAT}/interactions", json={"user_message": text})
+        assert response.status_code in (200, 409)
+        return response.status_code == 200
+
+    await until(is_taken, seconds=FREE_SECONDS)
 
 
 async def test_tool_call_of_a_killed_process_is_made_once(
@@ -91,9 +90,7 @@ async def test_agent_of_a_killed_process(
     async with user.runs.interact(CHAT, "do it") as events:
         await anext(events)
         other = new_user(user.name, backend=1)
-        async with asyncio.timeout(FREE_SECONDS):
-            while "begun" not in [file["path"] for file in (await other.page.files(CHAT))["files"]]:
-                await asyncio.sleep(0.05)
+        await other.wait_for_file(CHAT, "begun")
         stack.backends[0].end(signal.SIGKILL)
     await model.reset()
     await model.script(says("I look."))

@@ -5,14 +5,16 @@ import random
 
 import pytest
 
+from tests.chatkit_client import Answer
 from tests.runs_client import agent_events, names
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import FOLLOW, HANGS, find_thread, follow, start_run
 from tests.support.fixtures import NewUser
 from tests.support.resuming import DisconnectingReader, script_long_run
-from tests.support.script import SLOW, SLOW_TEXT, add_task
+from tests.support.script import PAUSING, SLOW_TEXT, add_task
 from tests.support.stored import Stored
 from tests.support.users import User
+from tests.waiting import until
 from todo_client.chatkit import request
 
 pytestmark = pytest.mark.long
@@ -49,13 +51,19 @@ async def test_reader_that_is_cut_off_at_any_byte(
 async def test_page_that_comes_back_follows_from_the_beginning(
     user: User, new_user: NewUser, model: ScriptedModel
 ) -> None:
-    await model.script(add_task("milk"), {**SLOW, "reasoning": "One after the other."})
+    await model.script(add_task("milk"), {**PAUSING, "hold_after": 4, "reasoning": "One after the other."})
     run = await start_run(user, CHAT, "count", until="answer_delta")
     thread = await find_thread(user, CHAT)
     other = new_user(user.name, backend=1)
     assert (await other.runs.get_chat(thread))["answering"] == run
-    here, elsewhere = await asyncio.gather(follow(user, thread), follow(other, thread))
-    for answer in (here, elsewhere):
+    following = {"thread_id": thread, "action": FOLLOW}
+    async with (
+        user.chatkit.open("threads.custom_action", **following) as here,
+        other.chatkit.open("threads.custom_action", **following) as elsewhere,
+    ):
+        await model.release()
+        answers = [Answer([event async for event in events]) for events in (here, elsewhere)]
+    for answer in answers:
         assert answer.text == SLOW_TEXT
         assert answer.events[0]["data"] == {"interaction_id": run}
         assert [item["type"] for item in answer.items] == ["user_message", "widget", "workflow", "assistant_message"]
@@ -97,7 +105,5 @@ async def test_readers_of_a_user_are_limited(user: User, model: ScriptedModel, s
         async with user.runs.http.stream("GET", events) as response:
             return response.status_code == 200
 
-    async with asyncio.timeout(5):
-        while not await is_read():
-            await asyncio.sleep(0.05)
+    await until(is_read)
     await user.runs.cancel(CHAT, run)

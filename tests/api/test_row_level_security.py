@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-import httpx2
 import pytest
 
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.approvals import APIS, wait_for_approval
 from tests.support.fixtures import NewUser
 from tests.support.row_level_security import RowAccessProbe
-from tests.support.script import SLOW, add_task, call, calls, says, start_coder
+from tests.support.script import PAUSING, add_task, call, calls, says, start_coder
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -45,7 +45,7 @@ async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
     """One with a row in every table."""
     user = new_user()
     await user.page.add_to_memory("* I work nights")
-    async with httpx2.AsyncClient(base_url=user.url, trust_env=False) as http:
+    async with http_client(user.url) as http:
         await http.post("/session", headers={"Authorization": f"Bearer {user.token}"})
         await http.delete("/session", headers={"Origin": user.url})
     await model.script(
@@ -65,10 +65,11 @@ async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
         async for event in events:
             if event.name == "approval_required" and event.data["approval_id"] != waiting.approval:
                 break
-    await model.script({**SLOW, "when": "count"}, {**says("Hello."), "when": "hello"})
+    await model.script({**PAUSING, "when": "count"}, {**says("Hello."), "when": "hello"})
     async with user.runs.interact("second", "count") as events:
         run = (await anext(events)).data["interaction_id"]
         await user.runs.send("second", run, "hello", mode="follow_up")
+        await model.release()
         async for _ in events:
             pass
     await until(lambda: "running" not in stored.run_statuses(user.name))

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, says
 from tests.support.stack import AUDIENCE, Stack
@@ -24,7 +25,7 @@ class Browser:
     """Requests as the page makes them; each cookie is named, none is remembered."""
 
     def __init__(self, url: str) -> None:
-        self.http = httpx2.AsyncClient(base_url=url, trust_env=False)
+        self.http = http_client(url)
         self.own = {"Origin": url}
 
     async def sign_in(self, user: User, **claims: Any) -> str:

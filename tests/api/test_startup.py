@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx2
 import psycopg
 import pytest
 from starlette.applications import Starlette
@@ -21,9 +20,10 @@ from tests.conftest import find_free_port, migrate
 from tests.logins import as_admin, as_service
 from tests.processes import INHERITED, ServiceProcess, run
 from tests.scale.pooler import run_pgbouncer
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.stack import SIGN_IN, Services
 from tests.tokens import IDP_SECRET, MCP_TOKEN_SECRET
+from tests.waiting import until
 
 pytestmark = pytest.mark.long(seconds=1)
 
@@ -192,12 +192,14 @@ async def test_service_waits_for_what_it_needs(services: Services, empty_databas
     workspace = Starlette(routes=[Route("/ready", lambda _: JSONResponse({"confinement": "landlock"}))])
     try:
         await asyncio.to_thread(backend.wait_until_ready, path="/health")
-        async with httpx2.AsyncClient(base_url=backend.url, trust_env=False) as http:
+        async with http_client(backend.url) as http:
 
             async def wait_for(status: int, text: str) -> None:
-                async with asyncio.timeout(60):
-                    while (found := await http.get("/ready")).status_code != status or text not in found.text:
-                        await asyncio.sleep(0.05)
+                async def is_answered() -> bool:
+                    found = await http.get("/ready")
+                    return found.status_code == status and text in found.text
+
+                await until(is_answered, seconds=60)
 
             await wait_for(503, "migrat")
             await asyncio.to_thread(migrate, empty_database_url)

@@ -16,7 +16,7 @@ from tests.support.answers import HANGS, find_thread, list_texts, list_user_item
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
 from tests.support.script import (
-    SLOW,
+    PAUSING,
     SLOW_TEXT,
     add_task,
     call,
@@ -85,9 +85,10 @@ async def test_steer_is_read_before_the_next_model_turn(user: User, model: Scrip
 async def test_message_during_the_last_words_is_answered_after_them(
     mode: Mode, user: User, model: ScriptedModel, stored: Stored
 ) -> None:
-    await model.script(SLOW, says("Eleven."))
+    await model.script(PAUSING, says("Eleven."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
     await queue(user, run, "go on", mode)
+    await model.release()
     thread = await find_thread(user, CHAT)
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     assert await list_texts(user, thread) == ["count", SLOW_TEXT, "go on", "Eleven."]
@@ -210,9 +211,10 @@ async def test_stop_drops_queued_messages(user: User, model: ScriptedModel, stor
 
 
 async def test_failed_run_leaves_queued_messages_unsent(user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script({**SLOW, "cut_after": 9}, says("Hello."))
+    await model.script({**PAUSING, "cut_after": 4}, says("Hello."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
     queued = await queue(user, run, "and then", "follow_up")
+    await model.release()
     events = await user.runs.read(CHAT, run)
     assert events[-1].data["status"] == "FAILED"
     assert await unread(user) == [("and then", "follow_up", False)]

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from backend.tools.caller_token import CallerToken
 from backend.tools.task_tools import TaskTools
 from tests.scripted_model import ScriptedModel
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.backends import user_at
 from tests.support.model_requests import requests_to
 from tests.support.script import add_task, call, calls, says
@@ -52,7 +52,7 @@ class Proxy:
         given = {key.decode(): value.decode() for key, value in scope["headers"]}
         self.accepted_encodings.add(given.get("accept-encoding", ""))
         given = {key: value for key, value in given.items() if key not in ("host", "content-length")}
-        async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
+        async with http_client() as client:
             answer = await client.request(scope["method"], self._target, content=body, headers=given)
         status, headers, content = answer.status_code, JSON, answer.content
         if self.changes and b'"tools/call"' in body:

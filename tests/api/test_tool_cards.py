@@ -365,9 +365,11 @@ class TestTick:
             clicking.cancel()
             await asyncio.wait([clicking])
         await until(lambda: stored.tasks(user.name)[0].status == "completed")
-        async with asyncio.timeout(10):
-            while render_lines((await fetch_widgets(user.chatkit, thread))[-1])[1] != "☑ milk":
-                await asyncio.sleep(0.02)
+
+        async def is_ticked() -> bool:
+            return render_lines((await fetch_widgets(user.chatkit, thread))[-1])[1] == "☑ milk"
+
+        await until(is_ticked)
 
 
 class TestUndo:

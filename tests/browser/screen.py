@@ -1,10 +1,11 @@
 """What a person sees on the page, and does there."""
 
-import asyncio
 import json
 from typing import Any
 
 from playwright.async_api import Locator, Page, Route, expect
+
+from tests import waiting
 
 
 def watch(page: Page, problems: list[str]) -> None:
@@ -46,9 +47,7 @@ def task_list(page: Page) -> Locator:
 
 async def until(page: Page, expression: str) -> None:
     """Wait until it is true in the page; Playwright waits by evaluating strings, which the page's policy forbids."""
-    async with asyncio.timeout(30):
-        while not await page.evaluate(f"Boolean({expression})"):
-            await asyncio.sleep(0.02)
+    await waiting.until(lambda: page.evaluate(f"Boolean({expression})"))
 
 
 async def send(page: Page, text: str) -> None:

@@ -1,6 +1,5 @@
 """The page's list as a user sees it, and the tasks as another program of theirs does."""
 
-import asyncio
 import re
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -10,6 +9,7 @@ from playwright.async_api import Locator, Page
 
 from tests.support.stack import NOW
 from tests.support.users import User
+from tests.waiting import until
 
 ZONE = "UTC"
 API = re.compile(r"^\w+://[^/]+/tasks(/|\?|$)")
@@ -58,9 +58,11 @@ class TaskApi:
 
     async def until(self, view: str, titles: list[str]) -> None:
         """Waits until these are in the view, in this order."""
-        async with asyncio.timeout(30):
-            while await self.titles(view) != titles:
-                await asyncio.sleep(0.05)
+
+        async def are_there() -> bool:
+            return await self.titles(view) == titles
+
+        await until(are_there)
 
     async def _send(self, method: str, path: str, **options: Any) -> Json:
         response = await self._http.request(method, path, **options)

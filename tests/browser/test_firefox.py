@@ -18,6 +18,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, pausing_answer
 from tests.support.stack import Stack
 from tests.support.users import User
+from tests.waiting import until
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -126,9 +127,7 @@ class Firefox:
         return json.loads(answer["result"].get("value", "null"))
 
     async def until(self, expression: str) -> None:
-        async with asyncio.timeout(_SECONDS):
-            while not await self.evaluate(f"Boolean({expression})"):
-                await asyncio.sleep(0.02)
+        await until(lambda: self.evaluate(f"Boolean({expression})"), seconds=_SECONDS)
 
     async def click(self, role: str, name: str) -> None:
         """With the pointer, as soon as it is there; again where the page draws the element anew meanwhile."""
@@ -153,14 +152,11 @@ class Firefox:
 
     async def _find(self, role: str, name: str) -> str:
         locator = {"type": "accessibility", "value": {"role": role, "name": name}}
-        async with asyncio.timeout(_SECONDS):
-            while True:
-                nodes = (await self._ask("browsingContext.locateNodes", context=self._context, locator=locator))[
-                    "nodes"
-                ]
-                if nodes:
-                    return nodes[0]["sharedId"]
-                await asyncio.sleep(0.02)
+
+        async def nodes() -> list[dict[str, Any]]:
+            return (await self._ask("browsingContext.locateNodes", context=self._context, locator=locator))["nodes"]
+
+        return (await until(nodes, seconds=_SECONDS))[0]["sharedId"]
 
     async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)

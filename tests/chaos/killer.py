@@ -10,6 +10,7 @@ import httpx2
 
 from tests.chaos.system import KillableSystem
 from tests.processes import ServiceProcess
+from tests.serving import http_client
 
 _IMMEDIATE_SHARE = 0.2  # of the kills do not wait until users are served again
 _PAUSE_SECONDS = (0.1, 2.0)
@@ -75,7 +76,7 @@ class Killer:
         self._running.add(part)
 
     async def _wait_until_ready(self, part: str, service: ServiceProcess) -> None:
-        async with asyncio.timeout(_READY_SECONDS), httpx2.AsyncClient(base_url=service.url, trust_env=False) as http:
+        async with asyncio.timeout(_READY_SECONDS), http_client(service.url) as http:
             while not await _is_ready(http):
                 if not service.is_running:  # a service ends by itself if its workers die too often
                     await asyncio.to_thread(self._system.start, part)

@@ -7,13 +7,13 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from tests.conftest import ROOT, find_free_port
 from tests.fake_ollama import model as ollama_model
 from tests.fake_ollama import serve_ollama
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.answers import HANGS, find_thread, start_run
 from tests.support.approvals import APIS, wait_for_approval
 from tests.support.commands import todo, todo_at
@@ -62,7 +62,7 @@ class TestExportAndForget:
         await user.chatkit.say("delete milk", thread)
         deleted = (await user.chatkit.say("fail")).thread_id
         await user.chatkit.delete_thread(deleted)
-        async with httpx2.AsyncClient(base_url=user.url, trust_env=False) as http:
+        async with http_client(user.url) as http:
             await http.post("/session", headers={"Authorization": f"Bearer {user.token}"})
             await http.delete("/session", headers={"Origin": user.url})
         return user

@@ -14,7 +14,7 @@ from tests.runs_client import SHAPES, id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.ai_sdk import FRONTENDS, VERSIONS
 from tests.support.answers import start_run
-from tests.support.script import SLOW, add_task, delete_tasks, says, start_coder
+from tests.support.script import PAUSING, add_task, delete_tasks, says, start_coder
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -71,7 +71,7 @@ async def prepare(command: Command, user: User, model: ScriptedModel, stored: St
         [approval] = (await user.runs.get_interaction("groceries", known["RUN"]))["approvals"]
         known["APPROVAL"] = approval["approval_id"]
     elif "/cancel" in command.text or "/messages" in command.text:
-        await model.script(SLOW, says("Hello."))
+        await model.script(PAUSING, says("Hello."))
         known["RUN"] = await start_run(user, "groceries", "go on", until="turn_start")
         if "$INPUT" in command.text:
             queued = await user.runs.send("groceries", known["RUN"], "and then?", mode="follow_up")
@@ -111,6 +111,7 @@ async def run(command: Command, user: User, known: dict[str, str]) -> str:
 async def test_request(command: Command, user: User, model: ScriptedModel, stored: Stored) -> None:
     known = await prepare(command, user, model, stored)
     printed = await run(command, user, known)
+    await model.release()
     check_answer(command, printed)
     match operation(command)[1]:
         case "/chat/stream":

@@ -12,7 +12,9 @@ import pytest
 
 from evals import case
 from tests.conftest import ROOT
-from tests.scripted_model import serve_scripted_model
+from tests.scripted_endpoint.app import create_app
+from tests.scripted_model import ScriptedModel
+from tests.serving import serve
 
 pytestmark = pytest.mark.extended
 
@@ -81,11 +83,13 @@ async def test_models_that_lie_loop_obey_or_do_not_look_are_caught(tmp_path: Pat
     file = tmp_path / "results.json"
     failed = {**BEFORE, "case": "count", "outcome": "error", "passing": True}
     file.write_text(json.dumps({"model": None, "trials": [BEFORE, failed]}))
-    async with serve_scripted_model() as model:
+    async with serve(create_app(), lifespan="off") as url:
+        model = ScriptedModel(url)
         await model.script(*({"when": when, **step} for when, steps in SAID.values() for step in steps))
-        told = environment(LLM_PROVIDER="custom", LLM_BASE_URL=model.openai_base_url, LLM_MODEL="scripted")
+        told = environment(LLM_PROVIDER="custom", LLM_BASE_URL=f"{url}/v1", LLM_MODEL="scripted")
         only = [f"--only={id}" for id in (*CAUGHT, "empty")]
         status, output = await run(told, "--repeat=1", f"--resume={file}", *only)
+        await model.aclose()
     assert status == 1
     results = json.loads(file.read_text())
     assert results["trials"][0] == BEFORE

@@ -12,7 +12,7 @@ from tests.clock import find_offset
 from tests.mcp.calls import Tools
 from tests.mcp.servers import AUDIENCE, NOW, open_server, sign_in_server
 from tests.processes import ServiceProcess
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.stored import Stored
 from tests.tokens import MCP_TOKEN_SECRET
 
@@ -50,12 +50,6 @@ async def http(server: ServiceProcess) -> AsyncIterator[httpx2.AsyncClient]:
 async def guarded_http(guarded: ServiceProcess) -> AsyncIterator[httpx2.AsyncClient]:
     async with http_client(guarded.url) as client:
         yield client
-
-
-def http_client(url: str) -> httpx2.AsyncClient:
-    """Without TLS: reading the root certificates takes longer than most tests."""
-    limits = httpx2.Limits(max_connections=20)
-    return httpx2.AsyncClient(base_url=url, verify=False, trust_env=False, timeout=60, limits=limits)
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ import pytest
 
 from mcp_server.server import create_app
 from mcp_server.settings import McpSettings
-from tests.mcp.conftest import http_client
 from tests.mcp.servers import AUDIENCE, own, theirs
 from tests.mcp.wire import LEGACY, MODERN, call, request, result, send, sentence
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.stored import Stored
 from tests.tokens import NO_TIMES, OTHER_SECRET, mint_mcp_token
 

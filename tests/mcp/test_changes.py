@@ -11,10 +11,10 @@ from mcp_server.server import create_app
 from mcp_server.settings import McpSettings
 from tests.clock import find_offset
 from tests.mcp.calls import Tools
-from tests.mcp.conftest import NewTools, http_client
+from tests.mcp.conftest import NewTools
 from tests.mcp.servers import AUDIENCE, own
 from tests.mcp.wire import call, result, send
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.stored import Stored
 from tests.tokens import MCP_TOKEN_SECRET
 

@@ -13,9 +13,9 @@ from mcp_server.server import create_app
 from mcp_server.settings import McpSettings
 from tests.logins import as_admin
 from tests.mcp.calls import KEY, Tools
-from tests.mcp.conftest import http_client, new_user
+from tests.mcp.conftest import new_user
 from tests.mcp.servers import AUDIENCE
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.database_proxy import DatabaseProxy, database_proxy
 from tests.support.stored import Stored
 from tests.tokens import MCP_TOKEN_SECRET

@@ -12,11 +12,10 @@ import pytest
 from mcp_server.server import create_app
 from mcp_server.settings import McpSettings
 from tests.logins import as_owner
-from tests.mcp.conftest import http_client
 from tests.mcp.servers import own
 from tests.mcp.wire import ENVELOPE, LEGACY, MODERN, call, send
 from tests.processes import ServiceProcess
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.stored import Stored
 
 both = pytest.mark.parametrize("version", [MODERN, LEGACY])

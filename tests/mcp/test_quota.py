@@ -8,10 +8,10 @@ import pytest
 from mcp_server.server import create_app
 from mcp_server.settings import McpSettings
 from tests.mcp.calls import KEY, Tools
-from tests.mcp.conftest import Limited, http_client, new_user
+from tests.mcp.conftest import Limited, new_user
 from tests.mcp.servers import AUDIENCE, own
 from tests.mcp.wire import LEGACY, MODERN, request, send
-from tests.serving import serve
+from tests.serving import http_client, serve
 from tests.support.stored import Stored
 from tests.tokens import MCP_TOKEN_SECRET
 from tests.waiting import until

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from tests.examples import same_examples
 from tests.mcp.calls import KEY, Tools
-from tests.mcp.conftest import NewTools, http_client, new_user
+from tests.mcp.conftest import NewTools, new_user
 from tests.processes import ServiceProcess
+from tests.serving import http_client
 from tests.support.stored import Stored
 
 DAILY: dict[str, Any] = {"title": "water", "due": "2996-11-28 09:00", "repeat": "FREQ=DAILY"}

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.mcp.conftest import http_client
 from tests.mcp.servers import AUDIENCE, COMMON
 from tests.mcp.wire import call, result, send
 from tests.processes import ServiceProcess
+from tests.serving import http_client
 from tests.support.stored import Stored
 from tests.tokens import mint_mcp_token
 from tests.waiting import until

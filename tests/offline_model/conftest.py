@@ -9,11 +9,11 @@ from offline_model.app import create_app
 from offline_model.settings import OfflineSettings
 from tests.clock import set_clock
 from tests.mcp.calls import Tools
-from tests.mcp.conftest import http_client, new_user
+from tests.mcp.conftest import new_user
 from tests.mcp.servers import open_server
 from tests.offline_model.conversation import NOW, Conversation
 from tests.processes import ServiceProcess
-from tests.serving import serve
+from tests.serving import http_client, serve
 
 NewConversation = Callable[[], Conversation]
 AddTasks = Callable[[Tools], Awaitable[None]]

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import same_examples
-from tests.mcp.conftest import http_client
 from tests.offline_model.conftest import NewConversation
 from tests.offline_model.conversation import NOTE, OFFERED, Conversation, said
 from tests.processes import ServiceProcess
+from tests.serving import http_client
 
 
 async def test_the_conversation_of_a_day(conversation: Conversation) -> None:

@@ -1,6 +1,5 @@
 """Decides approvals through ChatKit, the run API and the AI SDK's messages."""
 
-import asyncio
 import json
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any, Protocol
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, says
 from tests.support.users import User
+from tests.waiting import until
 from todo_client.sse import EventParser
 
 Json = dict[str, Any]
@@ -88,9 +88,12 @@ APIS: dict[str, Api] = {"chatkit": ChatKitApi(), "run_api": RunApi(), "ai_sdk": 
 async def wait_for_approval(user: User, chat: str) -> PendingApproval:
     """Returns the open approval of the newest run. That of a sub-agent is shown a moment before the run waits."""
     run = (await user.runs.get_chats())["chats"][0]["leaf"]
-    async with asyncio.timeout(10):
-        while (interaction := await user.runs.get_interaction(chat, run))["status"] == "RUNNING":
-            await asyncio.sleep(0.05)
+
+    async def paused() -> Json | None:
+        interaction = await user.runs.get_interaction(chat, run)
+        return None if interaction["status"] == "RUNNING" else interaction
+
+    interaction = await until(paused)
     assert interaction["status"] == "WAITING_APPROVAL", interaction["status"]
     [approval] = [one for one in interaction["approvals"] if one["approved"] is None]
     return PendingApproval(chat, run, approval["approval_id"])

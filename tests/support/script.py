@@ -14,6 +14,10 @@ def pausing_answer(beginning: str, rest: str) -> Json:
     return {"text": beginning + rest, "chunk_chars": len(beginning), "hold_after": 2}
 
 
+PAUSING = pausing_answer("one two three ", "four five six seven eight nine ten")
+"""`SLOW_TEXT`, which goes on after its beginning when the test releases it."""
+
+
 def endless_answer(text: str) -> Json:
     """Returns an answer that has to be stopped."""
     return pausing_answer(text, " never")

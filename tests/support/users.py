@@ -9,6 +9,7 @@ from tests.chatkit_client import ChatKit
 from tests.runs_client import Runs
 from tests.support.stack import AUDIENCE, Services
 from tests.tokens import IDP_SECRET, ISSUER, mint_token
+from tests.waiting import until
 
 _numbers = itertools.count(1)
 
@@ -49,6 +50,12 @@ class User:
     def at(self, backend: int) -> "User":
         """Returns the same user with clients of another backend."""
         return User(self.stack, self.name, backend=backend)
+
+    async def wait_for_file(self, chat: str, path: str) -> None:
+        async def is_there() -> bool:
+            return (await self.page.http.get(f"/chats/{chat}/files/{path}")).status_code == 200
+
+        await until(is_there)
 
     async def __aenter__(self) -> Self:
         return self

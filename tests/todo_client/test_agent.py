@@ -11,7 +11,17 @@ import pytest
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
 from tests.support.http_relay import HttpRelay
-from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, pausing_answer, says, start_coder
+from tests.support.script import (
+    PAUSING,
+    SLOW_TEXT,
+    add_task,
+    call,
+    calls,
+    delete_tasks,
+    pausing_answer,
+    says,
+    start_coder,
+)
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -138,7 +148,7 @@ async def test_failure_raises(agent: Agent, model: ScriptedModel) -> None:
 
 
 async def test_one_prompt_at_a_time(agent: Agent, model: ScriptedModel) -> None:
-    await model.script(SLOW, says("Hello."))
+    await model.script(PAUSING, says("Hello."))
     assert agent.abort().done()
     for intervene in (lambda: agent.steer("stop"), lambda: agent.follow_up("go on"), lambda: agent.approve("call_1")):
         with pytest.raises(RuntimeError, match="not answering"):
@@ -148,6 +158,7 @@ async def test_one_prompt_at_a_time(agent: Agent, model: ScriptedModel) -> None:
     await until(lambda: text_of(events))
     with pytest.raises(RuntimeError, match="answering already"):
         await agent.prompt("hello")
+    await model.release()
     assert (await first).text == SLOW_TEXT
     assert (await agent.prompt("hello")).text == "Hello.", "after it, the next one"
 
@@ -198,12 +209,13 @@ async def test_steer(agent: Agent, user: User, model: ScriptedModel, stored: Sto
 
 
 async def test_follow_ups_are_answered(agent: Agent, model: ScriptedModel) -> None:
-    await model.script(SLOW, says("Eleven."), says("Twelve."))
+    await model.script(PAUSING, says("Eleven."), says("Twelve."))
     events = listen(agent)
     answering = asyncio.create_task(agent.prompt("count"))
     await until(lambda: text_of(events))
     for text in ("go on", "and on"):
-        agent.follow_up(text)
+        await asyncio.wrap_future(agent.follow_up(text))
+    await model.release()
     result = await answering
     assert [data["text"] for data in data_of(events, EventType.TEXT)] == [SLOW_TEXT, "Eleven.", "Twelve."]
     assert (result.text, result.usage.requests) == ("Twelve.", 3)
@@ -216,11 +228,13 @@ async def test_message_to_an_answer_that_has_ended(mode: str, user: User, agent:
     """The program has not read the end yet: the message is answered as if it had come in time."""
     await model.script(says("Ten."), says("Eleven."))
 
+    async def has_ended(run: str) -> bool:
+        return (await user.runs.get_interaction(CHAT, run))["status"] != "RUNNING"
+
     async def send_after_the_end(event: AgentEvent) -> None:
         if event.type is EventType.TURN_END:
             unsubscribe()
-            while (await user.runs.get_interaction(CHAT, event.interaction_id))["status"] == "RUNNING":
-                await asyncio.sleep(0.02)
+            await until(lambda: has_ended(event.interaction_id))
             getattr(agent, mode)("go on")
 
     unsubscribe = agent.subscribe(send_after_the_end)

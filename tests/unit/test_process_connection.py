@@ -80,9 +80,7 @@ def connect(url: str, database: Database, **options: Any) -> ProcessConnection:
 async def wait_until_judged(judge: ProcessConnection, process_id: int) -> float:
     """Looks again and again; returns after how many seconds the process was judged dead."""
     began = time.monotonic()
-    async with asyncio.timeout(30):
-        while process_id not in await judge.find_dead_processes([process_id]):
-            await asyncio.sleep(0.02)
+    await until(lambda: judge.find_dead_processes([process_id]))
     return time.monotonic() - began
 
 

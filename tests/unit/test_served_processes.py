@@ -66,7 +66,7 @@ def test_service_that_cannot_start(tmp_path: Path, workers: int, failure: str) -
 async def test_service_that_drains(tmp_path: Path) -> None:
     """It serves on, and says that it is not ready; asked twice, it ends at the same time."""
     port = find_free_port()
-    process = start(tmp_path, "none", workers=1, port=port, drain=2)
+    process = start(tmp_path, "none", workers=1, port=port, drain=4)
     await until(lambda: answers(port, "/ready"), seconds=60)
     process.send_signal(signal.SIGTERM)
     await until(lambda: not answers(port, "/ready"))

@@ -15,6 +15,7 @@ from fastmcp.client.transports import StreamableHttpTransport
 
 from common.tokens import make_call_token
 from tests.processes import ServiceProcess
+from tests.serving import http_client
 from tests.tokens import MCP_TOKEN_SECRET
 
 URL = "http://workspace:8003/mcp"
@@ -84,6 +85,6 @@ async def acting(base: str, person: str = "alice", *, directory: str | None = No
     transport = StreamableHttpTransport(f"{base}/mcp", headers=headers, verify=False)
     async with (
         Client(transport) as client,
-        httpx2.AsyncClient(base_url=base, headers=headers, verify=False, trust_env=False, timeout=60) as http,
+        http_client(base, headers=headers) as http,
     ):
         yield Person(client, http)

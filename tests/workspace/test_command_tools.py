@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import ServiceProcess
+from tests.waiting import until
 from tests.workspace.running import Person, acting, directory, service
 
 pytestmark = pytest.mark.long
@@ -161,9 +162,10 @@ async def test_queued_commands_of_one_user_hold_up_nobody_else(alice: Person, wo
         answers = [await alice.http.get(f"/files/{folder}/begun") for folder in folders]
         return [folder for folder, answer in zip(folders, answers, strict=True) if answer.status_code == 200]
 
-    async with asyncio.timeout(60):
-        while len(await running()) < 4:
-            await asyncio.sleep(0.05)
+    async def all_have_begun() -> bool:
+        return len(await running()) == 4
+
+    await until(all_have_begun, seconds=60)
     async with acting(workspace.url, f"{id(waiting)}-bob") as bob:
         _, ran = await bob.call("run_command", command="echo at once")
         assert ran["stdout"] == "at once\n"

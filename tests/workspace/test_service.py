@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -18,7 +17,9 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.processes import ServiceProcess
+from tests.serving import http_client
 from tests.tokens import OTHER_SECRET, mint_token
+from tests.waiting import until
 from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service, token
 from workspace import maintenance
 
@@ -158,11 +159,14 @@ async def test_a_call_that_is_sent_again_is_made_once(alice: Person) -> None:
     assert "was used by an earlier call" in await alice.refusal("write_file", key="k2", path="b.md", content="a")
 
 
+async def has_begun(person: Person) -> bool:
+    return (await person.http.get("/files/cnv_1/begun")).status_code == 200
+
+
 async def test_a_command_that_is_stopped_tells_how_far_it_came(alice: Person) -> None:
     began = asyncio.get_running_loop().time()
     running = asyncio.create_task(alice.call("run_command", key="k", command="echo begun; touch begun; sleep 100"))
-    while (await alice.http.get("/files/cnv_1/begun")).status_code != 200:
-        await asyncio.sleep(0.05)
+    await until(lambda: has_begun(alice))
     assert (await alice.http.post("/stop/cnv_1")).json() == {"stopped": True}
     _, ran = await running
     assert (ran["stdout"], ran["stopped"]) == ("begun\n", True)
@@ -173,8 +177,7 @@ async def test_a_command_that_is_stopped_tells_how_far_it_came(alice: Person) ->
 async def test_whose_client_leaves_a_command_is_told_when_it_asks_again(alice: Person) -> None:
     call = {"command": "echo begun; touch begun; sleep 100"}
     running = asyncio.create_task(alice.call("run_command", key="k", **call))
-    while (await alice.http.get("/files/cnv_1/begun")).status_code != 200:
-        await asyncio.sleep(0.05)
+    await until(lambda: has_begun(alice))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -231,8 +234,7 @@ class TestFiles:
 
         with pytest.raises(ConnectionError):
             await alice.http.put("/files/cnv_1/a.bin", content=broken())
-        while list((root / ".incoming").iterdir()):
-            await asyncio.sleep(0.05)
+        await until(lambda: not list((root / ".incoming").iterdir()))
         assert (await alice.http.get("/files/cnv_1")).json()["files"] == []
 
     async def test_a_full_folder_takes_no_more_by_any_way(self, alice: Person) -> None:
@@ -313,7 +315,7 @@ TOKENS = {
 @pytest.mark.parametrize("given", TOKENS.values(), ids=TOKENS)
 async def test_nothing_is_served_without_a_token_that_holds(workspace: ServiceProcess, given: str | None) -> None:
     headers = {"authorization": f"Bearer {given}"} if given else {}
-    async with httpx2.AsyncClient(base_url=workspace.url, headers=headers, verify=False, trust_env=False) as http:
+    async with http_client(workspace.url, headers=headers) as http:
         for method, path in (
             *(
                 ("POST", "/mcp"),
@@ -446,10 +448,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
             workspace = partial(state_of, int(parent.stdout.readline()))
             assert workspace() in ("R", "S")
             parent.kill()
-            deadline = time.monotonic() + 30
-            while workspace() not in ("Z", None):
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            asyncio.run(until(lambda: workspace() in ("Z", None)))
 
 
 async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_uses(tmp_path: Path) -> None:
@@ -462,8 +461,7 @@ async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_us
                 await person.call("write_file", folder="unused", path="a", content="x")
                 running = asyncio.create_task(person.call("run_command", key="k", command="touch begun; sleep 1000"))
                 putting = asyncio.create_task(person.http.put("/files/cnv_1/a", content=slowly()))
-                while not (list((root / ".incoming").iterdir()) and list(root.glob("*/cnv_1/begun"))):
-                    await asyncio.sleep(0.05)
+                await until(lambda: list((root / ".incoming").iterdir()) and list(root.glob("*/cnv_1/begun")))
                 process.end(signal.SIGKILL)
                 await asyncio.gather(running, putting, return_exceptions=True)
         (answers,) = (root / ".answers").glob("*/unused")
@@ -474,8 +472,7 @@ async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_us
         assert list((root / ".incoming").iterdir()) == []
         async with acting(process.url) as person:
             assert (await person.call("list_files"))[0] == "begun"
-        while list(root.glob("*/unused")):
-            await asyncio.sleep(0.05)
+        await until(lambda: not list(root.glob("*/unused")))
         assert process.end() == 0
 
 

@@ -1,6 +1,5 @@
 """The server gone in the middle of an answer, and back: whoever reads it has all of it then, and nothing twice."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from tests.support.http_relay import HttpRelay
 from tests.support.script import add_task
 from tests.support.stack import Stack
 from tests.support.users import User
+from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
@@ -39,9 +39,10 @@ def check_once(text: str) -> None:
 
 
 async def wait_for_end(user: User) -> None:
-    async with asyncio.timeout(30):
-        while (await user.runs.get_chats())["chats"][0]["answering"]:
-            await asyncio.sleep(0.1)
+    async def has_ended() -> bool:
+        return not (await user.runs.get_chats())["chats"][0]["answering"]
+
+    await until(has_ended)
 
 
 @pytest.mark.parametrize("while_away", ["it is written", "it ends"])

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,13 +10,11 @@ from tests.cli.chat.conftest import Start
 from tests.cli.chat.terminal import ALT_ENTER, CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R, ENTER, TAB, UP
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import talk_with_tasks
-from tests.support.script import add_task, call, calls, delete_tasks, says
+from tests.support.script import PAUSING, SLOW_TEXT, add_task, call, calls, delete_tasks, says
 from tests.support.users import User
 
 pytestmark = pytest.mark.long(seconds=8)
 
-COUNTING = "one two three four five six seven eight nine ten"
-SLOW: dict[str, Any] = {"text": COUNTING, "chunk_chars": 4, "token_delay": 0.1}
 MARKDOWN = """# Head
 
 A **bold** word and `code`.
@@ -50,7 +47,7 @@ async def test_markdown(start: Start, model: ScriptedModel) -> None:
 
 
 async def test_stop(start: Start, model: ScriptedModel, user: User, served: ChatKit) -> None:
-    await model.script({**SLOW, "token_delay": 0.3}, SLOW)
+    await model.script(PAUSING, PAUSING)
     with start() as terminal:
         await terminal.wait_for(">")
         terminal.say("count")
@@ -83,20 +80,24 @@ async def test_stop(start: Start, model: ScriptedModel, user: User, served: Chat
 
 
 async def test_messages_while_an_answer_runs(start: Start, model: ScriptedModel) -> None:
-    adds = add_task("milk")
-    await model.script(SLOW, {"text": "And that."}, {**adds, "delay": 1.5}, {"text": "Both of it."})
+    await model.script(PAUSING, {"text": "And that."})
     with start("--thread", "mine") as terminal:
         await terminal.wait_for(">")
         terminal.say("count")
         await terminal.wait_for("two")
         terminal.say("and that?")
-        await terminal.wait_for("> and that?", "Press Enter to send it now", "And that.", "total")
+        await terminal.wait_for("> and that?", "Press Enter to send it now")
+        await model.release()
+        await terminal.wait_for("And that.", "total")
+        await model.script({**add_task("milk"), "hold_after": 0}, {"text": "Both of it."})
         terminal.say("add milk")
         await model.received_requests(3)
         terminal.say("and eggs")
         await terminal.wait_for("> and eggs", "Press Enter to send it now", times=2)
         terminal.keys(ENTER)
-        await terminal.wait_for("before its next step", "Both of it.", "total", times=2)
+        await terminal.wait_for("before its next step")
+        await model.release()
+        await terminal.wait_for("Both of it.", "total", times=2)
     said = [[one["content"] for one in request["body"]["messages"]] for request in await model.finished_requests()]
     assert "and that?" in said[1][-1]
     assert "and eggs" in said[3][-1]
@@ -173,7 +174,7 @@ async def test_edit_retry_and_branches(start: Start, model: ScriptedModel) -> No
 
 
 async def test_continue(start: Start, model: ScriptedModel, served: ChatKit) -> None:
-    await model.script({**SLOW, "token_delay": 0.5}, {"text": "Here."})
+    await model.script(PAUSING, {"text": "Here."})
     with start() as terminal:
         await terminal.wait_for(">")
         terminal.say("count")
@@ -183,7 +184,10 @@ async def test_continue(start: Start, model: ScriptedModel, served: ChatKit) -> 
         assert "See the answer: ./todo chat --thread thr_" in terminal.text
     with start("--continue") as one, start("--continue") as other:
         for terminal in (one, other):
-            await terminal.wait_for("> count", COUNTING, "total")
+            await terminal.wait_for("> count", "three")
+        await model.release()
+        for terminal in (one, other):
+            await terminal.wait_for(SLOW_TEXT, "total")
         one.say("from one")
         await other.wait_for("> from one", "Here.", "total", times=2)
         [thread] = (await served.list_threads()).data

@@ -70,30 +70,29 @@ async def test_a_time_limit_keeps_what_was_said(confinement: Confinement, tmp_pa
     assert ran.seconds < 1 + QUICK
 
 
-SLEEPING = b"sleep\x00333\x00"  # for so many seconds nobody else does
-LEAVE = "(sleep 333 & setsid sleep 333 & setsid sh -c 'setsid sleep 333 & sleep 333' &) >/dev/null 2>&1 </dev/null; {}"
+SLEEP = f"sleep {100_000 + os.getpid()}"  # for so many seconds nobody else does
+SLEEPING = f"{SLEEP} ".replace(" ", "\0").encode()
+LEAVE = f"({SLEEP} & setsid {SLEEP} & setsid sh -c 'setsid {SLEEP} & {SLEEP}' &) >/dev/null 2>&1 </dev/null; {{}}"
 
 
 async def test_without_a_confinement_what_has_a_session_of_its_own_is_left(tmp_path: Path) -> None:
     """So what the next test finds is the confinements' doing."""
-    before = all_with(SLEEPING)
     await sh(made("none"), tmp_path, LEAVE.format("sleep 0.2"))
-    left = [int(process.name) for process in all_with(SLEEPING) if process not in before]
+    left = all_with(SLEEPING)
     for process in left:
-        os.kill(process, signal.SIGKILL)
+        os.kill(int(process.name), signal.SIGKILL)
     assert left
 
 
 @pytest.mark.parametrize("end", ["true", "sleep 300"])
 async def test_it_leaves_no_process_behind(real_confinement: Confinement, tmp_path: Path, end: str) -> None:
-    before = sleeping()
     running = asyncio.create_task(sh(real_confinement, tmp_path, LEAVE.format(f"touch left; {end}"), timeout_s=1))
     await until((tmp_path / "left").exists)
     await running
-    await until(lambda: sleeping() <= before)
+    await until(lambda: not all_with(SLEEPING))
 
 
-FORKING = "forking-all-the-time"
+FORKING = f"forking-all-the-time-{os.getpid()}"
 # ELF's number of the processor, and: a new session, if asked for; fork; all again in the child; exit in the parent.
 MACHINE_CODE = {
     ("x86_64", "fork"): (62, "b839000000 0f05 85c0 74f5 b83c000000 31ff 0f05"),
@@ -151,14 +150,13 @@ async def test_processes_that_fork_all_the_time_end(
 @pytest.mark.parametrize("kind", usable())
 def test_it_ends_with_the_service(kind: str, tmp_path: Path) -> None:
     """However that ends."""
-    before = sleeping()
     service = fork()
     if service == 0:
         asyncio.run(sh(made(kind), tmp_path, LEAVE.format("touch left; sleep 300")))
     asyncio.run(until((tmp_path / "left").exists))
     os.kill(service, signal.SIGKILL)
     os.waitpid(service, 0)
-    asyncio.run(until(lambda: sleeping() <= before))
+    asyncio.run(until(lambda: not all_with(SLEEPING)))
 
 
 @pytest.mark.parametrize("kind", usable())
@@ -267,7 +265,8 @@ async def test_a_command_takes_few_of_the_accounts_epoll_watches(
 
 
 # 256 processes where nothing bounds them, which say so and stay; a real one would be a burden on the machine.
-BOMB = """
+BOMB = f"""
+process_of_the_test = {os.getpid()}
 import os, select, time
 first, (reader, writer) = os.getpid(), os.pipe()
 for _ in range(8):
@@ -304,12 +303,11 @@ def test_a_bomb_of_processes_is_bounded_and_ended(kind: str, account: str) -> No
                 other.kill()
                 await other.wait()
 
-    before = processes_with(BOMB.encode())
     free, bounded = [int(ran.stdout) for ran in done_as(accounts()[account], work)]
     assert free == 256
     most = 32 if made(kind).has_separate_count else 4 * 32
     assert bounded == 256 if account == "root" else 16 < bounded <= most
-    assert processes_with(BOMB.encode()) == before
+    assert not all_with(BOMB.encode())
 
 
 @pytest.mark.parametrize("kind", [*usable(), "none"])
@@ -352,14 +350,6 @@ def test_forty_commands_of_another_account_at_once(kind: str) -> None:
 
 def oom_score(process: Path) -> str:
     return (process / "oom_score_adj").read_text()
-
-
-def sleeping() -> int:
-    return processes_with(SLEEPING)
-
-
-def processes_with(mark: bytes) -> int:
-    return len(all_with(mark))
 
 
 def all_with(mark: bytes) -> list[Path]:
