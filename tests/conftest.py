@@ -183,11 +183,6 @@ def empty_database_url(server_url: str) -> Iterator[str]:
         yield as_owner(url)
 
 
-@pytest.fixture
-def free_port() -> Callable[[], int]:
-    return find_free_port
-
-
 def find_free_port() -> int:
     """Returns a port below the ephemeral ports, so that a service can listen on it again after a restart."""
     for port in _list_ports():

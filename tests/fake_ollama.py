@@ -1,12 +1,13 @@
 """A server with the part of Ollama's API that finds models, or with any other responses at its address."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.serving import serve_in_threads
 
 Model = dict[str, Any]
 RespondTo = Callable[[BaseHTTPRequestHandler], None]
@@ -42,19 +43,8 @@ def serve_ollama(
             else:
                 self.send_error(404)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serve_in_threads(Handler) as url:
+        yield url.removeprefix("http://")
 
 
 def send(handler: BaseHTTPRequestHandler, body: Any, status: int = 200, **headers: str) -> None:

@@ -1,9 +1,11 @@
-"""Serves an ASGI app over HTTP in the running event loop, and the client of what is served."""
+"""Serves an ASGI app in the running event loop, or responses of a handler in threads; and the client of both."""
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 import httpx2
@@ -61,3 +63,21 @@ async def _stop(server: uvicorn.Server, listener: socket.socket) -> None:
             return
         await asyncio.sleep(0.001)
     await server.shutdown(sockets=[listener])
+
+
+@contextmanager
+def serve_in_threads(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Yields the base URL; requests are not logged."""
+
+    class Silent(handler):
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()

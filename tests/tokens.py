@@ -8,13 +8,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+from tests.serving import serve_in_threads
 
 MCP_TOKEN_SECRET = "4f1d0a76c2b95e83d7fa61c90b3e2485a6d8f7c01b9e3d52"
 IDP_SECRET = "9c27e1b4f05d83a6c1e94b7d2f60a8537be1c09d4a6f2e83"
@@ -128,16 +130,9 @@ def key_endpoint(*keys: SigningKey) -> Iterator[KeyEndpoint]:
             with suppress(ConnectionError):  # the client closes the connection early
                 self.wfile.write(endpoint.body)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        endpoint = KeyEndpoint(f"http://127.0.0.1:{server.server_address[1]}/keys", *keys)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with serve_in_threads(Handler) as url:
+        endpoint = KeyEndpoint(f"{url}/keys", *keys)
         try:
             yield endpoint
         finally:
             endpoint.closing.set()
-            server.shutdown()
-            thread.join()

@@ -15,9 +15,10 @@ from offline_model.settings import OfflineSettings
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
+from tests.support.approvals import decide, newest_run, pending
 from tests.support.backends import user_at
 from tests.support.completions import check_pairs
-from tests.support.model_requests import agent_of, requests_to
+from tests.support.model_requests import agent_of, outputs_of, requests_to
 from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Services
 from tests.support.stored import Stored
@@ -46,7 +47,7 @@ async def outputs(model: ScriptedModel, request: int = -1) -> list[str]:
     bodies = await requests_to(model)
     for body in bodies:
         check_pairs(body["messages"])
-    return [message["content"] for message in bodies[request]["messages"] if message["role"] == "tool"]
+    return outputs_of(bodies[request])
 
 
 def work_of(items: list[Json]) -> list[Json]:
@@ -57,28 +58,6 @@ def work_of(items: list[Json]) -> list[Json]:
 async def files(user: User, thread: str) -> dict[str, str]:
     paths = [file["path"] for file in (await user.page.files(thread))["files"]]
     return {path: (await user.page.http.get(f"/chats/{thread}/files/{path}")).text for path in paths}
-
-
-async def newest_run(user: User, thread: str) -> Json:
-    """As soon as it has ended or waits for a decision."""
-
-    async def settled() -> Json | None:
-        run = (await user.runs.get_chat(thread))["interactions"][-1]
-        asks = run["status"] == "WAITING_APPROVAL" and pending(run)
-        return run if asks or run["status"] in ("COMPLETED", "FAILED", "CANCELLED") else None
-
-    return await until(settled)
-
-
-def pending(run: Json) -> list[Json]:
-    return [approval for approval in run["approvals"] if approval["approved"] is None]
-
-
-async def decide(user: User, thread: str, approval: Json, *, approved: bool = True, **more: Any) -> Json:
-    """The run as soon as it has ended or waits for another decision."""
-    run = (await user.runs.get_chat(thread))["interactions"][-1]["id"]
-    await user.runs.approve(thread, run, approval["approval_id"], approved=approved, **more)
-    return await newest_run(user, thread)
 
 
 class TestWork:

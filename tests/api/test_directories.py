@@ -21,11 +21,11 @@ from backend.settings import BackendSettings
 from tests.chatkit_client import ChatKit
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
+from tests.support.approvals import decide, newest_run, pending
 from tests.support.backends import LocalBackend, local_backend
 from tests.support.model_requests import agent_of, requests_to
 from tests.support.script import call, calls, says, start_coder
 from tests.support.stack import Services
-from tests.waiting import until
 from tests.workspace_service import create_workspace_service
 from todo_client.chatkit import user_input
 from todo_client.connection import ApiError
@@ -137,26 +137,6 @@ def writes(path: str, content: str = "x\n") -> Json:
     return calls(call("write_file", path=path, content=content))
 
 
-async def run_of(client: Client, chat: str) -> Json:
-    return (await client.runs.get_chat(chat))["interactions"][-1]
-
-
-async def pending(client: Client, chat: str) -> list[Json]:
-    return [one for one in (await run_of(client, chat))["approvals"] if one["approved"] is None]
-
-
-async def decide(client: Client, chat: str, approval: Json) -> None:
-    """Approves a call and waits until the run has ended or waits again."""
-    run = (await run_of(client, chat))["id"]
-    await client.runs.approve(chat, run, approval["approval_id"], approved=True)
-
-    async def settled() -> bool:
-        has_ended = (await run_of(client, chat))["status"] in ("COMPLETED", "FAILED", "CANCELLED")
-        return has_ended or bool(await pending(client, chat))
-
-    await until(settled)
-
-
 class TestBeginning:
     async def test_only_the_owner(self, here: Here, project: Path) -> None:
         body = {"title": "x", "directory": str(project)}
@@ -199,7 +179,7 @@ class TestGuests:
         await here.owner.say(chat, "hello")
         await model.script(start_coder("write it"), writes("a.txt"))
         await here.owner.say(chat, "write a.txt")
-        [approval] = await pending(here.owner, chat)
+        [approval] = pending(await newest_run(here.owner, chat))
         first, waiting = [one["id"] for one in (await here.owner.runs.get_chat(chat))["interactions"]]
         items = await here.owner.chatkit.items(chat)
         message = next(item["id"] for item in items if item["type"] == "user_message")
@@ -253,15 +233,15 @@ class TestGuests:
                 answer = await here.guest.http.request(method, path, json=body, headers=headers)
                 assert answer.status_code == OWNER_ONLY, (method, path, body, answer.status_code, answer.text)
         assert len(await model.requests()) == before, "no model was asked"
-        assert [one["approval_id"] for one in await pending(here.owner, chat)] == [approval["approval_id"]]
+        assert [one["approval_id"] for one in pending(await newest_run(here.owner, chat))] == [approval["approval_id"]]
         assert not (project / "a.txt").exists()
 
     async def test_an_approval_by_another_conversation(self, here: Here, model: ScriptedModel, project: Path) -> None:
         chat = await begun(here, project)
         await model.script(start_coder("write it"), writes("a.txt"), says("Done."), says("Hello."))
         await here.owner.say(chat, "write a.txt")
-        [approval] = await pending(here.owner, chat)
-        waiting = (await run_of(here.owner, chat))["id"]
+        [approval] = pending(await newest_run(here.owner, chat))
+        waiting = (await newest_run(here.owner, chat))["id"]
         await model.script(says("Hello."))
         other = (await here.guest.chatkit.say("hello")).thread_id
         item, payload = f"apr_{approval['approval_id']}", {"approval_id": approval["approval_id"]}
@@ -270,7 +250,7 @@ class TestGuests:
             answer = await here.guest.http.post("/chatkit", json={"type": kind, "params": params})
             assert answer.status_code in (400, 404), answer.text
         decision = {"approval_id": approval["approval_id"], "approved": True}
-        for run in (waiting, (await run_of(here.guest, other))["id"]):
+        for run in (waiting, (await newest_run(here.guest, other))["id"]):
             answer = await here.guest.http.post(f"/chats/{other}/interactions/{run}/approve", json=decision)
             assert answer.status_code == 404
         part = {"type": "tool-do_with_coder", "toolCallId": approval["approval_id"], "state": "approval-responded"}
@@ -278,7 +258,7 @@ class TestGuests:
         messages = [{"role": "assistant", "parts": [part]}]
         answer = await here.guest.http.post("/chat/stream", json={"id": other, "messages": messages})
         assert not answer.is_success
-        assert await pending(here.owner, chat)
+        assert pending(await newest_run(here.owner, chat))
         assert not (project / "a.txt").exists()
 
     async def test_read_stop_and_delete(self, here: Here, model: ScriptedModel, project: Path) -> None:
@@ -289,7 +269,7 @@ class TestGuests:
         assert (await here.guest.runs.get_chat(chat))["interactions"]
         assert await here.guest.chatkit.items(chat)
         assert (await here.guest.http.get(f"/chats/{chat}/log")).is_success
-        await here.guest.runs.cancel(chat, (await run_of(here.guest, chat))["id"])
+        await here.guest.runs.cancel(chat, (await newest_run(here.guest, chat))["id"])
         await here.guest.chatkit.delete_thread(chat)
         assert sorted(project.rglob("*")) == before
 
@@ -324,29 +304,29 @@ class TestAgents:
             await model.script(*script, runs, says("Ok."), says("Done."))
             await here.owner.say(chat, "write files")
             if approvals == "agents":
-                [start] = await pending(here.owner, chat)
+                [start] = pending(await newest_run(here.owner, chat))
                 assert str(project) in start["text"]
                 await decide(here.owner, chat, start)
-            [first] = await pending(here.owner, chat)
+            [first] = pending(await newest_run(here.owner, chat))
             assert "Write a.txt" in first["text"].replace("write", "Write")
             assert str(project) in first["text"].splitlines()[-1]
             assert not (project / "a.txt").exists()
             await decide(here.owner, chat, first)
-            assert (await run_of(here.owner, chat))["status"] == "COMPLETED"
+            assert (await newest_run(here.owner, chat))["status"] == "COMPLETED"
             assert (project / "b.txt").read_text() == "x\n"
 
             await model.script(start_coder("write"), writes("c.txt"), says("Ok."), says("Done."))
             await here.owner.say(chat, "one more")
             if approvals == "agents":
-                await decide(here.owner, chat, (await pending(here.owner, chat))[0])
+                await decide(here.owner, chat, (pending(await newest_run(here.owner, chat)))[0])
             assert (project / "c.txt").exists(), "in this conversation nothing is asked again"
 
             other = await begun(here, project)
             await model.script(start_coder("write"), writes("d.txt"))
             await here.owner.say(other, "in another conversation")
             if approvals == "agents":
-                await decide(here.owner, other, (await pending(here.owner, other))[0])
-            assert await pending(here.owner, other)
+                await decide(here.owner, other, (pending(await newest_run(here.owner, other)))[0])
+            assert pending(await newest_run(here.owner, other))
             assert not (project / "d.txt").exists()
 
     async def test_each_kind_of_change_is_asked_for(self, here: Here, model: ScriptedModel, project: Path) -> None:
@@ -360,7 +340,7 @@ class TestAgents:
             chat = await begun(here, project)
             await model.script(start_coder("do"), calls(call(change, **arguments)))
             await here.owner.say(chat, "do it")
-            assert [one["tool_name"] for one in await pending(here.owner, chat)] == [change]
+            assert [one["tool_name"] for one in pending(await newest_run(here.owner, chat))] == [change]
 
     async def test_notes_are_data(self, here: Here, model: ScriptedModel, project: Path) -> None:
         chat = await begun(here, project)

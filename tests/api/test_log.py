@@ -10,7 +10,7 @@ import pytest
 
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
-from tests.support.approvals import APIS
+from tests.support.approvals import APIS, decide, newest_run, pending
 from tests.support.cards import click_undo, fetch_widgets
 from tests.support.commands import todo_at
 from tests.support.fixtures import NewUser, StartStack
@@ -219,11 +219,15 @@ async def test_approvals_of_an_agent(start_stack: StartStack, model: ScriptedMod
         )
         api = APIS["run_api"]
         chat = await api.say(user, None, "echo twice")
-        await decide_next(user, chat, approved=True)  # that the coder may start
+
+        async def decide_next(person: User, **decision: Any) -> None:
+            await decide(person, chat, pending(await newest_run(person, chat))[0], **decision)
+
+        await decide_next(user)  # that the coder may start
         before = check_tree(await log_of(user, chat))
-        await decide_next(user, chat, approved=False, reason="not this")
-        await decide_next(elsewhere, chat, approved=True)
-        await decide_next(elsewhere, chat, approved=True)
+        await decide_next(user, approved=False, reason="not this")
+        await decide_next(elsewhere)
+        await decide_next(elsewhere)
         lines = await log_of(elsewhere, chat)
     by_id = check_tree(lines)
     assert list(by_id)[: len(before)] == list(before), "what was written already stays as it was"
@@ -234,23 +238,6 @@ async def test_approvals_of_an_agent(start_stack: StartStack, model: ScriptedMod
     assert "not this" in results[0]["error"]
     for result, number in zip(results, (1, 2, 3), strict=True):
         assert f"echo {number}" in by_id[result["parent_id"]]["input"]
-
-
-async def decide_next(user: User, chat: str, *, approved: bool, reason: str | None = None) -> None:
-    """Decides the first open approval of the newest run, and waits until the run ends or waits again."""
-    run = (await user.runs.get_chats())["chats"][0]["leaf"]
-    interaction = await user.runs.get_interaction(chat, run)
-    approval = next(one for one in interaction["approvals"] if one["approved"] is None)
-    await user.runs.approve(chat, run, approval["approval_id"], approved=approved, reason=reason)
-    others = {one["approval_id"] for one in interaction["approvals"]}
-    if len([one for one in interaction["approvals"] if one["approved"] is None]) > 1:
-        return
-    async with user.runs.events(chat, run) as events:
-        async for event in events:
-            if event.name == "interaction_complete":
-                return
-            if event.name == "approval_required" and event.data["approval_id"] not in others:
-                return
 
 
 async def test_conversation_of_another_user_is_not_left(

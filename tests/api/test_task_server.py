@@ -19,7 +19,7 @@ from backend.tools.task_tools import TaskTools
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client, serve
 from tests.support.backends import user_at
-from tests.support.model_requests import requests_to
+from tests.support.model_requests import outputs_of, requests_to
 from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
@@ -91,7 +91,7 @@ async def behind(proxy: Any, services: Services, user: User, *, resend_seconds: 
 
 async def outputs(model: ScriptedModel) -> list[str]:
     """What the model read of its calls in its last request."""
-    return [message["content"] for message in (await requests_to(model))[-1]["messages"] if message["role"] == "tool"]
+    return outputs_of((await requests_to(model))[-1])
 
 
 @pytest.mark.long(seconds=10)

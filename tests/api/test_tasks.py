@@ -1,51 +1,30 @@
 """The page's list of tasks: views, changes, undo, and what is rejected."""
 
-import itertools
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
-from tests.support.backends import local_backend
+from tests.support.backends import user_at
+from tests.support.fixtures import NewUser
 from tests.support.script import add_task, says
-from tests.support.stack import NOW, Services, Stack
+from tests.support.stack import NOW, Services
 from tests.support.stored import Stored
 from tests.support.task_list import ZONE, TaskListClient
-from tests.support.users import User
 
 pytestmark = pytest.mark.long
 
-NewClient = Callable[..., Awaitable[TaskListClient]]
 
-_numbers = itertools.count(1)
+@pytest.fixture
+def alice(new_user: NewUser) -> TaskListClient:
+    return TaskListClient(new_user())
 
 
 @pytest.fixture
-async def new_client(stack: Stack) -> AsyncIterator[NewClient]:
-    """Creates clients of new users, at the stack or at another backend."""
-    async with AsyncExitStack() as clients:
-
-        async def make(url: str = stack.url) -> TaskListClient:
-            chat = await clients.enter_async_context(ChatKit(url))
-            return TaskListClient(chat, f"person-{os.getpid()}-{next(_numbers)}")
-
-        yield make
-
-
-@pytest.fixture
-async def alice(new_client: NewClient) -> TaskListClient:
-    return await new_client()
-
-
-@pytest.fixture
-async def bob(new_client: NewClient) -> TaskListClient:
-    return await new_client()
+def bob(new_user: NewUser) -> TaskListClient:
+    return TaskListClient(new_user())
 
 
 VIEWS = ("today", "upcoming", "all", "done", "deleted")
@@ -160,14 +139,13 @@ async def test_what_cannot_be_asked(alice: TaskListClient) -> None:
 
 
 async def test_what_is_changed_anywhere_is_heard_of(
-    alice: TaskListClient, bob: TaskListClient, stack: Stack, model: ScriptedModel
+    alice: TaskListClient, bob: TaskListClient, model: ScriptedModel
 ) -> None:
     seen = (await alice.get_view("all"))["last"]
     assert await alice.get_changes() == {"last": seen, "task_ids": [], "more": False}
     await alice.add("here")
     await model.script(add_task("elsewhere"), says("Added."))
-    async with User(stack, alice.name) as user:
-        await user.chatkit.say("add it")
+    await alice.user.chatkit.say("add it")
     await bob.add("nobody's business")
     news = await alice.get_changes(seen)
     assert news["task_ids"] == [1, 2]
@@ -175,10 +153,10 @@ async def test_what_is_changed_anywhere_is_heard_of(
     assert await alice.get_changes(news["last"]) == {"last": news["last"], "task_ids": [], "more": False}
 
 
-async def test_task_server_is_away(services: Services, new_client: NewClient) -> None:
+async def test_task_server_is_away(services: Services) -> None:
     away = {"MCP_INTERNAL_URL": "http://127.0.0.1:9/mcp", "MCP_RESEND_SECONDS": "0.1"}
-    async with local_backend(services, **away) as backend:
-        alice = await new_client(backend.url)
+    async with user_at(services, **away) as user:
+        alice = TaskListClient(user)
         for path in READS:
             assert await alice.get_error(503, "GET", path)
         assert await alice.get_error(503, "POST", "/tasks", {"title": "bread"})
@@ -231,7 +209,6 @@ async def test_what_cannot_be_done_gets_a_sentence(alice: TaskListClient, stored
 
 async def test_bodies_that_are_no_json_or_too_large(alice: TaskListClient, stored: Stored) -> None:
     await alice.add("milk")
-    http, headers = alice.chat.http, alice.headers
     for method, path in (("POST", "/tasks"), ("PATCH", "/tasks/1")):
         for content, kind, status in (
             (b"title=x", "application/x-www-form-urlencoded", 415),
@@ -241,8 +218,7 @@ async def test_bodies_that_are_no_json_or_too_large(alice: TaskListClient, store
             (b"[" * 5_000, "application/json", 400),
             (b'{"title": "' + b"x" * 2**21 + b'"}', "application/json", 413),
         ):
-            given = headers | {"Content-Type": kind}
-            answer = await http.request(method, path, content=content, headers=given)
+            answer = await alice.http.request(method, path, content=content, headers={"Content-Type": kind})
             assert (answer.status_code, set(answer.json())) == (status, {"error"}), (content[:20], answer.text)
     assert len(stored.tasks(alice.name)) == 1
 
@@ -335,8 +311,7 @@ async def test_a_text_is_read_by_the_users_clock(alice: TaskListClient) -> None:
     assert timedelta(0) <= then - now <= timedelta(minutes=2)
 
 
-async def test_order_of_day_and_month_is_a_setting(services: Services, new_client: NewClient) -> None:
-    async with local_backend(services, DATE_ORDER="day-first") as backend:
-        person = await new_client(backend.url)
-        preview = (await person.request("GET", "/tasks/preview?text=dentist+12/05/2030")).json()
+async def test_order_of_day_and_month_is_a_setting(services: Services) -> None:
+    async with user_at(services, DATE_ORDER="day-first") as user:
+        preview = (await user.chatkit.http.get("/tasks/preview?text=dentist+12/05/2030")).json()
     assert (preview["title"], preview["due"]) == ("dentist", "2030-05-12")

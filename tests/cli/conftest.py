@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.database import postgres
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.conftest import ROOT
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from cli.database.postgres import Cluster
-from tests.conftest import ROOT
+from tests.conftest import ROOT, find_free_port
 
 pytestmark = pytest.mark.long
 
@@ -36,10 +36,10 @@ def get(port: int, path: str) -> Any:
     return json.loads(body)
 
 
-def test_up(start, old_data: Path, free_port) -> None:
+def test_up(start, old_data: Path) -> None:
     def run() -> tuple[list[str], Any]:
-        port = free_port()
-        arguments = ["--port", str(port), "--mcp-port", str(free_port()), "--data-dir", str(old_data)]
+        port = find_free_port()
+        arguments = ["--port", str(port), "--mcp-port", str(find_free_port()), "--data-dir", str(old_data)]
         variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         variables |= {"LLM_PROVIDER": "offline", "AGENTS": "off", "NO_COLOR": "1"}
         process = start("-m", "cli", "up", *arguments, env=variables)

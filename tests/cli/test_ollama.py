@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from cli.services import ollama
+from tests.conftest import find_free_port
 from tests.fake_ollama import model, send, send_endlessly, serve_ollama
 
 TOOLS = ("completion", "tools")
@@ -164,8 +165,8 @@ def test_another_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ollama.base_url(chosen) == {"LLM_BASE_URL": f"{ollama.address(chosen).url}/v1"}, "unless it was chosen"
 
 
-def test_nothing_listens(free_port) -> None:
-    assert found(f"127.0.0.1:{free_port()}") is None
+def test_nothing_listens() -> None:
+    assert found(f"127.0.0.1:{find_free_port()}") is None
 
 
 @pytest.mark.parametrize("name", ["LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY"])

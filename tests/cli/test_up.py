@@ -19,8 +19,9 @@ import pytest
 
 from cli.database.postgres import Cluster
 from cli.errors import CliError
-from cli.services.ports import Ports, choose_ports, find_free_port
+from cli.services.ports import Ports, choose_ports
 from tests.chatkit_client import Answer, ChatKit
+from tests.conftest import find_free_port
 from tests.fake_ollama import model, serve_ollama
 
 KEYS = ("AGENTS", "DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
@@ -37,11 +38,11 @@ SET = {
 
 
 @pytest.fixture
-def up(start, shared_dir, free_port):
+def up(start, shared_dir):
     """Starts `up` in its own data directory, on free ports; the ports are attributes of what it answers."""
 
     def run(*options: str, chooses_workspace_port: bool = True, **variables: str):
-        port, mcp_port, workspace_port = free_port(), free_port(), free_port()
+        port, mcp_port, workspace_port = find_free_port(), find_free_port(), find_free_port()
         kept = {name: value for name, value in os.environ.items() if name not in KEYS}
         arguments = ["--port", str(port), "--mcp-port", str(mcp_port)]
         arguments += ["--workspace-port", str(workspace_port)] if chooses_workspace_port else []
@@ -373,8 +374,8 @@ class TestRunning:
         assert "backend listens on http://127.0.0.1" in output
         assert " mcp-server | " in ask("logs")[0]
 
-    def test_database_that_cannot_be_reached(self, up, free_port):
-        process = up(DATABASE_URL=f"postgresql://nobody@127.0.0.1:{free_port()}/none")
+    def test_database_that_cannot_be_reached(self, up):
+        process = up(DATABASE_URL=f"postgresql://nobody@127.0.0.1:{find_free_port()}/none")
         output, _ = process.communicate(timeout=60)
         assert process.returncode == 1
         assert "The database cannot be reached" in output

@@ -2,19 +2,17 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import httpx2
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
 from tests.clock import find_offset
 from tests.mcp.calls import Tools
-from tests.mcp.servers import AUDIENCE, NOW, open_server, sign_in_server
+from tests.mcp.servers import NOW, OWN, open_server, serve_tools, sign_in_server
 from tests.processes import ServiceProcess
-from tests.serving import http_client, serve
+from tests.serving import http_client
 from tests.support.stored import Stored
-from tests.tokens import MCP_TOKEN_SECRET
 
 NewTools = Callable[..., Tools]
 Limited = Callable[..., AbstractAsyncContextManager[Tools]]
@@ -76,17 +74,12 @@ def stored(session_database_url: str) -> Iterator[Stored]:
 
 @pytest.fixture
 def limited(session_database_url: str) -> Limited:
-    """Starts a server with these limits, and answers the tools of a new user."""
+    """Starts a server with these settings, and answers the tools of a new user."""
 
     @asynccontextmanager
-    async def start(**limits: int) -> AsyncIterator[Tools]:
-        common = {
-            "mcp_url": AUDIENCE,
-            "mcp_token_secret": MCP_TOKEN_SECRET,
-            "test_clock_offset_seconds": find_offset(NOW),
-        }
-        settings = McpSettings.model_validate({"database_url": session_database_url, **common, **limits})
-        async with serve(create_app(settings)) as url, http_client(url) as http:
+    async def start(*, now: str = NOW, **settings: Any) -> AsyncIterator[Tools]:
+        settings = {**OWN, "test_clock_offset_seconds": find_offset(now), **settings}
+        async with serve_tools(session_database_url, **settings) as http:
             yield Tools(http, new_user())
 
     return start

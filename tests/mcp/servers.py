@@ -1,12 +1,17 @@
 """Running task servers, and the tokens that they accept."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
+from mcp_server.server import create_app
+from mcp_server.settings import McpSettings
 from tests.clock import set_clock
 from tests.processes import ServiceProcess
+from tests.serving import http_client, serve
 from tests.tokens import ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, SigningKey, key_endpoint, mint_token
 
 AUDIENCE = "https://todo.example/mcp"
@@ -21,6 +26,8 @@ COMMON = {
     "LOG_LEVEL": "DEBUG",
     "LOG_FORMAT": "text",
 }
+OWN = {"mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET}
+"""Of a server in the process of the tests which accepts tokens of our own."""
 SECRETS = ("postgresql://", "eyJ", "Bearer ", MCP_TOKEN_SECRET)
 
 # One valid call of each tool.
@@ -41,6 +48,14 @@ def own(**claims: Any) -> str:
 def theirs(**claims: Any) -> str:
     """A token of the identity provider."""
     return RSA.mint(**{"aud": AUDIENCE} | claims)
+
+
+@asynccontextmanager
+async def serve_tools(database_url: str, **settings: Any) -> AsyncIterator[httpx2.AsyncClient]:
+    """Serves the tools in the process of the tests; yields a client."""
+    app = create_app(McpSettings.model_validate({"database_url": database_url, **settings}))
+    async with serve(app) as url, http_client(url) as http:
+        yield http
 
 
 @contextmanager

@@ -6,11 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
-from tests.mcp.servers import AUDIENCE, own, theirs
+from tests.mcp.servers import AUDIENCE, own, serve_tools, theirs
 from tests.mcp.wire import LEGACY, MODERN, call, request, result, send, sentence
-from tests.serving import http_client, serve
 from tests.support.stored import Stored
 from tests.tokens import NO_TIMES, OTHER_SECRET, mint_mcp_token
 
@@ -107,8 +104,7 @@ async def test_a_token_that_cannot_be_checked_does_not_make_one_list_of_all_user
     session_database_url: str, stored: Stored, user: str
 ) -> None:
     """AUTH_MODE=none without a secret, called by a backend where users sign in."""
-    app = create_app(McpSettings.model_validate({"database_url": session_database_url}))
-    async with serve(app) as url, http_client(url) as client:
+    async with serve_tools(session_database_url) as client:
         made = call("add_task", {"title": user, "user_id": user}, token=mint_mcp_token(user, AUDIENCE))
         assert "MCP_TOKEN_SECRET" in sentence(await send(client, made))
         assert user not in stored.titles("local")

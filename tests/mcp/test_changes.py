@@ -7,16 +7,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
-from tests.clock import find_offset
 from tests.mcp.calls import Tools
-from tests.mcp.conftest import NewTools
-from tests.mcp.servers import AUDIENCE, own
+from tests.mcp.conftest import Limited, NewTools
+from tests.mcp.servers import own
 from tests.mcp.wire import call, result, send
-from tests.serving import http_client, serve
 from tests.support.stored import Stored
-from tests.tokens import MCP_TOKEN_SECRET
 
 PATHS = ["/changes", "/done", "/tasks?ids=1"]
 
@@ -111,12 +106,11 @@ async def test_no_change_is_missed_while_many_are_made(tools: Tools) -> None:
 
 
 async def test_polls_are_limited_but_neither_logged_nor_counted_as_calls(
-    session_database_url: str, user: str, caplog: pytest.LogCaptureFixture
+    limited: Limited, user: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    identity = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE}
-    settings = {"database_url": session_database_url, **identity, "limit_tool_calls_per_minute": 3}
     caplog.set_level(logging.INFO)
-    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
+    async with limited(auth_mode="jwt", limit_tool_calls_per_minute=3) as tools:
+        http = tools.http
         caplog.clear()
         answers = [await http.get("/changes?after=0", headers=signed(own(sub=user))) for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -127,16 +121,9 @@ async def test_polls_are_limited_but_neither_logged_nor_counted_as_calls(
         assert [record.getMessage() for record in lines] == ["tool call"]
 
 
-async def test_done_by_day(session_database_url: str, stored: Stored, user: str) -> None:
+async def test_done_by_day(limited: Limited, stored: Stored) -> None:
     """In Berlin 25 October 2026 has 25 hours; the clock stands in the night after it."""
-    common = {"mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET, "time_zone": "Europe/Berlin"}
-    settings = {
-        "database_url": session_database_url,
-        **common,
-        "test_clock_offset_seconds": find_offset("2026-10-26T00:30:00+01:00"),
-    }
-    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
-        tools = Tools(http, user)
+    async with limited(now="2026-10-26T00:30:00+01:00", time_zone="Europe/Berlin") as tools:
         moments = [
             *("2026-10-23T21:59:59Z", "2026-10-23T22:00:00Z", "2026-10-24T21:59:59Z"),
             *("2026-10-24T22:00:00Z", "2026-10-25T22:59:59Z", "2026-10-25T23:00:00Z"),
@@ -144,10 +131,10 @@ async def test_done_by_day(session_database_url: str, stored: Stored, user: str)
         await tools.add("x", also=["x"] * 6)
         await tools.complete(*range(1, 7))
         for number, moment in enumerate(moments, start=1):
-            stored.set_completion(user, number, moment)
+            stored.set_completion(tools.user, number, moment)
 
         async def done(query: str) -> list[tuple[str, int]]:
-            days = (await http.get(f"/done?{query}", headers=signed(tools.token))).json()["days"]
+            days = (await tools.http.get(f"/done?{query}", headers=signed(tools.token))).json()["days"]
             return [(day["day"], day["done"]) for day in days]
 
         assert await done("days=3") == [("2026-10-24", 2), ("2026-10-25", 2), ("2026-10-26", 1)]

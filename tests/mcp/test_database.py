@@ -9,16 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
 from tests.logins import as_admin
 from tests.mcp.calls import KEY, Tools
 from tests.mcp.conftest import new_user
-from tests.mcp.servers import AUDIENCE
-from tests.serving import http_client, serve
+from tests.mcp.servers import OWN, serve_tools
 from tests.support.database_proxy import DatabaseProxy, database_proxy
 from tests.support.stored import Stored
-from tests.tokens import MCP_TOKEN_SECRET
 from tests.waiting import until
 
 SYNC = b"S\0\0\0\4"  # the message that ends, and commits, what was sent since the last one
@@ -26,8 +22,7 @@ SYNC = b"S\0\0\0\4"  # the message that ends, and commits, what was sent since t
 
 @asynccontextmanager
 async def serving(database_url: str) -> AsyncIterator[Tools]:
-    settings = {"database_url": database_url, "mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET}
-    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
+    async with serve_tools(database_url, **OWN) as http:
         yield Tools(http, new_user())
 
 

@@ -9,13 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
 from tests.logins import as_owner
-from tests.mcp.servers import own
+from tests.mcp.servers import own, serve_tools
 from tests.mcp.wire import ENVELOPE, LEGACY, MODERN, call, send
 from tests.processes import ServiceProcess
-from tests.serving import http_client, serve
 from tests.support.stored import Stored
 
 both = pytest.mark.parametrize("version", [MODERN, LEGACY])
@@ -25,8 +22,7 @@ both = pytest.mark.parametrize("version", [MODERN, LEGACY])
 async def public(session_database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
     """A server with settings for a public address."""
     public = {"allowed_hosts": "todo.example, mcp", "allowed_origins": "https://page.example"}
-    app = create_app(McpSettings.model_validate({"database_url": session_database_url, **public}))
-    async with serve(app) as url, http_client(url) as client:
+    async with serve_tools(session_database_url, **public) as client:
         yield client
 
 
@@ -146,8 +142,7 @@ async def test_spaces_around_header_values(http: httpx2.AsyncClient) -> None:
 
 
 async def test_the_owner_of_the_tables_is_ready_with_a_warning(session_database_url: str) -> None:
-    app = create_app(McpSettings.model_validate({"database_url": as_owner(session_database_url)}))
-    async with serve(app) as url, http_client(url) as http:
+    async with serve_tools(as_owner(session_database_url)) as http:
         response = await http.get("/ready")
     assert (response.status_code, response.json()["status"]) == (200, "ready")
     assert response.json()["warning"]

@@ -5,15 +5,11 @@ from typing import Any
 
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
 from tests.mcp.calls import KEY, Tools
 from tests.mcp.conftest import Limited, new_user
-from tests.mcp.servers import AUDIENCE, own
+from tests.mcp.servers import own
 from tests.mcp.wire import LEGACY, MODERN, request, send
-from tests.serving import http_client, serve
 from tests.support.stored import Stored
-from tests.tokens import MCP_TOKEN_SECRET
 from tests.waiting import until
 
 HELLO = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -29,10 +25,8 @@ async def test_calls_that_come_too_fast(limited: Limited) -> None:
         await Tools(tools.http, new_user()).add("his")
 
 
-async def test_requests_that_come_too_fast_whatever_they_ask(session_database_url: str) -> None:
-    identity = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE}
-    settings = {"database_url": session_database_url, **identity, "limit_tool_calls_per_minute": 1}
-    async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
+async def test_requests_that_come_too_fast_whatever_they_ask(limited: Limited) -> None:
+    async with limited(auth_mode="jwt", limit_tool_calls_per_minute=1) as tools:
         for method, params, version in [
             ("initialize", HELLO, LEGACY),
             ("ping", {}, LEGACY),
@@ -41,11 +35,11 @@ async def test_requests_that_come_too_fast_whatever_they_ask(session_database_ur
             ("server/discover", {}, MODERN),
         ]:
             mine, others = (request(method, params, version=version, token=own(sub=new_user())) for _ in range(2))
-            assert [(await send(http, mine)).status_code for _ in range(5)] == [200] * 4 + [429]
-            rejected = await send(http, mine)
+            assert [(await send(tools.http, mine)).status_code for _ in range(5)] == [200] * 4 + [429]
+            rejected = await send(tools.http, mine)
             assert 1 <= int(rejected.headers["retry-after"]) <= 15
             assert rejected.json()["error"]["code"] == -32000
-            assert (await send(http, others)).status_code == 200
+            assert (await send(tools.http, others)).status_code == 200
 
 
 async def test_the_most_tasks(limited: Limited) -> None:

@@ -9,13 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
 from tests.mcp.conftest import NewTools
-from tests.mcp.servers import ARGUMENTS, AUDIENCE, EC, METADATA, RSA, own, theirs
+from tests.mcp.servers import ARGUMENTS, AUDIENCE, EC, METADATA, OWN, RSA, own, serve_tools, theirs
 from tests.mcp.wire import LEGACY, MODERN, call, request, send
 from tests.processes import ServiceProcess
-from tests.serving import http_client, serve
 from tests.tokens import (
     IDP_SECRET,
     ISSUER,
@@ -32,7 +29,6 @@ from tests.tokens import (
 from tests.waiting import until
 
 OLD, NEW, ELLIPTIC = SigningKey("RS256", "old"), SigningKey("RS256", "new"), SigningKey("ES256", "ec")
-COMMON = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE, "auth_issuer": ISSUER}
 
 Accepts = Callable[[str], Any]
 Serving = Callable[..., AbstractAsyncContextManager[Accepts]]
@@ -50,8 +46,8 @@ def serving(session_database_url: str, endpoint: KeyEndpoint) -> Serving:
 
     @asynccontextmanager
     async def start(**settings: Any) -> AsyncIterator[Accepts]:
-        settings = {"database_url": session_database_url, "auth_jwks_url": endpoint.url, **COMMON, **settings}
-        async with serve(create_app(McpSettings.model_validate(settings))) as url, http_client(url) as http:
+        identity = {"auth_mode": "jwt", "auth_issuer": ISSUER, "auth_jwks_url": endpoint.url}
+        async with serve_tools(session_database_url, **OWN, **identity, **settings) as http:
 
             async def accepts(token: str) -> bool:
                 response = await send(http, call("list_tasks", {}, token=token))

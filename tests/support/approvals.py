@@ -9,6 +9,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, says
 from tests.support.users import User
 from tests.waiting import until
+from todo_client.runs import Runs
 from todo_client.sse import EventParser
 
 Json = dict[str, Any]
@@ -21,6 +22,11 @@ class PendingApproval:
     chat: str
     run: str
     approval: str
+
+
+class HasRuns(Protocol):
+    @property
+    def runs(self) -> Runs: ...
 
 
 class Api(Protocol):
@@ -86,17 +92,33 @@ APIS: dict[str, Api] = {"chatkit": ChatKitApi(), "run_api": RunApi(), "ai_sdk": 
 
 
 async def wait_for_approval(user: User, chat: str) -> PendingApproval:
-    """Returns the open approval of the newest run. That of a sub-agent is shown a moment before the run waits."""
-    run = (await user.runs.get_chats())["chats"][0]["leaf"]
+    """Returns the open approval of the newest run."""
+    run = await newest_run(user, chat)
+    assert run["status"] == "WAITING_APPROVAL", run["status"]
+    [approval] = pending(run)
+    return PendingApproval(chat, run["id"], approval["approval_id"])
 
-    async def paused() -> Json | None:
-        interaction = await user.runs.get_interaction(chat, run)
-        return None if interaction["status"] == "RUNNING" else interaction
 
-    interaction = await until(paused)
-    assert interaction["status"] == "WAITING_APPROVAL", interaction["status"]
-    [approval] = [one for one in interaction["approvals"] if one["approved"] is None]
-    return PendingApproval(chat, run, approval["approval_id"])
+async def newest_run(person: HasRuns, chat: str) -> Json:
+    """As soon as it has ended or waits for a decision: an approval is shown a moment before the run waits."""
+
+    async def settled() -> Json | None:
+        run = (await person.runs.get_chat(chat))["interactions"][-1]
+        asks = run["status"] == "WAITING_APPROVAL" and pending(run)
+        return run if asks or run["status"] in ("COMPLETED", "FAILED", "CANCELLED") else None
+
+    return await until(settled)
+
+
+def pending(run: Json) -> list[Json]:
+    return [approval for approval in run["approvals"] if approval["approved"] is None]
+
+
+async def decide(person: HasRuns, chat: str, approval: Json, *, approved: bool = True, **more: Any) -> Json:
+    """The run as soon as it has ended or waits for another decision."""
+    run = (await person.runs.get_chat(chat))["interactions"][-1]["id"]
+    await person.runs.approve(chat, run, approval["approval_id"], approved=approved, **more)
+    return await newest_run(person, chat)
 
 
 async def talk_with_tasks(user: User, model: ScriptedModel, count: int) -> str:

@@ -16,7 +16,7 @@ from tests.logins import as_owner
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import user_at
 from tests.support.commands import todo
-from tests.support.model_requests import agent_of, requests_to
+from tests.support.model_requests import agent_of, outputs_of, requests_to
 from tests.support.script import calls, says, start_researcher
 from tests.support.stack import SIGN_IN, Services
 from tests.support.users import User
@@ -67,7 +67,7 @@ async def research(user: User, model: ScriptedModel, *tool_calls: Json) -> list[
     answer = await user.chatkit.say("look")
     assert (answer.error, answer.text) == (None, "Done.")
     last = [body for body in await requests_to(model) if agent_of(body) == "researcher"][-1]
-    return [message["content"] for message in last["messages"] if message["role"] == "tool"]
+    return outputs_of(last)
 
 
 async def list_researcher_tools(user: User, model: ScriptedModel) -> dict[str, str]:

@@ -11,6 +11,7 @@ import pytest
 from tests.logins import as_service
 from tests.scripted_model import ScriptedModel
 from tests.support.golden import Golden
+from tests.support.http_relay import HttpRelay
 from tests.support.stack import STACKS, Services, Stack, run_services, run_stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -94,6 +95,14 @@ async def new_users(stack: Stack) -> AsyncIterator[NewUser]:
 @pytest.fixture
 async def user(new_user: NewUser) -> User:
     return new_user()
+
+
+@pytest.fixture
+async def relay(stack: Stack) -> AsyncIterator[HttpRelay]:
+    relay = HttpRelay(stack.url)
+    await relay.restore()
+    yield relay
+    relay.cut()
 
 
 @pytest.fixture

@@ -16,6 +16,11 @@ async def requests_to(model: ScriptedModel) -> list[Json]:
     return [request["body"] for request in await model.finished_requests()]
 
 
+def outputs_of(body: Json) -> list[str]:
+    """Returns what the model read of its calls."""
+    return [message["content"] for message in body["messages"] if message["role"] == "tool"]
+
+
 def agent_of(body: Json) -> str:
     """Returns the name of the agent that sent a request, by its tools."""
     names = {tool["function"]["name"] for tool in body.get("tools", ())}

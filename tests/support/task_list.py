@@ -6,29 +6,28 @@ from typing import Any
 
 import httpx2
 
-from tests.chatkit_client import ChatKit
-from tests.support.stack import AUDIENCE
-from tests.tokens import IDP_SECRET, ISSUER, mint_token
+from tests.support.users import User
 
 ZONE = "Europe/Berlin"
 
 
 @dataclass
 class TaskListClient:
-    chat: ChatKit
-    name: str
+    user: User
 
     @property
-    def headers(self) -> dict[str, str]:
-        token = mint_token(IDP_SECRET, sub=self.name, iss=ISSUER, aud=AUDIENCE)
-        return {"Authorization": f"Bearer {token}", "X-Time-Zone": ZONE}
+    def name(self) -> str:
+        return self.user.name
+
+    @property
+    def http(self) -> httpx2.AsyncClient:
+        return self.user.chatkit.http
 
     async def request(
         self, method: str, path: str, body: Any = None, *, key: str | None = None, **headers: str
     ) -> httpx2.Response:
-        headers = self.headers | headers | ({"Idempotency-Key": key} if key else {})
-        content = {} if body is None else {"json": body}
-        return await self.chat.http.request(method, path, headers=headers, **content)
+        headers |= {"Idempotency-Key": key} if key else {}
+        return await self.http.request(method, path, headers=headers, json=body)
 
     async def change(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> dict[str, Any]:
         """Sends a change, with a new idempotency key unless one is given."""
@@ -41,7 +40,7 @@ class TaskListClient:
         return task
 
     async def get_view(self, view: str, **params: Any) -> dict[str, Any]:
-        answer = await self.chat.http.get("/tasks", params={"view": view, **params}, headers=self.headers)
+        answer = await self.http.get("/tasks", params={"view": view, **params})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -50,7 +49,7 @@ class TaskListClient:
 
     async def get_changes(self, after: int | None = None) -> dict[str, Any]:
         params = {} if after is None else {"after": after}
-        answer = await self.chat.http.get("/tasks/changes", params=params, headers=self.headers)
+        answer = await self.http.get("/tasks/changes", params=params)
         assert answer.status_code == 200, answer.text
         return answer.json()
 

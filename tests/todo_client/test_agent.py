@@ -3,7 +3,6 @@
 import asyncio
 import random
 import threading
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -39,14 +38,6 @@ LONG: dict[str, Any] = {"text": WORDS, "chunk_chars": 9, "token_delay": 0.02}
 @pytest.fixture
 def stack_name() -> str:
     return "approvals"
-
-
-@pytest.fixture
-async def relay(stack: Stack) -> AsyncIterator[HttpRelay]:
-    relay = HttpRelay(stack.url)
-    await relay.restore()
-    yield relay
-    relay.cut()
 
 
 def agent_of(user: User, url: str | None = None) -> Agent:

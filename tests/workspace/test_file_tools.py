@@ -21,6 +21,13 @@ USES: dict[str, Use] = {
 }
 
 
+async def rejection(person: Person, method: str, path: str) -> str:
+    """The sentence of a request for a file that is rejected."""
+    answer = await person.http.request(method, f"/files/cnv_1/{path}", content=b"mine" if method == "PUT" else None)
+    assert answer.status_code in (400, 404), answer.text
+    return answer.json()["error"]
+
+
 async def content_of(person: Person, path: str) -> bytes:
     return (await person.http.get(f"/files/cnv_1/{path}")).content
 
@@ -44,7 +51,13 @@ async def test_other_spellings_of_a_path(alice: Person, path: str) -> None:
     assert (await alice.call("read_file", path=path))[0].endswith("1: x")
 
 
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
+OVER_HTTP: dict[str, Use] = {
+    "upload": lambda person, path: rejection(person, "PUT", path),
+    "download": lambda person, path: rejection(person, "GET", path),
+}
+
+
+@pytest.mark.parametrize("use", [*USES.values(), *OVER_HTTP.values()], ids=[*USES, *OVER_HTTP])
 async def test_what_is_no_file(alice: Person, use: Use) -> None:
     """Links, FIFOs, sockets and directories are neither read nor replaced, and nobody waits for them."""
     made = "ln -s /etc/passwd link; ln -s nothing dangling; ln -s self self; mkfifo pipe; mkdir dir; ln -s /etc door"

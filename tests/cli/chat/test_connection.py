@@ -1,7 +1,6 @@
 """The server gone in the middle of an answer, and back: whoever reads it has all of it then, and nothing twice."""
 
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,6 @@ WORDS = [f"word{number}" for number in range(160)]
 TEXT = "\n\n".join(" ".join(WORDS[begin : begin + 10]) for begin in range(0, len(WORDS), 10))
 SLOW: dict[str, Any] = {"text": TEXT, "chunk_chars": 12, "token_delay": 0.02}
 ADDING = {**add_task("milk"), "text": "I add it."}
-
-
-@pytest.fixture
-async def relay(stack: Stack) -> AsyncIterator[HttpRelay]:
-    relay = HttpRelay(stack.url)
-    await relay.restore()
-    yield relay
-    relay.cut()
 
 
 def check_once(text: str) -> None:

@@ -4,20 +4,19 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.chat.terminal import CTRL_C, CTRL_D, Terminal
-from tests.conftest import ROOT
+from tests.conftest import ROOT, find_free_port
 
 pytestmark = pytest.mark.long
 
 
-async def test_it_is_started_on_request_and_stopped_by_down(shared_dir: Path, free_port: Callable[[], int]) -> None:
+async def test_it_is_started_on_request_and_stopped_by_down(shared_dir: Path) -> None:
     data = ("--data-dir", str(shared_dir / "data"))
-    ports = {f"{part}_PORT": str(free_port()) for part in ("BACKEND", "MCP", "WORKSPACE")}
+    ports = {f"{part}_PORT": str(find_free_port()) for part in ("BACKEND", "MCP", "WORKSPACE")}
     environment = {**ports, "LLM_PROVIDER": "offline", "AGENTS": "off"}
 
     async def todo(*command: str) -> tuple[int, str]:
