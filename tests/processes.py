@@ -1,4 +1,4 @@
-"""Runs services as processes that tests can stop, kill and restart."""
+"""Runs services and other programs as processes that tests can stop, kill and restart."""
 
 import os
 import re
@@ -7,8 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -22,39 +23,66 @@ INHERITED = (*POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 PATIENT_SETTINGS = {"LIMIT_LAG_SECONDS": "60"}
 
 
-class ServiceProcess:
-    """Runs `python -m MODULE [ARGUMENT…]` on a port that stays the same over restarts; logs to a file."""
+class Program:
+    """A process that logs to a file, and ends with the tests at the latest."""
+
+    def __init__(self, log: Path) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self._log = log
+
+    def launch(self, command: Sequence[str], **options: Any) -> None:
+        kill = die_with_parent(signal.SIGKILL)
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen[bytes](command, stdout=log, stderr=log, preexec_fn=kill, **options)
+
+    def wait_until(self, condition: Callable[[], bool], *, timeout: float = START_SECONDS) -> None:
+        """While it runs."""
+        deadline = time.monotonic() + timeout
+        while True:
+            assert self.is_running, f"{self._log.name}: it ended:\n{self.log_text[-2000:]}"
+            if condition():
+                return
+            assert time.monotonic() < deadline, f"{self._log.name}: it is not ready:\n{self.log_text[-2000:]}"
+            time.sleep(0.02)
+
+    def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 20) -> int:
+        """Sends the signal, waits for the end, and returns the exit status; 0 if it was never started."""
+        if self.process is None:
+            return 0
+        self.process.send_signal(request)
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def log_text(self) -> str:
+        return self._log.read_text(errors="replace")
+
+
+class ServiceProcess(Program):
+    """Runs `python -m MODULE [ARGUMENT…]` on a port that stays the same over restarts."""
 
     def __init__(self, module: str, port_variable: str, log: Path, *arguments: str, **environment: str) -> None:
+        super().__init__(log)
         self.module = module
         self._arguments = arguments
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._log = log
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         self.environment = {**inherited, **PATIENT_SETTINGS, **environment, port_variable: str(self.port)}
-        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", self.module, *self._arguments],
-                cwd=ROOT,
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-                preexec_fn=die_with_parent(signal.SIGKILL),
-            )
+        self.launch([sys.executable, "-m", self.module, *self._arguments], cwd=ROOT, env=self.environment)
 
     def wait_until_ready(self, *, path: str = "/ready", timeout: float = START_SECONDS) -> None:
-        deadline = time.monotonic() + timeout
-        while True:
-            assert self.process is not None
-            assert self.process.poll() is None, f"{self.module} ended:\n{self.log_text[-2000:]}"
-            if self._listens and self._answers(path):
-                return
-            assert time.monotonic() < deadline, f"{self.module} is not ready:\n{self.log_text[-2000:]}"
-            time.sleep(0.02)
+        self.wait_until(lambda: self._listens and self._answers(path), timeout=timeout)
 
     @property
     def _listens(self) -> bool:
@@ -70,27 +98,9 @@ class ServiceProcess:
 
     def wait_until_all_serve(self, count: int, *, timeout: float = START_SECONDS) -> None:
         """Waits until all workers listen: the service is ready with the first of them."""
-        deadline = time.monotonic() + timeout
-        while len(self.workers) != count or not self._listening_workers.issuperset(self.workers):
-            assert self.process is not None
-            assert self.process.poll() is None, f"{self.module} ended:\n{self.log_text[-2000:]}"
-            assert time.monotonic() < deadline, f"{self.module} lacks processes:\n{self.log_text[-2000:]}"
-            time.sleep(0.02)
-
-    def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 20) -> int:
-        """Sends the signal, waits for the end, and returns the exit status."""
-        assert self.process is not None
-        self.process.send_signal(request)
-        try:
-            return self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise
-
-    @property
-    def is_running(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        self.wait_until(
+            lambda: len(self.workers) == count and self._listening_workers.issuperset(self.workers), timeout=timeout
+        )
 
     @property
     def workers(self) -> list[int]:
@@ -104,10 +114,6 @@ class ServiceProcess:
     @property
     def _listening_workers(self) -> set[int]:
         return {int(pid) for pid in re.findall(r"listens on \S+ \(process (\d+)\)", self.log_text)}
-
-    @property
-    def log_text(self) -> str:
-        return self._log.read_text(errors="replace")
 
 
 def _read_if_there(path: Path) -> bytes:

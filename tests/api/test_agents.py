@@ -130,30 +130,6 @@ class TestWork:
         assert (answer.error, answer.text) == (None, "It is done.")
         assert "\0" not in str(work_of(answer.items))
 
-    async def test_steering(self, user: User, model: ScriptedModel, stored: Stored) -> None:
-        """What is said while an agent works is read by it, and then by the assistant."""
-        await model.script(
-            calls(CODER),
-            calls(runs_command("echo 1 > begun; while [ ! -e go ]; do sleep 0.05; done")),
-            calls(call("list_files")),
-            says("Baked with oat milk."),
-            says("It is done."),
-        )
-        answering = asyncio.create_task(user.chatkit.say("bake"))
-        run = await stored.run_with_status(user.name, "running")
-        thread = str(run.conversation_id)
-        await user.wait_for_file(thread, "begun")
-        await user.runs.send(thread, run.id, "take oat milk", mode="steer")
-        await user.page.put_file(thread, "go", b"x")
-        answer = await answering
-        assert (answer.error, answer.text) == (None, "It is done.")
-        _, first, second, third, last = [body["messages"] for body in await requests_to(model)]
-        assert "oat milk" not in str(first)
-        assert "oat milk" in second[-1]["content"]
-        assert third[: len(second)] == second
-        assert last[-1] == {"role": "user", "content": "take oat milk"}
-        await outputs(model)
-
     async def test_offline_model(self, services: Services, user: User, stored: Stored) -> None:
         """It carries two kinds of tasks out, as a demonstration."""
         async with (
@@ -293,10 +269,6 @@ class TestOffered:
         assert bodies[0] == bodies[1]
         assert len(bodies[0]["tools"]) == 5
         assert [tool["function"]["name"] for tool in bodies[2]["tools"][5:]] == ["do_with_coder", "do_with_researcher"]
-
-    async def test_ready_tells_what_confines_commands(self, user: User) -> None:
-        ready = await user.page.ready()
-        assert ready["agents"] in [{"offered": True, "confinement": name} for name in ("bubblewrap", "landlock")]
 
 
 @pytest.fixture(scope="module")

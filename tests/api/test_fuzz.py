@@ -1,6 +1,5 @@
 """Rubbish in: no 5xx, no hang, no secret out."""
 
-import copy
 import json
 import random
 import secrets
@@ -9,60 +8,13 @@ from typing import Any
 import pytest
 
 from tests.chatkit_client import JSON, user_input
+from tests.mutations import mutated, spoiled
 from tests.scripted_model import ScriptedModel
 from tests.support.operations import UNKNOWN_THREAD, UNSUPPORTED
 from tests.support.script import add_task, says
 from tests.support.users import User
 
 MUTATIONS = 400
-NO_TEXTS: list[Any] = [None, True, 0, -1, 2**63, 1e308, [], {}, [[]], {"a": {}}]
-ODD: list[Any] = [
-    *NO_TEXTS,
-    "",
-    " ",
-    "\x00",
-    "a" * 9_000,
-    "ⓤ🎉\u202e",
-    "thr_0",
-    "__proto__",
-    "'; DROP TABLE tasks; --",
-    "../../etc/passwd",
-]
-
-
-def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The ways to every place in a JSON value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for key, child in inner for found in paths(child, (*path, key)))]
-
-
-def mutated(body: dict[str, Any], chance: random.Random) -> Any:
-    body = copy.deepcopy(body)
-    for _ in range(chance.randint(1, 3)):
-        path = chance.choice(paths(body))
-        if not path:
-            continue
-        parent = body
-        for key in path[:-1]:
-            parent = parent[key]
-        match chance.randrange(4):
-            case 0:
-                parent[path[-1]] = copy.deepcopy(chance.choice(ODD))
-            case 1:
-                del parent[path[-1]]
-            case 2 if isinstance(parent, dict):
-                parent[chance.choice(["extra", "type", "user_id", "thread_id"])] = copy.deepcopy(chance.choice(ODD))
-            case _:
-                parent[path[-1]] = [parent[path[-1]]]
-    return body
-
-
-def spoiled(text: bytes, chance: random.Random) -> bytes:
-    """Now and then, JSON that is none."""
-    if chance.random() > 0.1:
-        return text
-    position = chance.randrange(len(text) + 1)
-    return text[:position] + chance.randbytes(3) + text[position:]
 
 
 @pytest.mark.long

@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import signal
 import ssl
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,17 +12,15 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
 from tests.logins import as_service
-from tests.processes import ServiceProcess
+from tests.processes import Program, ServiceProcess
 from tests.support.stack import AUDIENCE, SIGN_IN
 from tests.tokens import IDP_SECRET, ISSUER, mint_token
 
 pytestmark = pytest.mark.long(seconds=20)
 
 PROGRAM = shutil.which("caddy") or "/usr/bin/caddy"
-START_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -71,21 +67,16 @@ def site(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
                 "mcp:8001": f"127.0.0.1:{mcp.port}",
             },
         )
-        stack.callback(caddy.wait)
-        stack.callback(caddy.send_signal, signal.SIGTERM)
+        stack.callback(caddy.end)
         offline.wait_until_ready(path="/health")
         for service in (mcp, backend):
             service.wait_until_ready()
         authority = tmp_path / "caddy/pki/authorities/local/root.crt"
-        deadline = time.monotonic() + START_SECONDS
-        while not authority.exists():
-            assert caddy.poll() is None, (tmp_path / "caddy.log").read_text()
-            assert time.monotonic() < deadline, (tmp_path / "caddy.log").read_text()
-            time.sleep(0.05)
+        caddy.wait_until(authority.exists)
         yield Site(url, f"http://localhost:{plain_port}", ssl.create_default_context(cafile=str(authority)))
 
 
-def start_caddy(directory: Path, places: dict[str, str]) -> subprocess.Popen[bytes]:
+def start_caddy(directory: Path, places: dict[str, str]) -> Program:
     """With the certificate of its own authority, which it makes for `localhost`."""
     text = (ROOT / "deploy" / "Caddyfile").read_text()
     for example, own in places.items():
@@ -94,14 +85,9 @@ def start_caddy(directory: Path, places: dict[str, str]) -> subprocess.Popen[byt
     file = directory / "Caddyfile"
     file.write_text(text)
     places = {"XDG_DATA_HOME": str(directory), "XDG_CONFIG_HOME": str(directory), "HOME": str(directory)}
-    with (directory / "caddy.log").open("wb") as log:
-        return subprocess.Popen(
-            [PROGRAM, "run", "--config", str(file)],
-            env={**os.environ, **places, "DOMAIN": "localhost"},
-            stdout=log,
-            stderr=log,
-            preexec_fn=die_with_parent(signal.SIGKILL),
-        )
+    caddy = Program(directory / "caddy.log")
+    caddy.launch([PROGRAM, "run", "--config", str(file)], env={**os.environ, **places, "DOMAIN": "localhost"})
+    return caddy
 
 
 def test_page_and_stream(site: Site) -> None:

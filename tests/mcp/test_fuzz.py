@@ -15,6 +15,7 @@ from tests.examples import same_examples
 from tests.mcp.conftest import NewTools, new_user
 from tests.mcp.servers import ARGUMENTS, AUDIENCE, SECRETS, own
 from tests.mcp.wire import LEGACY, MODERN, call, request
+from tests.mutations import mutated, spoiled
 from tests.processes import ServiceProcess
 from tests.tokens import mint_mcp_token
 
@@ -78,37 +79,6 @@ def test_any_arguments(changing_http: httpx2.Client, called: tuple[str, dict[str
     if "error" in answer or answer["result"]["isError"]:
         assert not any(word in response.text for word in (*INSIDE, "pydantic", "validation error")), response.text
         assert last() == before
-
-
-ODD: list[Any] = [
-    *(None, True, 0, -1, 2**63, 1e308, "", " ", "\0", "\ud800", "a" * 5000, [], {}, [[]], {"a": {}}, "alice")
-]
-
-
-def mutated(body: Any, chance: random.Random) -> Any:
-    """One place in a JSON value made odd, doubled or left out."""
-    if not isinstance(body, dict) or not body or chance.random() < 0.15:
-        return chance.choice([*ODD, [body]])
-    name = chance.choice(list(body))
-    match chance.randrange(6):
-        case 0:
-            return {key: value for key, value in body.items() if key != name}
-        case 1:
-            return body | {chance.choice(["extra", "user_id", "id", "_meta"]): chance.choice(ODD)}
-        case _:
-            return body | {name: mutated(body[name], chance)}
-
-
-def spoiled(body: bytes, chance: random.Random) -> bytes:
-    """A byte changed or the end cut off, now and then."""
-    place = chance.randrange(len(body))
-    match chance.randrange(8):
-        case 0:
-            return body[:place]
-        case 1:
-            return body[:place] + chance.randbytes(1) + body[place + 1 :]
-        case _:
-            return body
 
 
 @pytest.mark.long

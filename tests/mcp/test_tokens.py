@@ -47,7 +47,7 @@ def serving(session_database_url: str, endpoint: KeyEndpoint) -> Serving:
     @asynccontextmanager
     async def start(**settings: Any) -> AsyncIterator[Accepts]:
         identity = {"auth_mode": "jwt", "auth_issuer": ISSUER, "auth_jwks_url": endpoint.url}
-        async with serve_tools(session_database_url, **OWN, **identity, **settings) as http:
+        async with serve_tools(session_database_url, **{**OWN, **identity, **settings}) as http:
 
             async def accepts(token: str) -> bool:
                 response = await send(http, call("list_tasks", {}, token=token))

@@ -4,11 +4,8 @@ import os
 import pwd
 import re
 import shutil
-import signal
 import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,24 +16,23 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from cli.database import postgres
-from cli.processes.children import die_with_parent
 from common.database import Database
 from tests import logins
 from tests.conftest import ROOT, find_free_port
+from tests.processes import Program
 
 PROGRAM = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
 _START_SECONDS = 20
 _LOGINS = (postgres.SERVICE, postgres.OWNER)
 
 
-class PgBouncer:
+class PgBouncer(Program):
     """Keeps its port when it is restarted. `settings` replace those of the file."""
 
     def __init__(self, database_url: str, directory: Path, **settings: object) -> None:
+        super().__init__(directory / "pgbouncer.log")
         self.port = find_free_port()
-        self.process: subprocess.Popen[bytes] | None = None
         self._database_url = database_url
-        self._log = directory / "pgbouncer.log"
         self._configuration = directory / "pgbouncer.ini"
         users = directory / "userlist.txt"
         users.write_text("".join(f'"{login}" "{logins.password() or ""}"\n' for login in _LOGINS))
@@ -62,28 +58,12 @@ class PgBouncer:
         return " ".join(f"{name}={parts[name]}" for name in ("host", "port", "dbname") if name in parts)
 
     def start(self) -> None:
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen[bytes](
-                [PROGRAM, str(self._configuration)],
-                stdout=log,
-                stderr=log,
-                preexec_fn=die_with_parent(signal.SIGKILL),
-                **_account(),
-            )
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._is_listening():
-            assert self.process.poll() is None, self._log.read_text()
-            assert time.monotonic() < deadline, self._log.read_text()
-            time.sleep(0.02)
+        self.launch([PROGRAM, str(self._configuration)], **_account())
+        self.wait_until(self._is_listening, timeout=_START_SECONDS)
 
     def _is_listening(self) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
-    def end(self, request: signal.Signals = signal.SIGTERM) -> None:
-        if self.process is not None:
-            self.process.send_signal(request)
-            self.process.wait(20)
 
 
 def _account() -> dict[str, Any]:

@@ -3,11 +3,9 @@
 import datetime
 import re
 import shutil
-import signal
-import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -15,8 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
+from tests.processes import Program
 
 PROGRAM = shutil.which("haproxy") or "/usr/sbin/haproxy"
 FILE = ROOT / "deploy" / "haproxy.cfg"
@@ -24,14 +22,13 @@ _START_SECONDS = 20
 _STATUS = re.compile(r" [-+\d]+(?:/[-+\d]+){4} (\d{3}) ")  # after the durations in a line of the log
 
 
-class HaProxy:
+class HaProxy(Program):
     """Keeps its ports when it is restarted. `servers` are the ports of the services by their addresses in the file."""
 
     def __init__(self, servers: Mapping[str, int], directory: Path) -> None:
-        self.process: subprocess.Popen[bytes] | None = None
+        super().__init__(directory / "haproxy.log")
         self.port, self.tools_port = find_free_port(), find_free_port()
         self.url, self.tools_url = f"https://localhost:{self.port}", f"http://127.0.0.1:{self.tools_port}"
-        self._log = directory / "haproxy.log"
         self._configuration = directory / "haproxy.cfg"
         self.certificate = directory / "todo.pem"
         self.certificate.write_bytes(_create_certificate())
@@ -51,13 +48,7 @@ class HaProxy:
         self._configuration.write_text(text)
 
     def start(self) -> None:
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [PROGRAM, "-db", "-f", str(self._configuration)],
-                stdout=log,
-                stderr=log,
-                preexec_fn=die_with_parent(signal.SIGKILL),
-            )
+        self.launch([PROGRAM, "-db", "-f", str(self._configuration)])
         self._wait(lambda _: True)
 
     def wait_until_ready(self) -> None:
@@ -65,27 +56,17 @@ class HaProxy:
         self._wait(lambda status: status == 200)
 
     def _wait(self, is_good: Callable[[int], bool]) -> None:
-        deadline = time.monotonic() + _START_SECONDS
         for url in (self.url, self.tools_url):
-            while not _is_ready(url, is_good):
-                assert self.process is not None
-                assert self.process.poll() is None, self._log.read_text()
-                assert time.monotonic() < deadline, self._log.read_text()[-2000:]
-                time.sleep(0.05)
+            self.wait_until(partial(_is_ready, url, is_good), timeout=_START_SECONDS)
 
     @property
     def statuses(self) -> Counter[int]:
         """The responses by status, from the log."""
-        return Counter(int(status) for status in _STATUS.findall(self._log.read_text()))
+        return Counter(int(status) for status in _STATUS.findall(self.log_text))
 
     def count_up(self, name: str) -> int:
         """Returns how often the log says that a server became ready."""
-        return len(re.findall(rf"Server (?:backends|tools)/{name} is UP", self._log.read_text()))
-
-    def end(self, request: signal.Signals = signal.SIGTERM) -> None:
-        if self.process is not None:
-            self.process.send_signal(request)
-            self.process.wait(20)
+        return len(re.findall(rf"Server (?:backends|tools)/{name} is UP", self.log_text))
 
 
 def _is_ready(url: str, is_good: Callable[[int], bool]) -> bool:

@@ -131,9 +131,8 @@ class ScaledSystem:
     def stop(self) -> None:
         del os.environ["SSL_CERT_FILE"]
         for service in reversed(self._services.values()):
-            if service.process is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    service.end(signal.SIGINT, timeout=30)
+            with contextlib.suppress(ProcessLookupError):
+                service.end(signal.SIGINT, timeout=30)
         self.proxy.end()
         self.pooler.end()
         self.cluster.stop()

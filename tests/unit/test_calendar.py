@@ -11,7 +11,6 @@ import pytest
 from dateutil.rrule import rrulestr
 from icalendar import Calendar
 
-from backend.calendar import recurrence
 from backend.calendar.events import DatedTask, Events
 from mcp_server.errors import RepeatInvalid
 from mcp_server.tasks import repeats
@@ -129,22 +128,6 @@ def check_dates(text: str, due: date, at: str) -> None:
         assert all(event["dtstart"].params["TZID"] == "Europe/Berlin" for event in events)
     else:
         assert all(type(event["dtstart"].dt) is date for event in events)
-
-
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("FREQ=MONTHLY;BYMONTHDAY=31", "FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYSETPOS=-1"),
-        ("FREQ=MONTHLY;BYMONTHDAY=15,31", "FREQ=MONTHLY;BYMONTHDAY=15,28,29,30,31;BYSETPOS=1,-1"),
-        ("FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=31", "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=31"),
-        ("FREQ=MONTHLY;BYDAY=MO,1TU", "FREQ=MONTHLY;BYDAY=1MO,2MO,3MO,4MO,5MO,1TU"),
-        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR"),
-    ],
-)
-def test_rules_are_written_as_programs_read_them(text: str, written: str) -> None:
-    found = recurrence.parse_rule(text, date(2027, 1, 1))
-    assert found is not None
-    assert found.rule == written
 
 
 @pytest.mark.parametrize(
