@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import McpSettings
 from tests.chatkit_client import Answer, ChatKit
+from tests.mcp.servers import serve_tools
 from tests.scripted_model import ScriptedModel
-from tests.serving import serve
 from tests.support.backends import local_backend, user_at
 from tests.support.cards import (
     click_undo,
@@ -27,6 +25,7 @@ from tests.support.cards import (
     send_action,
     send_sync_action,
     tick,
+    walk_components,
 )
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
@@ -174,16 +173,9 @@ async def test_color_of_a_due_date(user: User, model: ScriptedModel) -> None:
         "2026-11-26": "secondary",
     }
     answer = await make_calls(user, model, *(call("add_task", title="milk", due=due) for due in colors))
-    found = [
-        [part["color"] for part in _badges(card["widget"]) if part.get("key", "").startswith(f"due-{due[:10]}")]
-        for due, card in zip(colors, list_widgets(answer), strict=True)
-    ]
-    assert found == [[color] for color in colors.values()]
-
-
-def _badges(root: Json) -> list[Json]:
-    found = [root] if root["type"] == "Badge" else []
-    return found + [badge for child in root.get("children", ()) for badge in _badges(child)]
+    for (due, color), card in zip(colors.items(), list_widgets(answer), strict=True):
+        badges = [part for part in walk_components(card["widget"]) if part["type"] == "Badge"]
+        assert [one["color"] for one in badges if one.get("key", "").startswith(f"due-{due[:10]}")] == [color]
 
 
 async def test_cards_of_one_model_turn_keep_their_order(user: User, model: ScriptedModel) -> None:
@@ -225,16 +217,6 @@ async def test_pages_of_one_list_are_one_widget(user: User, model: ScriptedModel
     )
     [whole] = list_widgets(answer)
     assert render_lines(whole) == ["5 tasks", *(f"☐ {title}" for title in stored.titles(user.name))]
-
-
-async def test_undo_needs_no_approval(services: Services, user: User, model: ScriptedModel) -> None:
-    await make_calls(user, model, MILK, call("update_task", task_id=1, title="oat milk"))
-    async with user_at(services, user, APPROVALS="always") as asked:
-        for arguments, waits in (({"undo": True}, False), ({"undo": False, "title": "x"}, True)):
-            await model.reset()
-            await model.script(calls(call("update_task", task_id=1, **arguments)), says("Undone."))
-            answer = await asked.chatkit.say("undo it")
-            assert (answer.text == "") is waits
 
 
 class TestTick:
@@ -430,17 +412,13 @@ async def test_open_button_changes_nothing(user: User, model: ScriptedModel, sto
     thread, item = await list_of(user, model, "milk", "bread")
     before = stored.row_counts(user.name)
     for row in item["widget"]["children"]:
-        [button] = [b for b in _buttons(row) if b["onClickAction"]["type"] == "open_task"]
+        actions = ((part, part.get("onClickAction")) for part in walk_components(row))
+        [button] = [part for part, action in actions if action and action["type"] == "open_task"]
         assert button["onClickAction"]["handler"] == "client"
         assert get_replaced_widget(await send_action(user.chatkit, item, get_action(button))) == item
     assert (await send_action(user.chatkit, item, {"type": "open_task", "payload": {"task_id": 99}})).error
     assert stored.row_counts(user.name) == before
     assert (await fetch_widgets(user.chatkit, thread))[-1] == item
-
-
-def _buttons(part: Json) -> list[Json]:
-    found = [part] if part["type"] == "Button" else []
-    return found + [one for child in part.get("children", ()) for one in _buttons(child)]
 
 
 @pytest.mark.parametrize("kind", ["items.list", "threads.get_by_id"])
@@ -475,11 +453,14 @@ NO_SIGN_IN = {
 
 @asynccontextmanager
 async def chat_of(services: Services, secret: str) -> AsyncIterator[ChatKit]:
-    settings = {"database_url": services.database_url, "mcp_token_secret": secret or None}
     async with (
-        serve(create_app(McpSettings.model_validate(settings))) as url,
+        serve_tools(services.database_url, mcp_token_secret=secret or None) as tools,
         local_backend(
-            services, **NO_SIGN_IN, MCP_INTERNAL_URL=f"{url}/mcp", MCP_URL="", MCP_TOKEN_SECRET=secret
+            services,
+            **NO_SIGN_IN,
+            MCP_INTERNAL_URL=str(tools.base_url.join("/mcp")),
+            MCP_URL="",
+            MCP_TOKEN_SECRET=secret,
         ) as own,
         ChatKit(own.url) as chat,
     ):
