@@ -1,7 +1,9 @@
 """The types of the tools' arguments: their published schemas, and which values are converted or rejected."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -76,29 +78,13 @@ def _none_if_empty(value: Any) -> Any:
     return None if value in ("", "null") else value
 
 
-def _none_if_keep(value: Any) -> Any:
-    return None if value == KEEP else _none_if_empty(value)
-
-
-def _none_if_any(value: Any) -> Any:
-    return None if value == "any" else _none_if_empty(value)
+def _none_if(word: str) -> BeforeValidator:
+    return BeforeValidator(lambda value: None if value == word else _none_if_empty(value))
 
 
 def _empty_if_none(value: Any) -> Any:
     """Returns an empty text for "none", because an empty text means "not given"."""
     return "" if value == "none" else _none_if_empty(value)
-
-
-def _reject_bool(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("a boolean is not a number")
-    return value
-
-
-def _check_id(number: int) -> int:
-    if not 1 <= number <= MAX_ID:
-        raise ValueError("no task can have this id")
-    return number
 
 
 def _clean_text(value: Any) -> Any:
@@ -109,59 +95,12 @@ def _clean_text(value: Any) -> Any:
     return remove_stacked_marks(remove_invisible(value))
 
 
-def _check_title(text: str) -> str:
-    if not is_single_line_text(text, max_length=200):
-        raise ValueError("not one visible line")
-    return text
-
-
-def _check_user_id(text: str) -> str:
-    # This limit and others are not published, because each costs tokens in every request.
-    if not is_user_id(text):
-        raise ValueError("not one visible line")
-    return text
-
-
-def _check_cursor(text: str) -> str:
-    if not (len(text) <= _MAX_CURSOR and is_storable(text)):
-        raise ValueError("longer than any cursor")
-    return text
-
-
-def _check_description(text: str) -> str:
-    if len(text) > _MAX_DESCRIPTION:
-        raise ValueError("too long")
-    return _check_characters(text)
-
-
-def _check_characters(text: str) -> str:
-    if not is_storable(text, allowed=_BREAKS):
-        raise ValueError("control characters")
-    return text
-
-
-_UserId = Annotated[str, AfterValidator(_check_user_id)]
-_Title = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True),
-    AfterValidator(_check_title),
-    BeforeValidator(_clean_text),
-]
-_Text = Annotated[str, AfterValidator(_check_description), BeforeValidator(_clean_text)]
-
-
 def _parse_list(value: Any) -> Any:
     """Models also send a list as JSON in a text."""
     if isinstance(value, str) and value.strip().startswith("[") and len(value) <= _MAX_TEXT_TO_CLEAN:
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
     return None if value in ("", "null", []) else value
-
-
-def _check_label_count(texts: list[str]) -> list[str]:
-    if len(texts) > _MAX_LABELS:
-        raise ValueError("too many")
-    return texts
 
 
 def _parse_flag(value: Any) -> Any:
@@ -173,27 +112,54 @@ def _parse_flag(value: Any) -> Any:
     return None if value is None else True
 
 
-def _check_text(text: str) -> str:
-    if not 1 <= len(text) <= _MAX_SHORT_TEXT:
-        raise ValueError("empty, or too long")
-    return _check_characters(text)
+def _check(is_valid: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Returns a validator that publishes no limit, because each costs tokens in every request.
+
+    Its error says nothing, because clients get the sentence of `RULES`.
+    """
+
+    def check(value: Any) -> Any:
+        if not is_valid(value):
+            raise ValueError
+        return value
+
+    return check
 
 
-def _check_query(text: str) -> str:
-    if len(text) > _MAX_QUERY or len(text.split()) > _MAX_QUERY_WORDS:
-        raise ValueError("too long")
-    return _check_text(text)
+def _is_text(text: str, *, min_length: int = 1, max_length: int) -> bool:
+    return min_length <= len(text) <= max_length and is_storable(text, allowed=_BREAKS)
 
 
+def _is_query(text: str) -> bool:
+    return _is_text(text, max_length=_MAX_QUERY) and len(text.split()) <= _MAX_QUERY_WORDS
+
+
+_UserId = Annotated[str, AfterValidator(_check(is_user_id))]
+_Cursor = Annotated[str, AfterValidator(_check(lambda text: len(text) <= _MAX_CURSOR and is_storable(text)))]
+_Title = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True),
+    AfterValidator(_check(partial(is_single_line_text, max_length=200))),
+    BeforeValidator(_clean_text),
+]
+_Text = Annotated[
+    str,
+    AfterValidator(_check(partial(_is_text, min_length=0, max_length=_MAX_DESCRIPTION))),
+    BeforeValidator(_clean_text),
+]
 _ShortText = Annotated[
-    str, StringConstraints(strip_whitespace=True), AfterValidator(_check_text), BeforeValidator(_clean_text)
+    str,
+    StringConstraints(strip_whitespace=True),
+    AfterValidator(_check(partial(_is_text, max_length=_MAX_SHORT_TEXT))),
+    BeforeValidator(_clean_text),
 ]
 _Query = Annotated[
-    str, StringConstraints(strip_whitespace=True), AfterValidator(_check_query), BeforeValidator(_clean_text)
+    str, StringConstraints(strip_whitespace=True), AfterValidator(_check(_is_query)), BeforeValidator(_clean_text)
 ]
-_Texts = Annotated[list[_ShortText], AfterValidator(_check_label_count)]
-_Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_reject_bool)]
-_Id = Annotated[int, AfterValidator(_check_id), BeforeValidator(_reject_bool)]
+_Texts = Annotated[list[_ShortText], AfterValidator(_check(lambda texts: len(texts) <= _MAX_LABELS))]
+_NOT_BOOL = BeforeValidator(_check(lambda value: not isinstance(value, bool)))
+_Limit = Annotated[int, Field(ge=1, le=100), _NOT_BOOL]
+_Id = Annotated[int, AfterValidator(_check(lambda number: 1 <= number <= MAX_ID)), _NOT_BOOL]
 Status = Literal["pending", "completed", "all", "deleted"]
 Order = Literal["created", "due", "priority", "completed"]
 Priority = Literal["high", "medium", "low", "none"]
@@ -220,7 +186,7 @@ Query = Annotated[
     Field(description="Words in title, description or labels. If nothing matches, nearest has similar titles."),
 ]
 Cursor = Annotated[
-    Annotated[str, AfterValidator(_check_cursor)] | None,
+    _Cursor | None,
     BeforeValidator(_none_if_empty),
     Field(description="next_cursor of the page before."),
 ]
@@ -246,8 +212,8 @@ DueRange = Annotated[
     _OptionalText, Field(description="overdue, today, none, any (has a date), a day, or days a..b, ..b, a..")
 ]
 DoneRange = Annotated[_OptionalText, Field(description="Completed on a day, or days a..b.")]
-NewPriority = Annotated[Priority | None, BeforeValidator(_none_if_keep), Field(description="How much it matters.")]
-PriorityFilter = Annotated[Priority | None, BeforeValidator(_none_if_any), Field(description="Only this one.")]
+NewPriority = Annotated[Priority | None, _none_if(KEEP), Field(description="How much it matters.")]
+PriorityFilter = Annotated[Priority | None, _none_if("any"), Field(description="Only this one.")]
 Labels = Annotated[_OptionalTexts, Field(description="Such as work.")]
 NewLabels = Annotated[_OptionalTexts, Field(description="Replace all labels.")]
 MoreLabels = Annotated[_OptionalTexts, Field(description="Labels to add.")]
@@ -257,7 +223,7 @@ Repeat = Annotated[_OptionalText, Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO
 NewRepeat = Annotated[_OptionalText, Field(description="As in add_task; none ends it.")]
 NewStatus = Annotated[
     Literal["pending", "completed"] | None,
-    BeforeValidator(_none_if_keep),
+    _none_if(KEEP),
     Field(description="pending reopens it."),
 ]
 Undo = Annotated[
