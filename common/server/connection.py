@@ -6,7 +6,6 @@ Only this module uses internals of uvicorn (0.54); tests/api/test_connections.py
 import asyncio
 import json
 import logging
-from collections import deque
 from http import HTTPStatus
 from typing import Any, Literal
 
@@ -16,7 +15,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from common.server.limits import ClientLimits
 
 _PIECE_BYTES = 4_096  # parsed at once: takes less than a millisecond, even in chunks of one byte
-_Queue = deque["LimitedConnection"]
 _CHECK_SECONDS = 0.5  # between two checks of the time-outs
 _DROP_SECONDS = 0.1  # between two reads of what is dropped
 _LOG_SECONDS = 60.0  # between two equal lines
@@ -33,14 +31,15 @@ class _Rejected(Exception):
 class LimitedConnection(HttpToolsProtocol):
     """Counts bytes while they arrive, so that a request is rejected before it is stored."""
 
-    def __init__(self, limits: ClientLimits, queue: _Queue, **options: Any) -> None:
-        """`queue` has the connections of the server with more than one piece to parse."""
+    def __init__(self, limits: ClientLimits, turn: asyncio.Lock, **options: Any) -> None:
+        """`turn` is held by the connection of the server that parses the next piece of a large request."""
         super().__init__(**options)
-        self._limits, self._queue = limits, queue
+        self._limits, self._turn = limits, turn
         self._max_body_bytes = limits.limit_request_bytes
         self._part: Literal["head", "body"] | None = None  # of a request that is not complete yet
         self._bytes = self._body_bytes = 0  # of that part with its framing; of the body without
         self._unparsed = b""
+        self._parsing: asyncio.Task[None] | None = None
         self._ignores_input = False  # what still arrives is dropped
         self._abort_at = float("inf")
         self._waiting_since = self._read_at = self.loop.time()  # when it began to wait; when the client last read
@@ -70,30 +69,25 @@ class LimitedConnection(HttpToolsProtocol):
             self.transport.pause_reading()
             self.loop.call_later(_DROP_SECONDS, self._resume_reading)
             return
-        is_queued, self._unparsed = bool(self._unparsed), self._unparsed + data
-        if not is_queued and self._bytes + len(data) <= _PIECE_BYTES:
+        is_parsing = self._parsing is not None and not self._parsing.done()
+        self._unparsed += data
+        if not is_parsing and self._bytes + len(data) <= _PIECE_BYTES:
             self._parse_piece()
             return
         self.transport.pause_reading()
-        if not is_queued:
-            self._enqueue()
+        if not is_parsing:
+            self._parsing = self.loop.create_task(self._parse_pieces())
 
-    def _enqueue(self) -> None:
-        self._queue.append(self)
-        if len(self._queue) == 1:
-            self.loop.call_soon(self._parse_next)
-
-    def _parse_next(self) -> None:
-        """Parses one piece in each round of the event loop, so that large requests do not delay small ones."""
-        try:
-            self._queue[0]._parse_piece()
-        finally:
-            self._queue.popleft()
-            if self._queue:
-                self.loop.call_soon(self._parse_next)
+    async def _parse_pieces(self) -> None:
+        """Parses one piece in a round of the event loop, so that large requests do not delay small ones."""
+        while self._unparsed:
+            async with self._turn:
+                self._parse_piece()
+                await asyncio.sleep(0)
 
     def _parse_piece(self) -> None:
-        if self.parser is None:  # the connection was lost
+        if self.parser is None or self._ignores_input:  # the connection was lost, or its request rejected
+            self._unparsed = b""
             return
         piece, self._unparsed = self._unparsed[:_PIECE_BYTES], self._unparsed[_PIECE_BYTES:]
         self._unset_keepalive_if_required()
@@ -109,9 +103,7 @@ class LimitedConnection(HttpToolsProtocol):
         except (httptools.HttpParserError, _Rejected) as error:
             invalid = _Rejected(400, "This is not a valid HTTP request.")
             self._reject(next((each for each in (error, error.__context__) if isinstance(each, _Rejected)), invalid))
-        if self._unparsed and not self._ignores_input:
-            self._enqueue()
-        elif not self.flow.read_paused:
+        if not self.flow.read_paused and (self._ignores_input or not self._unparsed):
             self._resume_reading()
 
     def _resume_reading(self) -> None:

@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, NoReturn
@@ -113,7 +112,7 @@ def create_config(
     loop: str = "auto",
 ) -> uvicorn.Config:
     """`loop` is uvicorn's name of an event loop."""
-    protocol: Any = partial(LimitedConnection, limits, deque())
+    protocol: Any = partial(LimitedConnection, limits, asyncio.Lock())
     return uvicorn.Config(
         create_app,
         factory=True,
