@@ -17,10 +17,10 @@ from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.api.tasks import routes as tasks
 from backend.composition import open_services
 from backend.conversations.conversations import OPENAPI
+from backend.liveness import watchdog
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
 from backend.tools.connectors.configuration import Connector
-from common.server.watchdog import watchdog
 from common.single_flight import SingleFlight
 from common.telemetry.middleware import TelemetryMiddleware
 

@@ -19,6 +19,7 @@ from backend.context.titles import Titles
 from backend.conversations.errors import from_database
 from backend.conversations.records import ASSISTANT
 from backend.conversations.runs import CHANGED, SIGNAL
+from backend.liveness import ProcessConnection
 from backend.model.chat_model import ChatModel
 from backend.model.providers import ModelEndpoint
 from backend.runs.admission import AdmissionControl
@@ -38,7 +39,7 @@ from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.users.limits import UserLimits
-from common.database import Database, ProcessConnection, run_sweeps
+from common.database import Database, run_sweeps
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 

@@ -10,11 +10,11 @@ from agents.tracing import set_trace_processors
 from starlette.types import ASGIApp
 
 from backend.commands import check as check_command
+from backend.liveness import PoolerFound, require_direct_address
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings, renamed_settings
 from backend.tools.connectors.configuration import Connector
 from common import process, server
-from common.database import PoolerFound, require_direct_address
 from common.environment import stop_misconfigured
 from common.telemetry import logs
 

@@ -174,7 +174,7 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
 
     @property
     def process_database_url(self) -> str:
-        """Returns the address of PostgreSQL itself, without a pooler, for `ProcessConnection`."""
+        """Returns the address of PostgreSQL itself, without a pooler, for LISTEN and locks of sessions."""
         return (self.listen_database_url or self.database_url).get_secret_value()
 
     def create_provider_keys(self) -> Keys | None:

@@ -11,11 +11,11 @@ from backend.conversations import branches, runs
 from backend.conversations.history import add_summary, load_history, load_uncovered
 from backend.conversations.records import ENDED, Run
 from backend.errors import BackendError, Busy
+from backend.ids import new_id
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
 from backend.users.limits import UserLimits, send_request
 from common.database import Database
-from common.ids import new_id
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from backend.conversations.records import ConversationHead
 from backend.conversations.runs import CHANGED, SIGNAL
 from backend.conversations.timeline import FIND_CONVERSATION
 from backend.errors import InvalidRequest, NotFound
+from backend.ids import new_id
 from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
-from common.ids import new_id
 from common.text import remove_invisible
 
 Feedback = Literal["positive", "negative"]

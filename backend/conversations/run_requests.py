@@ -12,11 +12,11 @@ from backend.conversations.history import send_history
 from backend.conversations.records import ASSISTANT, ConversationHead, Run, Timeline
 from backend.conversations.runs import read_cancelled, send_cancellations
 from backend.conversations.timeline import RUN_COLUMNS
+from backend.ids import new_id
 from backend.users import idempotency, profiles
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
-from common.ids import new_id
 
 _LOCK_CONVERSATION = """
 SELECT title, created_at FROM conversations

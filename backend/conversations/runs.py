@@ -14,8 +14,8 @@ from psycopg.types.json import Jsonb
 from backend.conversations.records import CallReason, Entry, EventRecord, ModelTurn, Outcome, Run, ToolCall
 from backend.conversations.timeline import RUN_COLUMNS
 from backend.errors import NotFound
+from backend.ids import new_id
 from common.database import Database, Transaction
-from common.ids import new_id
 
 SIGNAL = "run_signal"
 """The channel on which a run's process hears that there is a stop request or a message to read."""

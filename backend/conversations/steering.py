@@ -15,9 +15,9 @@ from backend.conversations.run_requests import MOMENT, StartedRun, UserMessage, 
 from backend.conversations.runs import SIGNAL
 from backend.conversations.timeline import ENTRY_COLUMNS, RUN_COLUMNS
 from backend.errors import LimitReached, NotFound
+from backend.ids import new_id
 from backend.users.limits import UserLimits, send_request
 from common.database import Database
-from common.ids import new_id
 
 Mode = Literal["steer", "follow_up"]
 MOST_QUEUED = 20

@@ -9,9 +9,9 @@ from backend.conversations.records import Entry, Run, Timeline
 from backend.conversations.runs import hold
 from backend.conversations.timeline import ENTRY_COLUMNS, RUN_COLUMNS, RUN_OF_CALL, RecordStatements, all_records
 from backend.errors import NotFound
+from backend.ids import new_id
 from backend.users.limits import lock_user
 from common.database import Database
-from common.ids import new_id
 
 _LOAD = f"""
 SELECT {RUN_COLUMNS} FROM runs r

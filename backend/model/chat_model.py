@@ -30,12 +30,12 @@ from openai.types.responses import (
 from openai.types.responses.response_reasoning_item import Summary
 from prometheus_client import Counter, Histogram
 
+from backend.ids import new_id
 from backend.model.client import ProviderClient
 from backend.model.errors import ModelError
 from backend.model.providers import ModelEndpoint
 from backend.model.reader import Piece
 from backend.model.responses import read_whole
-from common.ids import new_id
 from common.telemetry import metrics, traces
 
 _SECONDS = Histogram(

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from common.ids import new_id
+from backend.ids import new_id
 
 INVALID = object()
 LONGEST_NAME = 64  # characters that OpenAI accepts

@@ -24,6 +24,7 @@ from backend.conversations import runs, steering, sub_agents
 from backend.conversations.history import load_history
 from backend.conversations.records import CallReason, Entry, EventRecord, Run, Timeline, ToolCall
 from backend.errors import LeaseLost
+from backend.ids import new_id
 from backend.model.chat_model import ChatModel
 from backend.runs import metrics
 from backend.runs.approvals import Approvals
@@ -35,7 +36,6 @@ from backend.runs.sub_agents import add_results, render_history, render_steering
 from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, DatabaseUnavailable
-from common.ids import new_id
 
 ExecutionState = Literal["ended", "waiting", "unread"]
 """How far an execution came: the run has ended, waits for approval, or has messages to read before it can complete."""

@@ -4,10 +4,11 @@ import logging
 import time
 
 from backend.conversations import runs
+from backend.liveness import Confirmation, ProcessConnection
 from backend.runs import metrics
 from backend.runs.executor import Executor
 from backend.users import idempotency, limits
-from common.database import NO_USER, Confirmation, Database, ProcessConnection
+from common.database import NO_USER, Database
 
 SWEEP_SECONDS = 1.0
 _CLEAN_UP_SECONDS = 60.0  # how often old idempotency keys and counted requests are deleted

@@ -34,6 +34,7 @@ from backend.conversations.records import (
     ToolCall,
 )
 from backend.conversations.timeline import moments_of
+from backend.ids import new_id
 from backend.model.reader import Piece
 from backend.model.tool_calls import is_object, storable
 from backend.runs.approvals import Approvals
@@ -41,7 +42,6 @@ from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending
 from backend.tools.connection import FailedOutput
 from common.database import Database, Transaction
-from common.ids import new_id
 
 MOST_CALLS = 6
 """How many calls of one response are made."""

@@ -13,6 +13,8 @@ from backend.conversations.records import Run, ToolCall
 from backend.conversations.run_requests import MessageTime, NewConversation, RunRequest, UserMessage
 from backend.conversations.steering import Mode
 from backend.errors import NotFound
+from backend.ids import new_id
+from backend.liveness import ProcessConnection
 from backend.runs import metrics
 from backend.runs.admission import AdmissionControl
 from backend.runs.approvals import DIRECTORY
@@ -23,8 +25,7 @@ from backend.tools.table import find_tool
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits
 from common.clock import Clock
-from common.database import Database, ProcessConnection
-from common.ids import new_id
+from common.database import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, Tool
 
+from backend.ids import new_id
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import KEY, USER, McpConnection, ToolsUnavailable, text_of
-from common.ids import new_id
 from common.telemetry import traces
 
 ACTOR = "todo/actor"

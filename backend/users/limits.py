@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 
 from backend.errors import LimitReached
+from backend.ids import new_id
 from common.database import NO_USER, Database, Transaction, advisory_locks
-from common.ids import new_id
 from common.server.rate_limit import RateLimit
 
 _COUNT = """

@@ -12,8 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from backend.liveness import ProcessConnection
 from cli.processes.children import die_with_parent
-from common.database import Database, ProcessConnection, run_sweeps
+from common.database import Database, run_sweeps
 from tests.conftest import ROOT
 from tests.logins import as_service
 from tests.support.database_proxy import DatabaseProxy, database_proxy
@@ -25,7 +26,7 @@ SECONDS = 0.4
 NO_PROCESS = 12345
 HANGING_PROCESS = """
 import asyncio, time
-from common.server.watchdog import watchdog
+from backend.liveness import watchdog
 
 async def main():
     async with watchdog(seconds=0.5):

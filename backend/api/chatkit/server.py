@@ -25,12 +25,12 @@ from backend.conversations import branches, conversations, runs
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.run_requests import RunRequest
 from backend.errors import BackendError, Busy, InvalidRequest, LimitReached, Overloaded
+from backend.ids import new_id
 from backend.model.providers import ModelEndpoint
 from backend.runs.outcomes import Ending
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles
 from backend.users.idempotency import start_once
-from common.ids import new_id
 
 Events = AsyncIterator[ck.ThreadStreamEvent]
 

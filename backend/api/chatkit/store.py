@@ -22,10 +22,10 @@ from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
 from backend.errors import InvalidRequest, NotFound
+from backend.ids import new_id
 from backend.runs.service import RunService
 from backend.tools.table import find_tool
 from backend.tools.workspace.files import FolderFiles
-from common.ids import new_id
 
 
 class TimelineStore(Store[RequestContext]):

@@ -25,13 +25,13 @@ from backend.conversations.records import ENDED, Record, Run, Timeline
 from backend.conversations.run_requests import RunRequest, UserMessage
 from backend.conversations.timeline import FOREVER
 from backend.errors import NotFound
+from backend.ids import new_id
 from backend.model.chat_model import ChatModel
 from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.runs.sub_agents import add_results
 from backend.tools.task_tools import TaskTools
 from backend.users.idempotency import IdempotencyKey, start_once
-from common.ids import new_id
 
 PAGE_BYTES = 1_048_576
 _AT_ONCE = 10  # interactions that are read together

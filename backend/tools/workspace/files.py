@@ -11,11 +11,11 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 
 from backend.errors import BackendError, LimitReached
+from backend.ids import new_id
 from backend.tools.caller_token import calling_for
 from backend.tools.connection import KEY, USER, text_of
 from backend.tools.connectors.configuration import AgentName
 from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, get_agent_folder
-from common.ids import new_id
 
 logger = logging.getLogger(__name__)
 

@@ -1,20 +1,23 @@
-"""The connection of a process, which holds a lock that shows that the process is alive."""
+"""Whether processes are alive: the connection whose lock shows it to the others, and a watchdog."""
 
 import asyncio
+import faulthandler
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import suppress
-from typing import Any, Self
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Mapping, Set
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Generic, Self, TypeVar
 
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from common.database.sweep import CONFIRMATION_SECONDS, Confirmation
-from common.database.transactions import CONNECTION_OPTIONS, NO_USER, Database, DatabaseUnavailable
+from common.database import CONNECTION_OPTIONS, NO_USER, Database, DatabaseUnavailable, run_sweeps
 
 logger = logging.getLogger(__name__)
+
+_Item = TypeVar("_Item", bound=Hashable)
+_DEAD_AFTER_SECONDS = 10.0  # how long a process must look dead before its runs are ended
 
 # The server closes the session of a machine that is gone after 5 + 3 * 2 seconds, and releases its lock. It is a
 # statement and not an option of the connection, because a pooler would reject the option before it is recognised.
@@ -67,6 +70,25 @@ async def _connect(url: str) -> psycopg.AsyncConnection[Any]:
     return connection
 
 
+class Confirmation(Generic[_Item]):
+    """Confirms items that were observed twice, `seconds` apart, and in every observation between."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._first_observed: dict[_Item, float] = {}
+
+    def observe(self, observed: Set[_Item], *, among: Set[_Item] | None = None) -> set[_Item]:
+        """Returns the confirmed items. `among` has the items that were looked at, by default all."""
+        now = time.monotonic()
+        for item in self._first_observed.keys() - observed:
+            if among is None or item in among:
+                del self._first_observed[item]
+        return {item for item in observed if now - self._first_observed.setdefault(item, now) >= self._seconds}
+
+    def clear(self) -> None:
+        self._first_observed.clear()
+
+
 class ProcessConnection:
     """Holds the lock `process_id`, receives notifications, and finds out whether other processes are alive.
 
@@ -82,7 +104,7 @@ class ProcessConnection:
         *,
         channels: Mapping[str, Callable[[str], object]] | None = None,
         on_connect: Callable[[], Awaitable[object]] | None = None,
-        dead_after_seconds: float = CONFIRMATION_SECONDS,
+        dead_after_seconds: float = _DEAD_AFTER_SECONDS,
         reconnect_seconds: float = 0.5,
     ) -> None:
         self.process_id = secrets.randbits(62)
@@ -192,3 +214,17 @@ async def _wait_until_readable(descriptor: int) -> None:
         await readable.wait()
     finally:
         loop.remove_reader(descriptor)
+
+
+@asynccontextmanager
+async def watchdog(*, seconds: float = 60) -> AsyncIterator[None]:
+    """Ends the process with a traceback on standard error if its event loop hangs for `seconds`."""
+
+    async def restart_timer() -> None:
+        faulthandler.dump_traceback_later(seconds, exit=True)
+
+    try:
+        async with run_sweeps(restart_timer, every_seconds=seconds / 12):
+            yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
