@@ -64,7 +64,7 @@ def _describe_problem(kind: type[BaseSettings], problem: Any) -> str:
     if not problem["loc"]:  # from a validator of all settings, whose message is a sentence
         return problem["msg"]
     field = str(problem["loc"][0])
-    name = f"{kind.model_config.get('env_prefix', '')}{field}".upper()
+    name = field.upper()
     match problem["type"]:
         case "missing":
             return f"{name} is not set. See .env.example for what it means."

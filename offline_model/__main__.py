@@ -5,9 +5,8 @@ from functools import partial
 
 from common import server
 from common.environment import read_or_stop, read_settings
-from english import DateOrder
 from offline_model.app import create_app
-from offline_model.settings import DateSettings, OfflineSettings
+from offline_model.settings import OfflineSettings
 
 logger = logging.getLogger("offline_model")
 
@@ -18,25 +17,24 @@ def main() -> None:
     logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
     logging.getLogger("uvicorn").setLevel("WARNING")
     settings = read_or_stop(read_settings, OfflineSettings)
-    order = read_or_stop(read_settings, DateSettings).date_order
     limits = read_or_stop(read_settings, server.ClientLimits)
     if sys.argv[1:] == ["check"]:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
 
     server.serve(
-        partial(_create, settings, order),
+        partial(_create, settings),
         limits,
         prefix="OFFLINE",
-        host=settings.host,
-        port=settings.port,
+        host=settings.offline_host,
+        port=settings.offline_port,
         grace_seconds=1,
     )
 
 
-def _create(settings: OfflineSettings, order: DateOrder | None, address: str) -> server.ServedApplication:
+def _create(settings: OfflineSettings, address: str) -> server.ServedApplication:
     return server.ServedApplication(
-        create_app(settings, order),
+        create_app(settings),
         on_end=lambda: os._exit(0),  # an open stream has nothing to save
         on_ready=partial(logger.info, "offline model running on %s", address),
     )

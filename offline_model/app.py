@@ -17,8 +17,8 @@ from offline_model.settings import OfflineSettings
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
-def create_app(settings: OfflineSettings, order: DateOrder | None = None) -> Starlette:
-    endpoint = Endpoint(settings.token_delay, order)
+def create_app(settings: OfflineSettings) -> Starlette:
+    endpoint = Endpoint(settings.offline_token_delay, settings.date_order)
     routes = [
         Route("/health", endpoint.health),
         Route("/v1/models", endpoint.models),

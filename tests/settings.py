@@ -20,7 +20,7 @@ from backend.settings import BackendSettings
 from common.server import ClientLimits
 from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
 from mcp_server.settings import McpSettings
-from offline_model.settings import DateSettings, OfflineSettings
+from offline_model.settings import OfflineSettings
 from tests.conftest import ROOT
 from workspace.settings import Settings as WorkspaceSettings
 
@@ -32,7 +32,7 @@ PARTS: Mapping[str, Classes] = {
     "mcp_server": (McpSettings,),
     "workspace": (WorkspaceSettings,),
     "migrations": (OwnerSettings,),
-    "offline_model": (OfflineSettings, DateSettings, ClientLimits),
+    "offline_model": (OfflineSettings, ClientLimits),
 }
 COMPOSE_BLOCKS: Mapping[str, Classes] = {
     "limits": (ClientLimits,),
@@ -53,9 +53,8 @@ def fields(*classes: type[BaseSettings]) -> dict[str, FieldInfo]:
     """Returns the fields of these classes; a name that several have is taken from the first."""
     known: dict[str, FieldInfo] = {}
     for each in classes:
-        prefix = each.model_config.get("env_prefix", "")
         for name, field in each.model_fields.items():
-            first = known.setdefault(f"{prefix}{name}".upper(), copy(field))
+            first = known.setdefault(name.upper(), copy(field))
             first.description = first.description or field.description
     return known
 
