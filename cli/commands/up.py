@@ -82,7 +82,7 @@ async def _supervise(
     from cli.services.supervisor import StopWanted, Supervisor
 
     status = running.StatusFile(directory, _list_addresses(variables, ports))
-    supervisor = Supervisor(data_dir.logs(directory), reaper, cwd=CHECKOUT, lock=lock, changed=status.update)
+    supervisor = Supervisor(data_dir.logs(directory), reaper, status, lock=lock)
     with contextlib.ExitStack() as stack:
         try:
             if "DATABASE_URL" not in variables:

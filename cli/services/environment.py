@@ -13,7 +13,7 @@ OFFLINE = "offline"
 SERVERS = CHECKOUT / "mcp.json"
 OLLAMAS_OWN = {"OLLAMA_HOST"}
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-LOCALTIME = Path("/etc/localtime")
+_LOCALTIME = Path("/etc/localtime")
 
 
 def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
@@ -69,11 +69,11 @@ def needs_offline_model(environment: Mapping[str, str]) -> bool:
     return environment.get("LLM_PROVIDER", "cerebras" if has_key else OFFLINE) == OFFLINE
 
 
-def find_time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
+def find_time_zone(environment: Mapping[str, str]) -> str | None:
     """Returns the name of this machine's time zone, as `TZ` or its own settings have it; None if they name none."""
     from common.clock import find_zone
 
-    link = os.readlink(localtime) if localtime.is_symlink() else ""
+    link = os.readlink(_LOCALTIME) if _LOCALTIME.is_symlink() else ""
     for named in (environment.get("TZ", "").removeprefix(":"), link):
         name = named.rpartition("zoneinfo/")[2]
         if find_zone(name) is not None:

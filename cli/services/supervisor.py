@@ -6,15 +6,17 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 from cli import terminal
+from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from cli.processes.children import Reaper, create_log, die_with_parent
 from cli.services import parts, running
 from cli.services.parts import Restarts, RunningPart, Service, describe_end
+from cli.services.running import StatusFile
 
 READY_SECONDS = 90
 LOOK_SECONDS = 0.2
@@ -31,25 +33,23 @@ class Supervisor:
 
     A part that cannot be started ends the first start, if the others need it. After that nothing does: a part that
     keeps dying is reported and tried again slowly, and the rest keeps running. `lock` is a descriptor that the services
-    inherit. `changed` is called often, with all parts.
+    inherit.
     """
 
     def __init__(
         self,
         logs: Path,
         reaper: Reaper,
+        status: StatusFile,
         *,
-        cwd: Path,
         lock: int | None = None,
         restarts: Callable[[], Restarts] = Restarts,
-        changed: Callable[[Sequence[RunningPart]], None] = lambda _: None,
     ) -> None:
         self._logs = logs
         self._reaper = reaper
-        self._cwd = cwd
+        self._status = status
         self._inherited = () if lock is None else (lock,)
         self._restarts = restarts
-        self._changed = changed
         self._parts: list[RunningPart] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._is_starting = True
@@ -114,7 +114,7 @@ class Supervisor:
         for task in self._tasks:
             if task.done():
                 task.result()
-        self._changed(self._parts)
+        self._status.update(self._parts)
 
     def _add(self, part: RunningPart) -> None:
         self._parts.append(part)
@@ -172,7 +172,7 @@ class Supervisor:
         with log.open("ab") as output:
             process = subprocess.Popen(
                 [*service.command],
-                cwd=self._cwd,
+                cwd=CHECKOUT,
                 env=service.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=None if service.shows_output else output,

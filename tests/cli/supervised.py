@@ -32,7 +32,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 
 async def supervise(logs: Path, reaper: Reaper) -> None:
     restarts = functools.partial(Restarts, pause_seconds=0.02, slow_seconds=1.0)
-    supervisor = Supervisor(logs, reaper, cwd=logs, restarts=restarts, changed=StatusFile(logs, {}).update)
+    supervisor = Supervisor(logs, reaper, StatusFile(logs, {}), restarts=restarts)
     with contextlib.suppress(StopWanted):
         try:
             for name, code, optional in json.loads(sys.argv[2]):

@@ -76,7 +76,7 @@ def test_first_start_fails(supervise, code: str, optional: bool, reason: str) ->
 
 def test_status_that_cannot_be_written(supervise, tmp_path: Path, eventually) -> None:
     (tmp_path / "up.new").mkdir()
-    process = supervise(STEADY, ("Other", f"if os.path.exists('die'): {DIES}", False))
+    process = supervise(STEADY, ("Other", f"if os.path.exists({str(tmp_path / 'die')!r}): {DIES}", False))
     read_until(process, "^started")
     (tmp_path / "die").touch()
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

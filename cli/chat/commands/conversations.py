@@ -40,10 +40,6 @@ async def compact(chat: "TerminalChat", _: str) -> None:
     await chat.screen.note(f"{done['status'].capitalize()}: {done['messages']} messages.")
 
 
-async def stop(chat: "TerminalChat", _: str) -> None:
-    await chat.stop()
-
-
 async def retry(chat: "TerminalChat", _: str) -> None:
     chat.follow(await chat.connection.retry(chat.require_chat_id()))
 

@@ -67,7 +67,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "clear": ChatCommand("", "start a new conversation", conversations.clear, interactive=True, waits=True),
     "tasks": ChatCommand("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show),
     "undo": ChatCommand("", "undo what the last answer changed", tasks.undo),
-    "stop": ChatCommand("", "stop the answer, like Ctrl-C", conversations.stop, interactive=True),
+    "stop": ChatCommand("", "stop the answer, like Ctrl-C", lambda chat, _: chat.stop(), interactive=True),
     "retry": ChatCommand("", "answer the last message again", conversations.retry, interactive=True, waits=True),
     "edit": ChatCommand(
         "[text]", "change the last message and answer it again", conversations.edit, interactive=True, waits=True
