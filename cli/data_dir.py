@@ -2,9 +2,10 @@ import hashlib
 import os
 import secrets
 import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from cli.errors import CliError
+from cli.errors import explain_os_error
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 ROOT_HOME = Path("/var/lib/todo-assistant")
@@ -23,26 +24,22 @@ def default() -> Path:
 
 def prepare(data_dir: Path) -> None:
     """Creates it and its `logs`. PostgreSQL's user may enter root's, because it owns a directory inside."""
-    try:
+    with explain_write_error(data_dir):
         if not data_dir.exists():
             data_dir.mkdir(parents=True)
             data_dir.chmod(0o711 if os.getuid() == 0 else 0o700)
         logs(data_dir).mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise create_write_error(data_dir, error) from error
 
 
 def secret(data_dir: Path, name: str) -> str:
     """Returns the secret of this name, which only this user can read; creates it the first time."""
     path = data_dir / name
-    try:
+    with explain_write_error(data_dir):
         if not path.exists():
             with tempfile.NamedTemporaryFile("w", dir=data_dir, prefix=f".{name}.", delete=False) as fresh:
                 fresh.write(secrets.token_hex(32))
             Path(fresh.name).replace(path)
         return path.read_text()
-    except OSError as error:
-        raise create_write_error(data_dir, error) from error
 
 
 def read_secret(data_dir: Path, name: str) -> str | None:
@@ -63,12 +60,10 @@ def find_workspace_account() -> int | None:
 def workspaces(data_dir: Path) -> Path:
     """Creates the directory of users' files, which only the workspace's account can enter."""
     path = get_workspaces_path(data_dir)
-    try:
+    with explain_write_error(data_dir):
         path.mkdir(mode=0o700, exist_ok=True)
         if account := find_workspace_account():
             os.chown(path, account, account)
-    except OSError as error:
-        raise create_write_error(data_dir, error) from error
     return path
 
 
@@ -80,8 +75,8 @@ def logs(data_dir: Path) -> Path:
     return data_dir / "logs"
 
 
-def create_write_error(data_dir: Path, error: OSError) -> CliError:
-    return CliError(f"The data directory {data_dir} cannot be written: {error.strerror}.")
+def explain_write_error(data_dir: Path) -> AbstractContextManager[None]:
+    return explain_os_error(f"The data directory {data_dir} cannot be written")
 
 
 def is_traversable(path: Path) -> bool:

@@ -8,7 +8,7 @@ from cli import packages
 from cli.__main__ import parse
 from cli.arguments import run_command
 from cli.data_dir import CHECKOUT
-from cli.errors import CliError
+from cli.errors import explain_os_error
 
 WITHOUT_PACKAGES = ("status", "logs", "down")
 
@@ -24,12 +24,8 @@ def _run() -> int:
         packages.ensure(wanted)
         if Path(sys.prefix).resolve() != wanted.directory.resolve():
             os.environ.setdefault("PYTHONPATH", str(CHECKOUT))  # ./todo sets it; an installed `todo` does not
-            try:
+            with explain_os_error(f"{wanted.python} cannot be run", f"Delete {wanted.directory} and try again."):
                 os.execv(wanted.python, [str(wanted.python), "-P", "-m", "cli", *sys.argv[1:]])  # noqa: S606 - no shell is wanted
-            except OSError as error:
-                raise CliError(
-                    f"{wanted.python} cannot be run: {error.strerror}. Delete {wanted.directory} and try again."
-                ) from error
     return arguments.run(arguments)
 
 

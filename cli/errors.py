@@ -1,4 +1,17 @@
+import contextlib
+from collections.abc import Iterator
+
+
 class CliError(Exception):
     """One sentence for the user at the terminal, and the exit status of the command."""
 
     status = 1
+
+
+@contextlib.contextmanager
+def explain_os_error(failure: str, advice: str = "") -> Iterator[None]:
+    """Raises `CliError` with what failed, the reason of the operating system, and what the user may do."""
+    try:
+        yield
+    except OSError as error:
+        raise CliError(f"{failure}: {error.strerror}. {advice}".rstrip()) from error

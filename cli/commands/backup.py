@@ -23,7 +23,7 @@ from cli.arguments import Commands, add_command
 from cli.commands.user_data import check_new, new_file
 from cli.data_dir import CHECKOUT
 from cli.database import postgres, postgres_binaries
-from cli.errors import CliError
+from cli.errors import CliError, explain_os_error
 from cli.services import environment, running
 from common import postgres_programs
 
@@ -184,7 +184,7 @@ def _running(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Raises `CliError` with what it says of an error; what it says else is shown."""
     with tempfile.TemporaryFile() as messages:
-        try:
+        with explain_os_error(f"{command[0]} cannot be run"):
             process = subprocess.Popen[bytes](
                 command,
                 cwd=CHECKOUT,
@@ -192,8 +192,6 @@ def _running(
                 stderr=messages,
                 **{"stdin": subprocess.DEVNULL, **streams},
             )
-        except OSError as error:
-            raise CliError(f"{command[0]} cannot be run: {error.strerror}.") from error
         failure = None
         with process:
             try:
@@ -238,9 +236,8 @@ def _read_state(installation: Installation) -> State:
 
 def _open(file: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(file)
-    except OSError as error:
-        raise CliError(f"{file} cannot be read: {error.strerror}. {_NOTHING_CHANGED}") from error
+        with explain_os_error(f"{file} cannot be read", _NOTHING_CHANGED):
+            return zipfile.ZipFile(file)
     except zipfile.BadZipFile as error:
         raise CliError(_DAMAGED.format(file)) from error
 

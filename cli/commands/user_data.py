@@ -13,7 +13,7 @@ from typing import IO, BinaryIO
 from cli import data_dir, terminal
 from cli.arguments import Commands, UsageError, add_command, add_user, user
 from cli.database import postgres
-from cli.errors import CliError
+from cli.errors import CliError, explain_os_error
 from cli.services import environment, service_command
 from cli.services.service_command import NoStoredData
 from common.commands import EXIT_INCOMPLETE
@@ -104,7 +104,10 @@ def run_import(arguments: argparse.Namespace) -> int:
         options += [f"--name={arguments.file.name}", *([f"--format={arguments.format}"] if arguments.format else [])]
     variables = environment.load()
     variables.setdefault("TIME_ZONE", environment.find_time_zone(variables) or "UTC")
-    with _open(arguments.file or Path(os.devnull)) as document, tempfile.TemporaryFile() as output:
+    file = arguments.file or Path(os.devnull)
+    with explain_os_error(f"{file} cannot be read"):
+        document = file.open("rb")
+    with document, tempfile.TemporaryFile() as output:
         status = service_command.run_with_database(
             arguments.data_dir,
             "mcp_server",
@@ -204,21 +207,14 @@ def check_new(file: Path | None) -> None:
 @contextlib.contextmanager
 def new_file(output: Path) -> Iterator[IO[bytes]]:
     """A file that only its owner can read and that gets its name when it is complete."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as fresh:
-            try:
-                yield fresh
-                fresh.flush()
-                Path(fresh.name).replace(output)
-            except BaseException:
-                Path(fresh.name).unlink()
-                raise
-    except OSError as error:
-        raise CliError(f"{output} cannot be written: {error.strerror}.") from error
-
-
-def _open(file: Path) -> BinaryIO:
-    try:
-        return file.open("rb")
-    except OSError as error:
-        raise CliError(f"{file} cannot be read: {error.strerror}.") from error
+    with (
+        explain_os_error(f"{output} cannot be written"),
+        tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as fresh,
+    ):
+        try:
+            yield fresh
+            fresh.flush()
+            Path(fresh.name).replace(output)
+        except BaseException:
+            Path(fresh.name).unlink()
+            raise

@@ -16,7 +16,7 @@ from typing import Any, Self
 from cli import data_dir
 from cli.data_dir import CHECKOUT
 from cli.database import postgres_binaries
-from cli.errors import CliError
+from cli.errors import CliError, explain_os_error
 from cli.processes import ownership
 from cli.processes.children import create_log, die_with_parent, read_last_lines
 from cli.processes.ownership import InUseError, Ownership
@@ -117,12 +117,10 @@ class Cluster:
                 f"PostgreSQL does not run as root but as {self._account.pw_name}, who cannot reach {self.data_dir}: "
                 "choose another --data-dir."
             )
-        try:
+        with data_dir.explain_write_error(self.data_dir):
             self._ownership = ownership.take(self.data_dir, leftover=lambda: _read_ready_pid(self._files))
             if not again:
                 create_log(self.log)
-        except OSError as error:
-            raise data_dir.create_write_error(self.data_dir, error) from error
 
     def _check_version(self) -> None:
         found = (self._files / "PG_VERSION").read_text().strip()
@@ -233,10 +231,8 @@ class Cluster:
 
 
 def exists(directory: Path) -> bool:
-    try:
+    with explain_os_error(f"The data directory {directory} cannot be read"):
         return (directory / "postgres" / "PG_VERSION").exists()
-    except OSError as error:
-        raise CliError(f"The data directory {directory} cannot be read: {error.strerror}.") from error
 
 
 def url(directory: str | Path, login: str = SERVICE) -> str:
