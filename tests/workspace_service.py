@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.processes import ServiceProcess
 
 WORKSPACE_TOKEN_SECRET = "a secret of the workspace's own: 7c1f0d5e9b2a4c6d"
-_ACCOUNT = 61_004
+ACCOUNT = 61_000 + (os.getpid() + 2_000) % 4_000  # processes are counted by account
 
 
 @contextmanager
@@ -34,9 +34,9 @@ def create_workspace_service(root: Path, **environment: str) -> tuple[ServicePro
     directory.mkdir(mode=0o700, exist_ok=True)
     if as_root:  # the account of the service needs access
         root.chmod(0o711)
-        os.chown(directory, _ACCOUNT, _ACCOUNT)
+        os.chown(directory, ACCOUNT, ACCOUNT)
     settings = {"WORKSPACE_DIR": str(directory), "WORKSPACE_TOKEN_SECRET": WORKSPACE_TOKEN_SECRET, **environment}
-    options = [f"--account={_ACCOUNT}"] if as_root else []
+    options = [f"--account={ACCOUNT}"] if as_root else []
     service = ServiceProcess("workspace", "WORKSPACE_PORT", root / "workspace.log", *options, **settings)
     service.environment["WORKSPACE_URL"] = f"{service.url}/mcp"
     return service, directory

@@ -9,6 +9,7 @@ import pytest
 
 from tests.runs_client import Runs, id_of, names, text_of, without_deltas
 from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, add_tasks, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
@@ -19,8 +20,6 @@ pytestmark = pytest.mark.long
 
 CHAT = "groceries"
 TASKS = [f"task {number}" for number in range(1, 12)]
-HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
-
 
 Act = Callable[[Runs, str], Awaitable[object]]
 

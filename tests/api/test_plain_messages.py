@@ -8,7 +8,7 @@ import pytest
 
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser, StartStack
-from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says
+from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -69,7 +69,7 @@ async def test_failed_and_cut_answers(user: User, model: ScriptedModel) -> None:
 
 
 async def test_client_that_leaves_stops_the_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(SLOW | {"token_delay": 1})
+    await model.script(endless_answer("one two"))
     body = {"message": "count", "conversation_id": "a"}
     async with user.runs.http.stream("POST", "/chatkit", json=body) as response:
         lines = response.aiter_lines()  # held: who drops it leaves

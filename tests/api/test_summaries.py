@@ -123,11 +123,12 @@ async def test_retry_drops_the_summary_of_what_it_replaces(number: int, user: Us
 
 async def test_summary_of_a_path_that_was_left_is_dropped(user: User, model: ScriptedModel) -> None:
     await talk(user, model, 4)
-    await model.script({"when": "Summarise", **says("Much was said."), "delay": 0.5}, says("Again."))
+    await model.script({"when": "Summarise", **says("Much was said."), "hold_after": 0}, says("Again."))
     making = asyncio.create_task(user.runs.compact(CHAT))
     await model.received_requests(5)
     thread = await find_thread(user, CHAT)
     item = (await list_user_items(user, thread))[1]
     await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=item["id"])
+    await model.release()
     assert (await making)["messages"] == 0
     assert not [one for one in await user.chatkit.items(thread) if one["type"] == "task"]

@@ -343,7 +343,7 @@ class TestTick:
         with stored.lock_table("tasks"):
             params = {"thread_id": thread, "item_id": item["id"], "action": get_action(find_checkboxes(item)["milk"])}
             clicking = asyncio.create_task(user.chatkit.stream("threads.custom_action", **params))
-            await asyncio.wait([clicking], timeout=0.3)
+            await until(stored.has_waiting_statements)
             clicking.cancel()
             await asyncio.wait([clicking])
         await until(lambda: stored.tasks(user.name)[0].status == "completed")

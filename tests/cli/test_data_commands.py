@@ -18,7 +18,7 @@ from tests.support.answers import HANGS, find_thread, start_run
 from tests.support.approvals import APIS, wait_for_approval
 from tests.support.commands import todo, todo_at
 from tests.support.fixtures import NewUser
-from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says, start_coder
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -193,7 +193,7 @@ class TestExportAndForget:
     async def test_forget_stops_a_running_answer(
         self, stack: Stack, user: User, model: ScriptedModel, stored: Stored
     ) -> None:
-        await model.script({**SLOW, "token_delay": 1})
+        await model.script(endless_answer("one two"))
         async with user.chatkit.open("threads.create", input=user_input("count")) as events:
             async for event in events:
                 if event["type"] == "thread.item.updated":

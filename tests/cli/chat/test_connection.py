@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,6 @@ pytestmark = pytest.mark.long
 WORDS = [f"word{number}" for number in range(160)]
 # Paragraphs of ten words.
 TEXT = "\n\n".join(" ".join(WORDS[begin : begin + 10]) for begin in range(0, len(WORDS), 10))
-SLOW: dict[str, Any] = {"text": TEXT, "chunk_chars": 12, "token_delay": 0.02}
 ADDING = {**add_task("milk"), "text": "I add it."}
 
 
@@ -40,7 +38,7 @@ async def wait_for_end(user: User) -> None:
 async def test_answer_goes_on_in_another_process(
     relay: HttpRelay, stack: Stack, user: User, model: ScriptedModel, tmp_path: Path, while_away: str
 ) -> None:
-    await model.script(ADDING, SLOW)
+    await model.script(ADDING, {"text": TEXT, "chunk_chars": 12, "hold_after": 40})
     place = ("--url", relay.url, "--data-dir", str(tmp_path))
     with Terminal(*place, environment={"TODO_TOKEN": user.token}) as terminal:
         await terminal.wait_for(">")
@@ -49,8 +47,11 @@ async def test_answer_goes_on_in_another_process(
         relay.cut()
         await terminal.wait_for("Connection lost")
         if while_away == "it ends":
+            await model.release()
             await wait_for_end(user)
         await relay.restore(stack.backends[1].url)
+        await terminal.wait_for("Connected again")
+        await model.release()
         text = await terminal.wait_for("Connected again", "total")
     check_once(text)
     assert text.count("✓ add task 1 milk") == 1
