@@ -13,7 +13,7 @@ OLD = "landlock of Linux 5.13"
 _MADE: dict[str, Callable[[], Confinement | str]] = {
     "bubblewrap": find_bubblewrap,
     "landlock": find_landlock,
-    OLD: lambda: find_landlock(1),
+    OLD: lambda: find_landlock(version=1),
     "none": lambda: UNCONFINED,
 }
 

@@ -5,7 +5,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,10 +17,11 @@ from workspace.confinement.sandbox_exec import find_sandbox_exec
 
 log = logging.getLogger(__name__)
 
-Choice = Literal["auto", Name]
-Kinds = Mapping[Name, Callable[[], Confinement | str]]
+Kinds = Mapping[Name, Callable[[Sequence[str]], Confinement | str]]
 KINDS: Kinds = {"bubblewrap": find_bubblewrap, "landlock": find_landlock, "sandbox-exec": find_sandbox_exec}
-"""Functions that return a sandbox or why there is none, in the order in which they are tried."""
+"""Functions that return a sandbox in which commands may read some directories, or why there is none, in the order in
+which they are tried.
+"""
 _NO_HOME = "/nonexistent"
 _TRY_SECONDS = 20
 # Files outside the folder must not be readable, and the folder must be writable.
@@ -29,19 +29,17 @@ _TRY = 'if cat "$1" >/dev/null 2>&1; then echo "files outside can be read" >&2; 
 
 
 @contextmanager
-def _prepare_unconfined(
-    folder: Path, argv: Sequence[str], directory: Directory | None, readable: Sequence[str]
-) -> Iterator[Launch]:
+def _launch_unconfined(folder: Path, argv: Sequence[str], _: Directory | None) -> Iterator[Launch]:
     # The folder is no home, because Python and git run files that they find there.
     variables = create_environment(_NO_HOME, GIT_CEILING_DIRECTORIES=str(folder.parent))
     yield Launch(prefer_kill(argv), variables, str(folder))
 
 
-UNCONFINED = Confinement("none", _prepare_unconfined)
+UNCONFINED = Confinement("none", _launch_unconfined)
 
 
 async def find_sandbox(
-    choice: Choice = "auto", *, readable: Sequence[str] = (), kinds: Kinds = KINDS
+    choice: Name | Literal["auto"] = "auto", *, readable: Sequence[str] = (), kinds: Kinds = KINDS
 ) -> Confinement | None:
     """Returns the first sandbox that works, or None; raises `SettingsInvalid` if the configured one does not."""
     if choice == "none":
@@ -49,11 +47,11 @@ async def find_sandbox(
     for name, find in kinds.items():
         if choice not in ("auto", name):
             continue
-        sandbox = find()
+        sandbox = find(readable)
         if isinstance(sandbox, str):
             reason = sandbox
         elif (reason := await find_fault(sandbox)) is None:
-            return replace(sandbox, readable=readable)
+            return sandbox
         if choice == name:
             raise SettingsInvalid(
                 f"WORKSPACE_CONFINEMENT={name} does not work on this machine ({reason}): fix that, or unset it."

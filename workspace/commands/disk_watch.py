@@ -24,8 +24,7 @@ _PAUSE_SECONDS = 0.005
 _COUNT_SECONDS = 0.5  # for entries that take no space, such as hard links
 _COUNT_SHARE = 0.05  # of the time
 _TOLERATED = 0.025  # of a limit
-_TO_REMOVE = Amount(64 * 1024, 16)  # needed to start in a full folder
-_TO_TIDY = Amount(1024**2, 100)  # may be written there, up to a tenth above the limit
+_TO_REMOVE = Amount(64 * 1024, 16)  # may be written in a full folder: a command needs some to start
 
 
 class DiskWatch:
@@ -40,8 +39,7 @@ class DiskWatch:
         self._check_disk()
         if full := await self.find_problem():
             held = await asyncio.to_thread(quotas.measure, self._folder, repair=self._quota.repair)
-            tolerated = [limit * 11 // 10 for limit in self._quota.of_folder]
-            self._most = Amount(*map(max, held.plus(_TO_REMOVE), map(min, held.plus(_TO_TIDY), tolerated)))
+            self._most = held.plus(_TO_REMOVE)
         return full
 
     async def find_problem(self) -> str | None:

@@ -10,8 +10,7 @@ from weakref import WeakValueDictionary
 
 from common.tool_server.errors import CallError
 from workspace.commands.disk_watch import DiskWatch
-from workspace.commands.limits import LIMITS, ONLY_REMOVE
-from workspace.commands.running import CommandResult, run_process
+from workspace.commands.running import CommandResult, Limits, run_process
 from workspace.commands.tools import Command
 from workspace.confinement.base import Confinement, Directory
 from workspace.errors import CommandFailed, DirectoryNotConfined, FolderBusy, NoConfinement, UserBusy, WorkspaceBusy
@@ -103,7 +102,7 @@ class CommandRunner:
                 timeout_s=command.timeout_s,
                 stdin=command.stdin,
                 directory=directory,
-                limits=ONLY_REMOVE if is_full else LIMITS,
+                limits=Limits(file_bytes=0) if is_full else None,
                 stop=stop,
                 watch=watch.wait,
             )

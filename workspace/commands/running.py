@@ -4,20 +4,49 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workspace.commands.limits import LIMITS, Limits, count_account_threads
 from workspace.commands.output import Output
 from workspace.confinement.base import Confinement, Directory, Launch
 
 TIMEOUT_CODE, STOP_CODE, LIMIT_CODE = 124, 130, 153
 _GRACE_SECONDS = 5.0  # until killed processes are gone
+# Shells name the number of processes -u or -p.
+_SCRIPT = """
+ulimit -c 0
+ulimit -f "$1"
+ulimit -d "$2"
+ulimit -t "$3"
+ulimit -n "$4"
+[ "$5" = - ] || ulimit -u "$5" || ulimit -p "$5"
+shift 5
+exec 2>&3 3>&-
+exec "$@"
+"""
+_OTHER_COMMANDS = 4
 Watch = Callable[[int], Coroutine[Any, Any, str]]
 """Given the first process of a command, returns a sentence when the command must be ended."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    file_bytes: int = 200 * 1024**2
+    memory_bytes: int = 2 * 1024**3
+    """Data of one process; not its addresses, of which Java and Node.js reserve far more than they use."""
+    processes: int = 64
+    open_files: int = 256
+
+    def wrap_command(self, argv: Sequence[str], seconds: int, *, others: int | None) -> list[str]:
+        """Wraps a command in a shell that sets the limits; `others` are the account's processes, if counted."""
+        processes = "-" if others is None else self.processes * (_OTHER_COMMANDS if others else 1) + others
+        processor_seconds = seconds * (os.cpu_count() or 1) + 5  # in case the time limit fails
+        values = (self.file_bytes // 512, self.memory_bytes // 1024, processor_seconds, self.open_files, processes)
+        return ["sh", "-c", f"exec 3>&2 2>/dev/null{_SCRIPT}", "sh", *map(str, values), *argv]
 
 
 @dataclass(frozen=True)
@@ -53,7 +82,7 @@ async def run_process(
     timeout_s: int,
     stdin: bytes | None = None,
     directory: Directory | None = None,
-    limits: Limits = LIMITS,
+    limits: Limits | None = None,
     stop: asyncio.Event | None = None,
     watch: Watch | None = None,
 ) -> CommandResult:
@@ -62,8 +91,9 @@ async def run_process(
 
     async def run_to_end() -> CommandResult:
         began = time.monotonic()
-        others = 0 if confinement.has_separate_count else await asyncio.to_thread(count_account_threads)
-        with confinement.launch(folder, limits.wrap_command(argv, timeout_s, others=others), directory) as launch:
+        others = 0 if confinement.has_separate_count else await asyncio.to_thread(_count_account_threads)
+        limited = (limits or Limits()).wrap_command(argv, timeout_s, others=others)
+        with confinement.launch(folder, limited, directory) as launch:
             process = await _start(launch, stdin)
         try:
             reason = await _wait_for_end(process, timeout_s, stop, watch)
@@ -179,3 +209,17 @@ async def _wait_for_event(seconds: float, event: asyncio.Event) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
+
+
+def _count_account_threads() -> int | None:
+    """Returns the number of the account's threads, which the kernel limits, or None if unknown."""
+    if sys.platform != "linux":
+        return None
+    account, threads = os.getuid(), 0
+    with os.scandir("/proc") as found:
+        for entry in found:
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):  # it has ended
+                    if entry.stat().st_uid == account:
+                        threads += len(os.listdir(f"/proc/{entry.name}/task"))
+    return threads

@@ -50,19 +50,12 @@ class Directory:
 @dataclass(frozen=True)
 class Confinement:
     name: Name
-    prepare: Callable[[Path, Sequence[str], Directory | None, Sequence[str]], AbstractContextManager[Launch]]
+    launch: Callable[[Path, Sequence[str], Directory | None], AbstractContextManager[Launch]]
+    """Yields how to start a command within the block, with access only to the folder or the directory."""
     has_separate_count: bool = False
     """Whether the kernel counts a command's processes apart from others of the account."""
     directories: Literal["write", "read"] | None = None
     """What commands may do in a directory of the user without a risk for its `.git`."""
-    readable: Sequence[str] = ()
-    """Directories that commands may read in addition to programs."""
-
-    def launch(
-        self, folder: Path, argv: Sequence[str], directory: Directory | None = None
-    ) -> AbstractContextManager[Launch]:
-        """Yields how to start `argv` within the block, with access only to `folder` or `directory`."""
-        return self.prepare(folder, argv, directory, self.readable)
 
 
 def prefer_kill(argv: Sequence[str]) -> list[str]:
@@ -88,15 +81,11 @@ def create_environment(home: str, **more: str) -> dict[str, str]:
     }
 
 
-def find_problem() -> str | None:
+def find_problem(checkout: Path = _CHECKOUT) -> str | None:
     """Returns why neither bubblewrap nor Landlock can be used."""
-    return find_exposure() or (None if system_calls.IS_SUPPORTED else "this type of processor is not supported")
-
-
-def find_exposure(checkout: Path = _CHECKOUT) -> str | None:
-    """Returns why this checkout is readable for commands, which would expose its settings and data."""
-    exposed = _is_among_programs(checkout) and (checkout / "pyproject.toml").exists()
-    return f"{checkout} is in a directory that commands may read: move it" if exposed else None
+    if _is_among_programs(checkout) and (checkout / "pyproject.toml").exists():  # it has settings and data
+        return f"{checkout} is in a directory that commands may read: move it"
+    return None if system_calls.IS_SUPPORTED else "this type of processor is not supported"
 
 
 def check_folder(folder: Path) -> None:

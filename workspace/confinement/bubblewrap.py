@@ -16,20 +16,20 @@ _FOLDER, _HOME, _TEMPORARY = "/workspace", "/tmp/home", "/tmp"  # noqa: S108
 _MEMORY_BYTES = 64 * 1024**2  # of each directory in memory
 
 
-def find_bubblewrap() -> Confinement | str:
+def find_bubblewrap(readable: Sequence[str] = ()) -> Confinement | str:
+    """Commands may read the directories `readable` in addition to programs."""
     if (program := shutil.which("bwrap")) is None:
         return "the program bwrap is missing: install bubblewrap"
     if problem := base.find_problem():
         return problem
     kernel = [int(part) for part in re.findall(r"[0-9]+", platform.release())[:2]]
-    return Confinement(
-        "bubblewrap", partial(_prepare, program), has_separate_count=kernel >= [5, 14], directories="write"
-    )
+    launch = partial(_launch, program, readable)
+    return Confinement("bubblewrap", launch, has_separate_count=kernel >= [5, 14], directories="write")
 
 
 @contextmanager
-def _prepare(
-    program: str, folder: Path, argv: Sequence[str], directory: Directory | None, readable: Sequence[str]
+def _launch(
+    program: str, readable: Sequence[str], folder: Path, argv: Sequence[str], directory: Directory | None
 ) -> Iterator[Launch]:
     base.check_folder(folder)
     python = f"{private}/bin/python3" if (private := find_private_python()) else "python3"

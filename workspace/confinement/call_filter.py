@@ -22,46 +22,39 @@ _SETUID, _SETGID = 0o4000, 0o2000
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 Instruction = tuple[int, int, int, int]
 _REJECT = ((_RETURN, 0, 0, _ERRNO | errno.EPERM),)
-_NOT_IMPLEMENTED = ((_RETURN, 0, 0, _ERRNO | errno.ENOSYS),)
 
 
 def create_namespace_filter(*, has_directory: bool = False) -> bytes:
     """A directory of the user may have sockets of other programs, so there only socket pairs are allowed."""
     more: list[Instruction] = []
     for numbers, mode in calls.CHANGE_MODE.values():
-        more += _match_call(numbers, _reject_setuid(mode))
-    if has_directory:  # each end of a pair for datagrams can send to any socket
-        return _assemble(sockets=(_INET, _INET6), pairs=(_STREAM, _PACKETS), more=more)
-    return _assemble(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS), more=more)
+        more += _match_calls([numbers], _reject_setuid(mode))
+    return _assemble((_INET, _INET6) if has_directory else (_UNIX, _INET, _INET6), more)
 
 
 def create_landlock_filter(abi: int) -> bytes:
     """Rejects what the version `abi` of Landlock does not cover."""
-    more: list[Instruction] = []
     changes_mode = [numbers for numbers, _ in calls.CHANGE_MODE.values()]
-    for numbers in (*changes_mode, calls.CHANGE_TIMES, *calls.CHANGE_GROUP.values()):
-        more += _match_call(numbers, [(_RETURN, 0, 0, _NOTIFY)])
-    for numbers in calls.REFUSED_WITHOUT_NAMESPACES.values():
-        more += _match_call(numbers, _REJECT)
-    for numbers in calls.EXTENDED_ATTRIBUTES.values():
-        more += _match_call(numbers, [(_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
+    more = [
+        *_match_calls([*changes_mode, calls.CHANGE_TIMES, *calls.CHANGE_GROUP.values()], [(_RETURN, 0, 0, _NOTIFY)]),
+        *_match_calls(calls.REFUSED_WITHOUT_NAMESPACES.values(), _REJECT),
+        *_match_calls(calls.EXTENDED_ATTRIBUTES.values(), [(_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)]),
+    ]
     for numbers, allowed in calls.ONLY_OF_ONESELF.values():
-        more += _match_call(numbers, _allow_values(allowed))
+        more += _match_calls([numbers], _allow_values(allowed))
     if abi < 3:
-        more += _match_call(calls.TRUNCATE, _REJECT)
+        more += _match_calls([calls.TRUNCATE], _REJECT)
     of_descriptor = calls.CHANGE_FILE_BY_IOCTL
     if abi < 6:
-        more += _match_call(calls.KILL, _allow_values({0: (0,)}))
-        more += _match_call(calls.FCNTL, _reject_values(1, calls.LEASE_OR_WATCH + calls.SIGNAL_BY_DESCRIPTOR))
+        more += _match_calls([calls.KILL], _allow_values({0: (0,)}))
+        more += _match_calls([calls.FCNTL], _reject_values(1, calls.LEASE_OR_WATCH + calls.SIGNAL_BY_DESCRIPTOR))
+        more += _match_calls(calls.SIGNALS.values(), _REJECT)
         of_descriptor += calls.OWNER_OF_DESCRIPTOR
-        for numbers in calls.SIGNALS.values():
-            more += _match_call(numbers, _REJECT)
-    more += _match_call(calls.IOCTL, _reject_values(1, of_descriptor))
-    # Each end of a pair for datagrams can send to any socket.
-    return _assemble(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
+    more += _match_calls([calls.IOCTL], _reject_values(1, of_descriptor))
+    return _assemble((), more)
 
 
-def _assemble(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction]) -> bytes:
+def _assemble(sockets: tuple[int, ...], more: Iterable[Instruction]) -> bytes:
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, calls.AUDIT_ARCHITECTURE),
@@ -70,34 +63,35 @@ def _assemble(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterabl
         (_AT_LEAST, 0, 1, _X32),
         *_REJECT,
         *more,
+        *_match_calls(calls.REFUSED.values(), _REJECT),
     ]
-    for numbers in calls.REFUSED.values():
-        program += _match_call(numbers, _REJECT)
     for numbers, mode, flags in calls.CREATE_FILE.values():
-        program += _match_call(numbers, _reject_setuid(mode, flags))
-    program += _match_call(calls.OPENAT2, _NOT_IMPLEMENTED)  # its mode is in memory
-    program += _match_call(calls.FCNTL, _reject_values(1, calls.LEASE_OR_WATCH))
-    program += _match_call(calls.SOCKET, _allow_values({0: sockets}))
+        program += _match_calls([numbers], _reject_setuid(mode, flags))
+    # A filter cannot read the mode and the flags of these, which are in memory. Programs then use openat and clone.
+    program += _match_calls([calls.OPENAT2, calls.CLONE3], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
+    program += _match_calls([calls.FCNTL], _reject_values(1, calls.LEASE_OR_WATCH))
+    program += _match_calls([calls.SOCKET], _allow_values({0: sockets}))
+    # Each end of a pair for datagrams can send to any socket.
+    pairs = (_STREAM, _DATAGRAM, _PACKETS) if _UNIX in sockets else (_STREAM, _PACKETS)
     kinds = tuple(kind | option for kind in pairs for option in _OPTIONS)
-    program += _match_call(calls.SOCKETPAIR, _allow_values({0: (_UNIX,), 1: kinds}))
+    program += _match_calls([calls.SOCKETPAIR], _allow_values({0: (_UNIX,), 1: kinds}))
     flags = [(_LOAD, 0, 0, _get_offset(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), *_REJECT]
-    program += _match_call(calls.CLONE, [*flags, (_RETURN, 0, 0, _ALLOW)])
+    program += _match_calls([calls.CLONE], [*flags, (_RETURN, 0, 0, _ALLOW)])
     # The launcher counts added watches.
     added = [(_LOAD, 0, 0, _get_offset(1)), (_EQUAL, 0, 1, calls.EPOLL_CTL_ADD), (_RETURN, 0, 0, _NOTIFY)]
-    program += _match_call(calls.EPOLL_CTL, [*added, (_RETURN, 0, 0, _ALLOW)])
+    program += _match_calls([calls.EPOLL_CTL], [*added, (_RETURN, 0, 0, _ALLOW)])
     # The file size limit does not cover blocks beyond a file's end. Programs write zeros if this is not supported.
-    program += _match_call(calls.FALLOCATE, _allow_values({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
-    # A filter cannot read its flags, which are in memory. Programs use clone if there is no such call.
-    program += _match_call(calls.CLONE3, _NOT_IMPLEMENTED)
+    program += _match_calls([calls.FALLOCATE], _allow_values({1: (calls.PUNCH_HOLE,)}, errno.EOPNOTSUPP))
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _match_call(numbers: calls.Numbers, then: Sequence[Instruction]) -> Iterator[Instruction]:
+def _match_calls(of: Iterable[calls.Numbers], then: Sequence[Instruction]) -> Iterator[Instruction]:
     """`then` must return in any case, because it may have loaded another value than the number."""
-    if (number := calls.get_number(numbers)) is not None:
-        yield _EQUAL, 0, len(then), number
-        yield from then
+    for numbers in of:
+        if (number := calls.get_number(numbers)) is not None:
+            yield _EQUAL, 0, len(then), number
+            yield from then
 
 
 def _allow_values(allowed: Mapping[int, tuple[int, ...]], error: int = errno.EPERM) -> list[Instruction]:

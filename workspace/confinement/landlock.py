@@ -20,8 +20,8 @@ _READABLE = (*base.PROGRAMS, *base.SETTINGS, "/etc/profile")  # bash -l complain
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
-def find_landlock(version: int | None = None) -> Confinement | str:
-    """Returns why it cannot be used, or the sandbox; tests set `version` to try older ones of Landlock."""
+def find_landlock(readable: Sequence[str] = (), *, version: int | None = None) -> Confinement | str:
+    """Commands may read the directories `readable` in addition to programs. Tests set an older `version`."""
     if sys.platform != "linux" or (found := _read_version()) < 1:
         return "the kernel has no Landlock"
     if problem := base.find_problem():
@@ -31,18 +31,18 @@ def find_landlock(version: int | None = None) -> Confinement | str:
     python = next((python for python in pythons if python and os.access(python, os.X_OK)), None)
     if python is None:
         return "this account cannot run any python3"
-    prepare = partial(_prepare, python, min(version or found, found))
-    return Confinement("landlock", prepare, directories="read")  # it cannot take a right away again for a subdirectory
+    launch = partial(_launch, python, min(version or found, found), readable)
+    return Confinement("landlock", launch, directories="read")  # it cannot take a right away again for a subdirectory
 
 
 @contextmanager
-def _prepare(
+def _launch(
     python: str,
     version: int,
+    readable: Sequence[str],
     folder: Path,
     argv: Sequence[str],
     directory: Directory | None,
-    readable: Sequence[str],
 ) -> Iterator[Launch]:
     """`version` is Landlock's: 2 is Linux 5.19, 3 is 6.2, 4 is 6.7, 5 is 6.10, 6 is 6.12."""
     base.check_folder(folder)

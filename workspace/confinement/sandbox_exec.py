@@ -27,17 +27,15 @@ _PROFILE = """(version 1)
 """
 
 
-def find_sandbox_exec() -> Confinement | str:
+def find_sandbox_exec(_: Sequence[str] = ()) -> Confinement | str:
     program = shutil.which("sandbox-exec")
     if program is None or sys.platform != "darwin":
         return "it exists only on macOS"
-    return Confinement("sandbox-exec", partial(_prepare, program))
+    return Confinement("sandbox-exec", partial(_launch, program))
 
 
 @contextmanager
-def _prepare(
-    program: str, folder: Path, argv: Sequence[str], directory: Directory | None, readable: Sequence[str]
-) -> Iterator[Launch]:
+def _launch(program: str, folder: Path, argv: Sequence[str], _: Directory | None) -> Iterator[Launch]:
     real = os.path.realpath(folder)  # profiles name real paths, and /tmp is a link on macOS
     python = base.find_private_python() or "/usr"
     variables = base.create_environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))

@@ -16,8 +16,7 @@ import pytest
 from tests.waiting import until
 from tests.workspace.accounts import accounts, done_as, fork
 from tests.workspace.kinds import made, usable
-from workspace.commands.limits import Limits
-from workspace.commands.running import CommandResult, run_process
+from workspace.commands.running import CommandResult, Limits, run_process
 from workspace.confinement import base
 from workspace.confinement.base import PATH, Confinement
 

@@ -10,7 +10,7 @@ import pytest
 
 from common.environment import SettingsInvalid
 from tests.workspace.kinds import made, usable
-from workspace.commands.detection import KINDS, UNCONFINED, find_fault, find_sandbox
+from workspace.commands.detection import UNCONFINED, find_fault, find_sandbox
 from workspace.confinement import base
 from workspace.confinement.bubblewrap import find_bubblewrap
 
@@ -33,12 +33,12 @@ def test_whatever_the_machine_can_do_is_tried_for_ways_out() -> None:
 
 
 async def test_where_nothing_works_nothing_is_found() -> None:
-    assert await find_sandbox(kinds={"bubblewrap": lambda: "not here"}) is None
+    assert await find_sandbox(kinds={"bubblewrap": lambda _: "not here"}) is None
 
 
 async def test_what_does_not_confine_is_not_taken() -> None:
     assert await find_fault(UNCONFINED) == "files outside can be read"
-    assert await find_sandbox(kinds={"bubblewrap": lambda: UNCONFINED}) is None
+    assert await find_sandbox(kinds={"bubblewrap": lambda _: UNCONFINED}) is None
 
 
 async def test_none_is_only_what_was_asked_for() -> None:
@@ -53,7 +53,7 @@ async def test_one_that_was_named_and_does_not_work_is_refused() -> None:
         match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work on this machine \(there is no bwrap\): ",
     ):
         await find_sandbox(
-            "bubblewrap", kinds={"landlock": lambda: UNCONFINED, "bubblewrap": lambda: "there is no bwrap"}
+            "bubblewrap", kinds={"landlock": lambda _: UNCONFINED, "bubblewrap": lambda _: "there is no bwrap"}
         )
 
 
@@ -68,12 +68,12 @@ async def test_a_bubblewrap_that_may_not_make_namespaces_is_told_of_and_passed_o
         assert await find_sandbox(kinds={"bubblewrap": find_bubblewrap}) is None
     assert "sandbox bubblewrap cannot be used: bwrap: No permissions to create a new namespace" in caplog.text
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "install bubblewrap" in str(KINDS["bubblewrap"]())
+    assert "install bubblewrap" in str(find_bubblewrap())
 
 
 @pytest.mark.parametrize("kind", usable())
 def test_a_folder_among_the_programs_is_refused(kind: str) -> None:
-    with pytest.raises(PermissionError, match="WORKSPACE_DIR"), made(kind).launch(Path("/usr/share/x"), ["true"]):
+    with pytest.raises(PermissionError, match="WORKSPACE_DIR"), made(kind).launch(Path("/usr/share/x"), ["true"], None):
         pass
 
 
@@ -81,7 +81,7 @@ def test_a_checkout_among_the_programs_is_a_problem_and_an_installed_package_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "PROGRAMS", (str(tmp_path),))
-    assert base.find_exposure(tmp_path / "src") is None
+    assert base.find_problem(tmp_path / "src") is None
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "pyproject.toml").touch()
-    assert base.find_exposure(tmp_path / "src") == f"{tmp_path}/src is in a directory that commands may read: move it"
+    assert base.find_problem(tmp_path / "src") == f"{tmp_path}/src is in a directory that commands may read: move it"
