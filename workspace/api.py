@@ -101,7 +101,7 @@ class FilesApi:
 
     def _check_directory(self, _: Request) -> Response:
         directory = get_request_directory()
-        with self._store.directories.open(directory or ""):
+        with self._store.open_directory(directory or ""):
             return JSONResponse({"directory": directory})
 
     async def _stop(self, request: Request) -> Response:

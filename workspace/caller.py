@@ -94,7 +94,7 @@ class CallContext:
             if self.directory is None:
                 ran = await self.workspace.commands.run(self.user, path, command)
             else:
-                with self.workspace.store.directories.open(self.directory) as descriptor:
+                with self.workspace.store.open_directory(self.directory) as descriptor:
                     directory = Directory(self.directory, descriptor)
                     ran = await self.workspace.commands.run(self.user, path, command, directory)
         except CommandStopped as stopped:

@@ -272,7 +272,7 @@ class TestNeverTouched:
         await here.call("run_command", command="true")  # the conversation has a folder for its results
         before = state_of(project)
         variables = {**os.environ, "WORKSPACE_DIR": str(place / "data/workspaces"), "PYTHONPATH": str(CHECKOUT)}
-        for arguments in (["export", "--user", "alice", "--output", "/dev/null"], ["forget", "--user", "alice"]):
+        for arguments in (["export", "--user", "alice"], ["forget", "--user", "alice"]):
             command = [CHECKOUT / ".venv/bin/python", "-m", "workspace", *arguments]
             process = await asyncio.create_subprocess_exec(*map(str, command), env=variables, cwd=CHECKOUT)
             await process.wait()

@@ -12,7 +12,7 @@ SCRIPT = """
 import asyncio, sys
 import httpx2
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
-from workspace import process, server
+from workspace import server
 from workspace.files.folder import Store
 from workspace.settings import Settings
 
@@ -27,7 +27,7 @@ prepare = Store.prepare
 Store.prepare = lambda store: (switched.update(sys.modules), prepare(store))
 
 async def main():
-    process.configure_logs("INFO", "text")
+    server.configure_logs("INFO", "text")
     app = server.create_app(Settings())
     inner = app
     while not hasattr(inner, "router"):

@@ -27,45 +27,42 @@ _LONGEST_PATH = 4_000  # bytes
 _MOST_ENTRIES = 200_000  # that are searched for repositories
 
 
-class Directories:
-    def __init__(self, data_dir: Path | None) -> None:
-        self._data_dir = data_dir
+@contextmanager
+def open_user_directory(path: str, data_dir: Path | None) -> Iterator[int]:
+    """Yields a descriptor; raises a `CallError` if no conversation may work in the directory."""
+    if data_dir is None:
+        raise DirectoriesOff
+    names = path.split("/")[1:]
+    is_short = len(path.encode()) <= _LONGEST_PATH
+    # The only name of / is empty.
+    if not path.startswith("/") or not is_short or not is_storable(path) or {"", ".", ".."} & {*names}:
+        raise DirectoryInvalid(path=to_printable(path))
+    descriptor, above = _open_path(path, names)
+    try:
+        why = _find_reason(names, os.fstat(descriptor), above, data_dir) or _find_git_elsewhere(path, descriptor)
+        if why:
+            raise DirectoryNotUsable(path=to_printable(path), why=why)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
-    @contextmanager
-    def open(self, path: str) -> Iterator[int]:
-        """Yields a descriptor; raises a `CallError` if no conversation may work in the directory."""
-        if self._data_dir is None:
-            raise DirectoriesOff
-        names = path.split("/")[1:]
-        is_short = len(path.encode()) <= _LONGEST_PATH
-        # The only name of / is empty.
-        if not path.startswith("/") or not is_short or not is_storable(path) or {"", ".", ".."} & {*names}:
-            raise DirectoryInvalid(path=to_printable(path))
-        descriptor, above = _open_path(path, names)
-        try:
-            if why := self._find_reason(names, os.fstat(descriptor), above) or _find_git_elsewhere(path, descriptor):
-                raise DirectoryNotUsable(path=to_printable(path), why=why)
-            yield descriptor
-        finally:
-            os.close(descriptor)
 
-    def _find_reason(self, names: Sequence[str], status: os.stat_result, above: Sequence[Identity]) -> str | None:
-        """Returns why a directory cannot be used; `above` are the identities of its parents."""
-        assert self._data_dir is not None
-        identity = get_identity(status)
-        inside = {identity, *above}
-        if status.st_uid != os.geteuid():
-            return "it does not belong to the user who runs ./todo up"
-        if is_git_path(names):
-            return "it is part of what git keeps"
-        if any(chain and chain[-1] in inside for chain in map(_list_identities, _SYSTEM_DIRECTORIES)):
-            return "it is a directory of the system"
-        if any(identity in (_list_identities(home) or ()) for home in _list_homes()):
-            return "it is your home directory, or contains it"
-        for private in map(_list_identities, (_CHECKOUT, self._data_dir)):
-            if private is None or identity in private or private[-1] in inside:
-                return "it contains this program or its data, or is a part of them"
-        return None
+def _find_reason(names: Sequence[str], status: os.stat_result, above: Sequence[Identity], data_dir: Path) -> str | None:
+    """Returns why a directory cannot be used; `above` are the identities of its parents."""
+    identity = get_identity(status)
+    inside = {identity, *above}
+    if status.st_uid != os.geteuid():
+        return "it does not belong to the user who runs ./todo up"
+    if is_git_path(names):
+        return "it is part of what git keeps"
+    if any(chain and chain[-1] in inside for chain in map(_list_identities, _SYSTEM_DIRECTORIES)):
+        return "it is a directory of the system"
+    if any(identity in (_list_identities(home) or ()) for home in _list_homes()):
+        return "it is your home directory, or contains it"
+    for private in map(_list_identities, (_CHECKOUT, data_dir)):
+        if private is None or identity in private or private[-1] in inside:
+            return "it contains this program or its data, or is a part of them"
+    return None
 
 
 def find_obstacle(directory: int) -> str | None:

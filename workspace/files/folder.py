@@ -7,14 +7,14 @@ import secrets
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.environment import SettingsInvalid
 from workspace.errors import FolderInvalid
 from workspace.files import walking
-from workspace.files.directories import Directories
+from workspace.files.directories import open_user_directory
 from workspace.files.quota import Quota
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -42,10 +42,10 @@ class Folder:
 
 
 class Store:
-    def __init__(self, root: Path, quota: Quota, directories: Directories | None = None) -> None:
+    def __init__(self, root: Path, quota: Quota, data_dir: Path | None = None) -> None:
         self.root = root
         self.quota = quota
-        self.directories = directories or Directories(None)
+        self._data_dir = data_dir
         self._lock = threading.Lock()  # an unused folder is not used between the check and its removal
 
     def prepare(self) -> None:
@@ -89,11 +89,14 @@ class Store:
         path, results = self.create_paths(user, name)
         uploads = self.root / _UPLOADS / path.parent.name / name
         if directory is not None:
-            with self.directories.open(directory) as descriptor:
+            with self.open_directory(directory) as descriptor:
                 yield Folder(Path(directory), descriptor, descriptor, results, uploads, self.quota, is_outside=True)
             return
         with walking.open_directory(path) as descriptor, walking.open_directory(self.root / _INCOMING) as incoming:
             yield Folder(path, descriptor, incoming, results, uploads, self.quota)
+
+    def open_directory(self, path: str) -> AbstractContextManager[int]:
+        return open_user_directory(path, self._data_dir)
 
     @contextmanager
     def open_existing(self, user: str, name: str, directory: str | None = None) -> Iterator[Folder | None]:
