@@ -17,8 +17,7 @@ from common.tokens import DIRECTORY
 from common.tool_server import calls
 from common.tool_server.calls import get_user_id, read_meta_text
 from workspace.commands.runner import CommandRunner
-from workspace.commands.running import CommandStopped
-from workspace.commands.tools import Command, render_output
+from workspace.commands.tools import Command
 from workspace.confinement.base import Directory
 from workspace.errors import NoFolder
 from workspace.files import listing
@@ -90,20 +89,11 @@ class CallContext:
             return listing.list_states(folder)
 
     async def _run(self, path: Path, command: Command) -> CallResult:
-        try:
-            if self.directory is None:
-                ran = await self.workspace.commands.run(self.user, path, command)
-            else:
-                with self.workspace.store.open_directory(self.directory) as descriptor:
-                    directory = Directory(self.directory, descriptor)
-                    ran = await self.workspace.commands.run(self.user, path, command, directory)
-        except CommandStopped as stopped:
-            # A client that cancels a command gets its output so far.
-            task = asyncio.current_task()
-            assert task is not None
-            task.uncancel()
-            return render_output(stopped.result)
-        return command.render(ran)
+        if self.directory is None:
+            return command.render(await self.workspace.commands.run(self.user, path, command))
+        with self.workspace.store.open_directory(self.directory) as descriptor:
+            directory = Directory(self.directory, descriptor)
+            return command.render(await self.workspace.commands.run(self.user, path, command, directory))
 
     def _open(self) -> AbstractContextManager[Folder]:
         return self.workspace.store.open_folder(self.user, self.folder, self.directory)

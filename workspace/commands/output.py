@@ -2,36 +2,34 @@
 
 import codecs
 
-KEPT_BYTES = 200_000
-SHOWN_BYTES, SHOWN_LINES = 50_000, 2_000
+_HALF_BYTES = 100_000
 
 
 class Output:
-    """Keeps the first and the last half of `most` bytes, and counts the rest."""
+    """Keeps the first and the last 100,000 bytes, and counts the rest."""
 
-    def __init__(self, most: int = KEPT_BYTES) -> None:
-        self._half = most // 2
+    def __init__(self) -> None:
         self._first = bytearray()
         self._last = bytearray()
         self.bytes = 0
 
     @property
     def truncated(self) -> bool:
-        return self.bytes > 2 * self._half
+        return self.bytes > 2 * _HALF_BYTES
 
     def add(self, data: bytes) -> None:
         self.bytes += len(data)
-        room = self._half - len(self._first)
+        room = _HALF_BYTES - len(self._first)
         self._first += data[:room]
         self._last += data[room:]
-        if len(self._last) > 4 * self._half:  # seldom, because it copies the rest
-            del self._last[: -self._half]
+        if len(self._last) > 4 * _HALF_BYTES:  # seldom, because it copies the rest
+            del self._last[:-_HALF_BYTES]
 
     def text(self) -> str:
         if not self.truncated:
             return _decode(bytes(self._first + self._last))
-        last = bytes(self._last[-self._half :])
-        left_out = self.bytes - 2 * self._half
+        last = bytes(self._last[-_HALF_BYTES:])
+        left_out = self.bytes - 2 * _HALF_BYTES
         return f"{_decode(bytes(self._first))}\n[… {left_out:,} bytes left out …]\n{_decode(last)}"
 
 
@@ -44,7 +42,7 @@ def _decode(data: bytes) -> str:
     return text.replace("\N{REPLACEMENT CHARACTER}", "?").replace("\0", "?")  # PostgreSQL stores no NUL
 
 
-def shorten(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:
+def shorten(text: str, most_bytes: int, most_lines: int) -> str:
     lines = text.rstrip("\n").split("\n")
     data = "\n".join(lines[-most_lines:]).encode()
     if len(lines) <= most_lines and len(data) <= most_bytes:

@@ -30,16 +30,14 @@ class ConcurrencyLimits:
         self._of_user = of_user
         self._of_all = of_all
         self._wait_seconds = wait_seconds
-        # Unused semaphores are dropped.
-        self._folders = WeakValueDictionary[Path, asyncio.Semaphore]()
-        self._users = WeakValueDictionary[str, asyncio.Semaphore]()
+        self._used = WeakValueDictionary[Path | str, asyncio.Semaphore]()  # of folders and users
         self._all = asyncio.Semaphore(of_all)
 
     @asynccontextmanager
     async def acquire(self, user: str, folder: Path) -> AsyncIterator[None]:
         """Waits for the folder first, so that waiting commands do not count for their user."""
-        of_folder = self._folders.setdefault(folder, asyncio.Semaphore(1))
-        of_user = self._users.setdefault(user, asyncio.Semaphore(self._of_user))
+        of_folder = self._used.setdefault(folder, asyncio.Semaphore(1))
+        of_user = self._used.setdefault(user, asyncio.Semaphore(self._of_user))
         deadline = asyncio.get_running_loop().time() + self._wait_seconds
         waits: list[tuple[asyncio.Semaphore, CallError]] = [
             (of_folder, FolderBusy(seconds=f"{self._wait_seconds:.0f}")),
@@ -71,7 +69,6 @@ class CommandRunner:
         return True
 
     async def run(self, user: str, folder: Path, command: Command, directory: Directory | None = None) -> CommandResult:
-        """Raises `CommandStopped`, with the output, if the caller is cancelled."""
         if self.confinement is None:
             raise NoConfinement
         if directory and self.confinement.directories is None:

@@ -66,14 +66,6 @@ class CommandResult:
         return replace(self, stderr=f"{self.stderr}{separator}[{note}]")
 
 
-class CommandStopped(asyncio.CancelledError):
-    """Cancels the caller, with the command's output so far in `result`."""
-
-    def __init__(self, result: CommandResult) -> None:
-        super().__init__("the command was stopped")
-        self.result = result
-
-
 async def run_process(
     confinement: Confinement,
     folder: Path,
@@ -86,7 +78,7 @@ async def run_process(
     stop: asyncio.Event | None = None,
     watch: Watch | None = None,
 ) -> CommandResult:
-    """Kills all that the command started before it returns; raises `CommandStopped` if the caller is cancelled."""
+    """Kills all that the command started before it returns. Cancelling the caller stops the command as `stop` does."""
     stop = stop or asyncio.Event()
 
     async def run_to_end() -> CommandResult:
@@ -101,16 +93,14 @@ async def run_process(
             await process.end()
         return _create_result(process, reason, time.monotonic() - began, timeout_s)
 
-    running = asyncio.ensure_future(run_to_end())
-    cancelled = False
+    caller, running = asyncio.current_task(), asyncio.ensure_future(run_to_end())
+    assert caller is not None
     while not running.done():
         try:
             await asyncio.shield(running)
         except asyncio.CancelledError:
-            cancelled = True
+            caller.uncancel()
             stop.set()
-    if cancelled:
-        raise CommandStopped(running.result())
     return running.result()
 
 

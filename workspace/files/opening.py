@@ -103,10 +103,13 @@ def translate_errors(at: int, name: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _translate_error(error, _find_kind(at, name), path) from None
+        raise _translate_error(error, at, name, path) from None
 
 
-def _translate_error(error: OSError, kind: str | None, path: str) -> Exception:
+def _translate_error(error: OSError, at: int, name: str, path: str) -> Exception:
+    kind = None
+    with suppress(OSError):
+        kind = describe_kind(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
     match error.errno:
         case errno.ENOENT:
             return PathNotFound(path=path)
@@ -122,9 +125,3 @@ def _translate_error(error: OSError, kind: str | None, path: str) -> Exception:
             return PathHasLink(path=path)
         case _:
             return error
-
-
-def _find_kind(at: int, name: str) -> str | None:
-    with suppress(OSError):
-        return describe_kind(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
-    return None

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from glob import iglob
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,19 +105,12 @@ def measure_unlinked(folder: Path, processes: Iterable[int]) -> int:
     """Returns the bytes of deleted files that these processes have open on the folder's file system."""
     device, found = folder.stat().st_dev, dict[int, int]()
     for process in processes:
-        for thread in _list_directory(f"/proc/{process}/task"):  # threads can have separate descriptors
-            for descriptor in _list_directory(f"{thread}/fd"):
-                with suppress(OSError):
-                    status = os.stat(descriptor)
-                    if not status.st_nlink and status.st_dev == device and stat.S_ISREG(status.st_mode):
-                        found[status.st_ino] = _count_bytes(status)
+        for descriptor in iglob(f"/proc/{process}/task/*/fd/*"):  # threads can have separate descriptors
+            with suppress(OSError):
+                status = os.stat(descriptor)
+                if not status.st_nlink and status.st_dev == device and stat.S_ISREG(status.st_mode):
+                    found[status.st_ino] = _count_bytes(status)
     return sum(found.values())
-
-
-def _list_directory(path: str) -> list[str]:
-    with suppress(OSError):
-        return [f"{path}/{name}" for name in os.listdir(path)]
-    return []
 
 
 def _count_bytes(status: os.stat_result) -> int:

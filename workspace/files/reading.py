@@ -49,7 +49,7 @@ def _read_page(file: BinaryIO, offset: int, limit: int) -> tuple[list[str], int]
         if size <= room:
             lines.append(numbered)
         elif not lines:  # a line that fits no page
-            lines.append(f"{cut_text(numbered, room)} (the line continues)")
+            lines.append(f"{numbered.encode()[:room].decode(errors='ignore')} (the line continues)")
         room -= size
     return lines, total
 
@@ -81,7 +81,3 @@ def is_text(content: bytes, *, is_whole: bool = True) -> bool:
 
 def guess_type(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "of unknown type"
-
-
-def cut_text(text: str, most: int) -> str:
-    return text.encode()[:most].decode(errors="ignore")

@@ -4,9 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from common.tool_server.errors import CallError
 from workspace.files import opening, walking, writing
@@ -29,25 +27,20 @@ def copy(folder: Folder, other: Folder) -> list[str]:
     """Copies unchanged uploads in place of earlier copies and returns their paths; raises if the folder is full."""
     _clear(other)
     copied: list[str] = []
-    for path, digest in _read_records(folder.uploads):
+    for record_file in folder.uploads.glob("*.json"):
+        upload = json.loads(record_file.read_text())
+        path = upload["path"]
         try:
             with opening.open_file(folder.descriptor, path) as opened, writing.create_incoming(other) as file:
                 shutil.copyfileobj(opened.file, file)
                 file.seek(0)  # the hash of the copy, because the source may change at any time
-                if hashlib.file_digest(file, "sha256").hexdigest() == digest:
+                if hashlib.file_digest(file, "sha256").hexdigest() == upload["sha256"]:
                     writing.move_incoming(other, f"{_UPLOADS}/{path}", file)
                     copied.append(path)
         except CallError as refusal:
             if refusal.kind == "limit":
                 raise
     return sorted(copied)
-
-
-def _read_records(directory: Path) -> Iterator[tuple[str, str]]:
-    if directory.is_dir():
-        for file in directory.glob("*.json"):
-            record = json.loads(file.read_text())
-            yield record["path"], record["sha256"]
 
 
 def _clear(folder: Folder) -> None:
