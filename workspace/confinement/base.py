@@ -23,7 +23,6 @@ _CHECKOUT = Path(__file__).parents[2]
 _SOURCE = Path(__file__).with_name("launcher.py").read_text()
 MAX_USER_WATCHES = Path("/proc/sys/fs/epoll/max_user_watches")
 SHARE = 32  # of an account's watches: sixteen commands may run at once, and half is reserved
-_SIGNALS = 1_000  # pending ones of all processes of the account
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def _is_among_programs(path: Path) -> bool:
 @contextmanager
 def open_launcher(python: str, command: Sequence[str], **arguments: Any) -> Iterator[tuple[list[str], int]]:
     """Yields how to start the launcher within the block, and the descriptor from which Python reads its source."""
-    arguments |= {"epoll_watches": _read_epoll_watches(), "signals": _SIGNALS}
+    arguments["epoll_watches"] = _read_epoll_watches()
     # A pipe takes only 8 KB while a command of the same account has used up the account's pipe buffers.
     script = os.memfd_create("launcher")
     try:

@@ -17,7 +17,6 @@ from workspace.confinement.base import Confinement, Directory, Launch
 
 _CREATE_RULESET, _VERSION = 444, 1
 _READABLE = (*base.PROGRAMS, *base.SETTINGS, "/etc/profile")  # bash -l complains if it cannot read the last
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
 def find_landlock(readable: Sequence[str] = (), *, version: int | None = None) -> Confinement | str:
@@ -56,7 +55,6 @@ def _launch(
         filter_program=call_filter.create_landlock_filter(version),
         landlock_version=version,
         readable=tuple(path for path in (*_READABLE, *readable, base.find_private_python(), opened) if path),
-        devices=_DEVICES,
         temporary=temporary,
     ) as (command, script):
         above = os.path.dirname(directory.path if directory else real)

@@ -21,6 +21,7 @@ import time
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
+_SIGNALS = 1_000  # pending ones of all processes of the account
 _KILL_SECONDS = 10
 _NOT_STARTED = 125
 
@@ -35,6 +36,7 @@ _MAKE_DEVICES, _MAKE_SOCKET = 1 << 6 | 1 << 11, 1 << 9
 _TRUNCATE, _DEVICE_CONTROL = 1 << 14, 1 << 15
 _OF_A_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _DEVICE_CONTROL
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # how many rights of files a version of Landlock knows; later ones know 16
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _BIND_AND_CONNECT, _SOCKETS_AND_SIGNALS = 3, 3  # TCP, from version 4; abstract sockets and signals, from version 6
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # id, pid, flags, number, architecture, instruction, arguments
@@ -52,10 +54,8 @@ def main(
     folder: str,
     filter_program: bytes,
     epoll_watches: int,
-    signals: int,
     landlock_version: int = 0,
     readable: tuple[str, ...] = (),
-    devices: tuple[str, ...] = (),
     temporary: str = "",
 ) -> int:
     """Returns the exit code; `temporary` is a directory in the folder that exists while the command runs."""
@@ -63,7 +63,7 @@ def main(
     drop_capabilities()
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans become children of this process
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # or a command that shares the namespace could write to this memory
-    for kind, most in ((resource.RLIMIT_SIGPENDING, signals), (resource.RLIMIT_MSGQUEUE, 0)):
+    for kind, most in ((resource.RLIMIT_SIGPENDING, _SIGNALS), (resource.RLIMIT_MSGQUEUE, 0)):
         resource.setrlimit(kind, (most, most))
     child = 0
     try:
@@ -79,7 +79,7 @@ def main(
                 _leave_launcher()
                 check_call(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
                 if landlock_version:
-                    restrict_files(landlock_version, folder, readable, devices)
+                    restrict_files(landlock_version, folder, readable)
                 listener = install_filter(filter_program)
                 theirs.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listener))])
                 os.execv(program, command)  # noqa: S606 - that is what it is for
@@ -116,14 +116,14 @@ def drop_capabilities() -> None:
     _libc.syscall(_CAPSET, struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
-def restrict_files(version: int, folder: str, readable: tuple[str, ...], devices: tuple[str, ...]) -> None:
+def restrict_files(version: int, folder: str, readable: tuple[str, ...]) -> None:
     known = (1 << _RIGHTS.get(version, 16)) - 1
     network, scopes = _BIND_AND_CONNECT if version >= 4 else 0, _SOCKETS_AND_SIGNALS if version >= 6 else 0
     size = 8 if version < 4 else 16 if version < 6 else 24
     rules = check_call(_libc.syscall(_CREATE_RULESET, struct.pack("=QQQ", known, network, scopes), size, 0))
     for path in readable:
         _allow(rules, path, known & (_EXECUTE | _READ | _READ_DIRECTORY))
-    for path in devices:
+    for path in _DEVICES:
         _allow(rules, path, known & (_READ | _WRITE | _TRUNCATE | _DEVICE_CONTROL))
     _allow(rules, folder, known & ~(_MAKE_DEVICES | _MAKE_SOCKET | _DEVICE_CONTROL))
     check_call(_libc.syscall(_RESTRICT_SELF, rules, 0))
