@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from common import commands, environment
+from common import commands
+from common.environment import read_or_stop, read_settings
 from workspace import account
 from workspace.files import walking
 from workspace.files.folder import NOT_STORED, Store
@@ -28,7 +29,7 @@ _IN_MEMORY = 16 * 1024**2
 
 
 def check(_: Sequence[str]) -> None:
-    environment.read_or_stop(environment.read_settings, Settings)
+    read_or_stop(read_settings, Settings)
 
 
 def backup(arguments: Sequence[str]) -> None:
@@ -101,7 +102,7 @@ def _find_store_of_user(arguments: Sequence[str], *, name: str, description: str
 
 def _find_store() -> Store | None:
     """Returns None if there is none."""
-    root = environment.read_or_stop(environment.read_settings, StoreSettings).workspace_dir
+    root = read_or_stop(read_settings, StoreSettings).workspace_dir
     if not root.is_dir():
         return None
     if os.geteuid() == 0 and (owner := root.stat().st_uid):
