@@ -24,7 +24,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *[("list_tasks", {"cursor": wrong}, "cursor") for wrong in (3, "x" * 2001, "!", "bm90IGpzb24", "[[[[" * 100)],
     *[("list_tasks", {"cursor": wrong}, "cursor") for wrong in ("W10", "Ingi", "e30", "e30=", "\u00e9", "%00")],
     *[("list_tasks", {"due": wrong}, "due") for wrong in ("soon", "..", "+1w", 5, "x" * 301)],
-    *[("list_tasks", {"done": wrong}, "done") for wrong in ("any", "overdue", "15:00")],
+    *[("list_tasks", {"done": wrong}, "done") for wrong in ("any", "none", "overdue", "15:00")],
     *[("list_tasks", {"due": wrong}, "2026") for wrong in ("2026-11-29..2026-11-23", "Mon 2026-11-22", "2026-02-30")],
     *[("list_tasks", {"label": wrong}, "label") for wrong in ("x" * 41, "#", ["work"])],
     ("list_tasks", {"priority": "urgent"}, "priority"),

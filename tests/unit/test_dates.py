@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from common import clock
 from mcp_server.errors import DateInvalid
 from mcp_server.tasks import dates
-from mcp_server.tasks.dates import Due, Range
+from mcp_server.tasks.dates import Due
 
 NOW = datetime(2026, 11, 22, 10, 54, 20)  # a Sunday
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -226,33 +226,11 @@ def assert_one_sentence(sentence: str) -> None:
     assert len(sentence) < 400
 
 
-RANGES: list[tuple[str, Range]] = [
-    ("any", Range()),
-    (" None ", Range(undated=True)),
-    ("OVERDUE", Range(overdue_at=NOW)),
-    ("today", Range(date(2026, 11, 22), date(2026, 11, 22))),
-    ("Tomorrow", Range(date(2026, 11, 23), date(2026, 11, 23))),
-    ("Fri 2026-11-27", Range(date(2026, 11, 27), date(2026, 11, 27))),
-    ("friday", Range(date(2026, 11, 27), date(2026, 11, 27))),
-    ("2026-11-21..2026-11-22", Range(date(2026, 11, 21), date(2026, 11, 22))),
-    ("Sat 2026-11-21 .. today", Range(date(2026, 11, 21), date(2026, 11, 22))),
-    ("mon..fri", Range(date(2026, 11, 23), date(2026, 11, 27))),
-    ("tomorrow..", Range(first=date(2026, 11, 23))),
-    ("..2026-11-22", Range(last=date(2026, 11, 22))),
-    ("today..today", Range(date(2026, 11, 22), date(2026, 11, 22))),
-]
 UNREADABLE_RANGES = [
     *("", "..", "...", "this week", "+3d", "15:00", "today 15:00", "a..b", "today...", "today..x", "x..today"),
     *("today.." + " " * 94, "today..tomorrow..monday", "2026-11-29..2026-11-23", "sat..fri"),
     *("2026-11-01..2026-11-31", "Mon 2026-11-22.."),
 ]
-
-
-@pytest.mark.parametrize(("text", "expected"), RANGES)
-def test_a_range_is_read(text: str, expected: Range) -> None:
-    assert dates.read_due_range(text, now=NOW) == expected
-    if expected.first or expected.last:
-        assert dates.read_completion_range(text, now=NOW) == expected
 
 
 @pytest.mark.parametrize("text", UNREADABLE_RANGES)
@@ -261,12 +239,6 @@ def test_a_range_that_cannot_be_read(text: str) -> None:
         with pytest.raises(DateInvalid) as refused:
             read(text, now=NOW)
         assert_one_sentence(str(refused.value))
-
-
-@pytest.mark.parametrize("text", ["overdue", "none", "any"])
-def test_done_takes_days_only(text: str) -> None:
-    with pytest.raises(DateInvalid):
-        dates.read_completion_range(text, now=NOW)
 
 
 ENDS = ["", "today", "Fri", "fri 2026-11-27", "2026-02-30", "2026-11-27 15:00", "overdue", "1969-01-01", "none"]

@@ -14,13 +14,14 @@ from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
 from common.tokens import make_call_token
+from tests import workspace_service
 from tests.processes import ServiceProcess
 from tests.serving import http_client
 from tests.tokens import MCP_TOKEN_SECRET
 
 URL = "http://workspace:8003/mcp"
 SECRET = MCP_TOKEN_SECRET
-ACCOUNT = 61_003 if os.getuid() == 0 else None
+ACCOUNT = workspace_service.ACCOUNT if os.getuid() == 0 else None
 
 
 @contextmanager
