@@ -67,7 +67,8 @@ def read_coming_range(text: str, now: datetime, order: DateOrder | None = None) 
     when = read_when(re.sub("^(?:due |for )+", "", text.strip().lower()), now, order)
     if when is None or when.time or when.repeat:
         return None
-    return f"..{_render_day(when.day)}" if until else _render_day(when.day)
+    day = When(when.day).due
+    return f"..{day}" if until else day
 
 
 def read_past_range(text: str, now: datetime) -> str | None:
@@ -94,9 +95,5 @@ def _match_rows(line: str, today: date, rows: _Rows) -> str | None:
         if match := re.fullmatch(pattern, line):
             first, last = find_days(today, match)
             if first and last:
-                return _render_day(first) if first == last else f"{_render_day(first)}..{_render_day(last)}"
+                return When(first).due if first == last else f"{When(first).due}..{When(last).due}"
     return None
-
-
-def _render_day(day: date) -> str:
-    return When(day).due

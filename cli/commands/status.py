@@ -62,7 +62,7 @@ def run_status(arguments: argparse.Namespace) -> int:
     conditions = [_describe_part(part) for part in found]
     for part, (_, condition) in zip(found, conditions, strict=True):
         where = f"127.0.0.1:{part['port']}" if part["port"] else "a local socket"
-        since = f"since {_format_time(part['since'])}"
+        since = f"since {datetime.datetime.fromtimestamp(part['since']).astimezone():%Y-%m-%d %H:%M:%S}"
         terminal.say(f"  {part['name']:<14} {where:<16} {since:<25} {condition}")
     terminal.say(f"  page  {state.get('page', 'not yet')}")
     terminal.say(f"  data  {directory}")
@@ -97,10 +97,6 @@ def _find_reason(text: str) -> str:
         return json.loads(text)["reason"]
     except (ValueError, KeyError, TypeError):
         return text[:200]
-
-
-def _format_time(stamp: float) -> str:
-    return datetime.datetime.fromtimestamp(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def run_logs(arguments: argparse.Namespace) -> int:
