@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from common.environment import CONFIG
+from common.environment import CONFIG, require
 
 Clock = Callable[[], datetime]
 """Returns the current time as an aware datetime in UTC."""
@@ -54,13 +53,7 @@ def render_wall_clock(now: datetime, zone: str) -> str:
     return f"{_DAYS[local.weekday()]} {local:%Y-%m-%d %H:%M}, {zone if known_zone else 'UTC'}"
 
 
-def _check_zone(zone: str) -> str:
-    if find_zone(zone) is None:
-        raise PydanticCustomError("setting", "must be the name of a time zone, such as Europe/Berlin")
-    return zone
-
-
-TimeZone = Annotated[str, AfterValidator(_check_zone)]
+TimeZone = Annotated[str, require(find_zone, "must be the name of a time zone, such as Europe/Berlin")]
 
 
 class ClockSettings(BaseSettings):

@@ -4,9 +4,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, LiteralString, NoReturn, ParamSpec, TypeVar
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 CONFIG = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, use_attribute_docstrings=True)
@@ -58,6 +59,17 @@ def _split_commas(value: Any) -> Any:
 
 
 CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_commas)]
+
+
+def require(is_valid: Callable[[Any], object], sentence: LiteralString) -> AfterValidator:
+    """Rejects other values; the name of the setting comes before the sentence."""
+
+    def check(value: Any) -> Any:
+        if not is_valid(value):
+            raise PydanticCustomError("setting", sentence)
+        return value
+
+    return AfterValidator(check)
 
 
 def _describe_problem(kind: type[BaseSettings], problem: Any) -> str:

@@ -4,12 +4,12 @@ from abc import abstractmethod
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError, model_validator
+from pydantic import AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from common.clock import ClockSettings
-from common.environment import CONFIG, CommaSeparated
+from common.environment import CONFIG, CommaSeparated, require
 from common.server import THIS_MACHINE, ClientLimits, Proxies
 from common.telemetry import logs
 from common.tokens import ISSUER, Keys, KeySet, SharedSecret
@@ -21,33 +21,16 @@ _MIN_SECRET_BYTES = 32  # for HS256 (RFC 7518, section 3.2)
 WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and not {ISSUER}."
 
 
-def _check_database_url(url: SecretStr) -> SecretStr:
-    if not _is_postgres(url.get_secret_value()):
-        raise PydanticCustomError("setting", "must be the address of a PostgreSQL database, postgresql://…")
-    return url
-
-
-def _is_postgres(address: str) -> bool:
+def _is_postgres(url: SecretStr) -> bool:
     from psycopg import ProgrammingError  # not at the top: the command that makes a token does not need the driver
     from psycopg.conninfo import conninfo_to_dict
 
+    address = url.get_secret_value()
     try:
         ports = str(conninfo_to_dict(address).get("port", ""))  # libpq checks it only when it connects
     except ProgrammingError:  # its text would quote the password
         return False
     return address.startswith(("postgres://", "postgresql://")) and (not ports or ports.replace(",", "").isdecimal())
-
-
-def _check_secret(secret: SecretStr) -> SecretStr:
-    if len(secret.get_secret_value().encode()) < _MIN_SECRET_BYTES:
-        raise PydanticCustomError("setting", "must have at least 32 bytes: make one with openssl rand -hex 32")
-    return secret
-
-
-def _check_key_url(url: str) -> str:
-    if not is_http(url):
-        raise PydanticCustomError("setting", "must be the address of your identity provider's public keys, https://…")
-    return url
 
 
 def is_http(url: str) -> bool:
@@ -57,8 +40,17 @@ def is_http(url: str) -> bool:
         return False
 
 
-DatabaseUrl = Annotated[SecretStr, AfterValidator(_check_database_url)]
-Secret = Annotated[SecretStr, AfterValidator(_check_secret)]
+DatabaseUrl = Annotated[
+    SecretStr, require(_is_postgres, "must be the address of a PostgreSQL database, postgresql://…")
+]
+Secret = Annotated[
+    SecretStr,
+    require(
+        lambda secret: len(secret.get_secret_value().encode()) >= _MIN_SECRET_BYTES,
+        "must have at least 32 bytes: make one with openssl rand -hex 32",
+    ),
+]
+_KeyUrl = Annotated[str, require(is_http, "must be the address of your identity provider's public keys, https://…")]
 
 
 def limit_per_user(default: int, *, least: int = 1) -> Any:
@@ -162,7 +154,7 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     (AUTH_JWKS_URL). AUTH_ISSUER is the iss of the tokens. Their audience is AUTH_AUDIENCE for the backend and MCP_URL
     for the MCP server.
     """
-    auth_jwks_url: Annotated[str, AfterValidator(_check_key_url)] | None = None
+    auth_jwks_url: _KeyUrl | None = None
     auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
     """How many seconds the public keys stay valid while AUTH_JWKS_URL cannot be reached; at most a day, 86400."""
     auth_issuer: str | None = None

@@ -1,20 +1,19 @@
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, AnyHttpUrl, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AnyHttpUrl, Field
 
 from common.clock import ClockSettings
+from common.environment import require
 from common.settings import WRONG_ISSUER, ServiceSettings, is_http, limit_per_user
 from common.tokens import ISSUER
 
 
-def _check_mcp_url(url: str) -> str:
-    """Rejects an address that a library would spell differently, because tokens and metadata contain the same text."""
-    if not is_http(url) or str(AnyHttpUrl(url)) != url or not url.endswith("/mcp") or "?" in url:
-        raise PydanticCustomError("setting", "must be this server's address as clients spell it, https://host/mcp")
-    return url
+def _is_mcp_url(url: str) -> bool:
+    """Whether libraries spell the address in the same way, because tokens and metadata contain the same text."""
+    return is_http(url) and str(AnyHttpUrl(url)) == url and url.endswith("/mcp") and "?" not in url
 
 
+_McpUrl = Annotated[str, require(_is_mcp_url, "must be this server's address as clients spell it, https://host/mcp")]
 _MAX_TASKS = 10_000
 
 
@@ -24,7 +23,7 @@ class McpSettings(ServiceSettings):
     mcp_host: str = "127.0.0.1"
     mcp_port: int = Field(default=8001, ge=0, le=65535)
     mcp_workers: int = Field(default=1, ge=1, le=64)
-    mcp_url: Annotated[str, AfterValidator(_check_mcp_url)] = "http://127.0.0.1:8001/mcp"
+    mcp_url: _McpUrl = "http://127.0.0.1:8001/mcp"
     limit_tool_calls_per_minute: int | None = limit_per_user(600)
     limit_tasks: int | None = limit_per_user(_MAX_TASKS)
     limit_changes_per_day: int | None = limit_per_user(5_000)

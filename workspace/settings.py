@@ -2,31 +2,27 @@ import os
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from common.environment import CONFIG, CommaSeparated
+from common.environment import CONFIG, CommaSeparated, require
 from common.settings import ProcessSettings, Secret, is_http, limit_per_user
 
 _CHECKOUT = Path(__file__).parents[1]
 LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools, which may hold a whole file as JSON
 
 
-def _check_absolute(path: Path) -> Path:
-    if not path.is_absolute():
-        raise PydanticCustomError("setting", "must be the full path of a directory, such as /var/lib/workspace")
-    return path
-
-
-def _check_tools_url(url: str) -> str:
-    """The backend has the same text, which is the audience of its tokens."""
-    if not is_http(url) or not url.endswith("/mcp") or "?" in url:
-        raise PydanticCustomError(
-            "setting",
-            "must be the address at which the backend reaches the workspace, such as http://127.0.0.1:8003/mcp",
-        )
-    return url
+_AbsolutePath = Annotated[
+    Path, require(Path.is_absolute, "must be the full path of a directory, such as /var/lib/workspace")
+]
+# The backend has the same text, which is the audience of its tokens.
+_ToolsUrl = Annotated[
+    str,
+    require(
+        lambda url: is_http(url) and url.endswith("/mcp") and "?" not in url,
+        "must be the address at which the backend reaches the workspace, such as http://127.0.0.1:8003/mcp",
+    ),
+]
 
 
 class StoreSettings(BaseSettings):
@@ -34,21 +30,21 @@ class StoreSettings(BaseSettings):
 
     model_config = CONFIG
 
-    workspace_dir: Annotated[Path, AfterValidator(_check_absolute)]
+    workspace_dir: _AbsolutePath
 
 
 class Settings(StoreSettings, ProcessSettings):
     prefix: ClassVar[str] = "WORKSPACE"
 
     workspace_host: str = "127.0.0.1"
-    workspace_url: Annotated[str, AfterValidator(_check_tools_url)] = "http://127.0.0.1:8003/mcp"
+    workspace_url: _ToolsUrl = "http://127.0.0.1:8003/mcp"
     workspace_token_secret: Secret
     workspace_port: int = Field(default=8003, ge=0, le=65535)
     workspace_confinement: Literal["auto", "bubblewrap", "landlock", "sandbox-exec", "none"] = "auto"
     """The sandbox for the agents' commands. auto: the first that works of bubblewrap, landlock and sandbox-exec; if
     none works, agents cannot run commands. none: no sandbox; this needs AUTH_MODE=none.
     """
-    workspace_data_dir: Annotated[Path, AfterValidator(_check_absolute)] | None = None
+    workspace_data_dir: _AbsolutePath | None = None
     """The data directory of ./todo up, which sets this. With it conversations can work in directories of the account
     that runs the workspace (./todo chat --here), but not in this one; this needs AUTH_MODE=none.
     """

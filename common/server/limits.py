@@ -3,27 +3,25 @@
 from ipaddress import ip_network
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from common.environment import CONFIG, CommaSeparated
+from common.environment import CONFIG, CommaSeparated, require
 
 THIS_MACHINE = ("127.0.0.1", "::1")
 
 
-def _check_networks(networks: tuple[str, ...]) -> tuple[str, ...]:
+def _are_networks(texts: tuple[str, ...]) -> bool:
     try:
-        for network in networks:
-            if network != "*":
-                ip_network(network)
+        return all(text == "*" or ip_network(text) for text in texts)
     except ValueError:
-        sentence = "must be addresses or networks, such as 10.0.0.7 or 172.16.0.0/12, separated by commas"
-        raise PydanticCustomError("setting", sentence) from None
-    return networks
+        return False
 
 
-Proxies = Annotated[CommaSeparated, AfterValidator(_check_networks)]
+Proxies = Annotated[
+    CommaSeparated,
+    require(_are_networks, "must be addresses or networks, such as 10.0.0.7 or 172.16.0.0/12, separated by commas"),
+]
 """Addresses and networks; `*` is every address."""
 
 
