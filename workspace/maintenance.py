@@ -133,6 +133,7 @@ def _add_entry(archive: tarfile.TarFile, entry: DirectoryEntry, *, links: bool =
     try:
         if stat.S_ISDIR(mode):
             member.type = tarfile.DIRTYPE
+            member.mode |= 0o700  # a command may have closed it
             archive.addfile(member)
         elif stat.S_ISLNK(mode) and links:
             member.type = tarfile.SYMTYPE
