@@ -21,9 +21,9 @@ from tests.scripted_endpoint.script import Addition, Script, Step
 _JSON = {"content-type": "application/json"}
 
 
-def create_app(*, token_delay: float = 0) -> Starlette:
+def create_app() -> Starlette:
     app = offline.create_app(OfflineSettings())
-    endpoint = Endpoint(token_delay)
+    endpoint = Endpoint()
     app.router.routes[:0] = [
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
         Route("/script", endpoint.add_to_script, methods=["POST"]),
@@ -35,8 +35,7 @@ def create_app(*, token_delay: float = 0) -> Starlette:
 
 
 class Endpoint:
-    def __init__(self, token_delay: float) -> None:
-        self._token_delay = token_delay
+    def __init__(self) -> None:
         self._script = Script()
         self._log = RequestLog()
         self._released = asyncio.Event()
@@ -61,7 +60,7 @@ class Endpoint:
             status=step.status or 200,
             headers=(offline.EVENTS if chat.stream and step.status is None else _JSON) | step.headers,
             delay=step.delay,
-            token_delay=self._token_delay if step.token_delay is None else step.token_delay,
+            token_delay=step.token_delay,
             ending="abort" if step.cut_after is not None else "hang" if step.hang else "complete",
             hold_after=step.hold_after,
             released=self._released,

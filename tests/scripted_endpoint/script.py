@@ -49,7 +49,7 @@ class Step(BaseModel):
     keeps_limit: bool = Field(default=False, description="Truncate at the request's output limit, as real servers do.")
 
     delay: Seconds = Field(default=0, description="Before the first byte.")
-    token_delay: Seconds | None = Field(default=None, description="Between two frames; the setting's if left out.")
+    token_delay: Seconds = Field(default=0, description="Between two frames.")
     chunk_chars: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="Size of the pieces of text and arguments."
     )

@@ -1,11 +1,8 @@
 """The connection that says that a process is alive, on a real PostgreSQL."""
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,7 +10,6 @@ import psycopg
 import pytest
 
 from backend.liveness import ProcessConnection
-from cli.processes.children import die_with_parent
 from common.database import Database, run_sweeps
 from tests.conftest import ROOT
 from tests.logins import as_service
@@ -62,34 +58,11 @@ async def proxy(url: str) -> AsyncIterator[DatabaseProxy]:
         yield proxy
 
 
-def run_python(program: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=die_with_parent(signal.SIGKILL),
-    )
-
-
-def connect(url: str, database: Database, **options: Any) -> ProcessConnection:
-    return ProcessConnection(url, database, **{"dead_after_seconds": SECONDS, "reconnect_seconds": 0.05, **options})
-
-
-async def wait_until_judged(judge: ProcessConnection, process_id: int) -> float:
-    """Looks again and again; returns after how many seconds the process was judged dead."""
-    began = time.monotonic()
-    await until(lambda: judge.find_dead_processes([process_id]))
-    return time.monotonic() - began
-
-
 async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
     database: Database, proxy: DatabaseProxy, administrator: Administrator, url: str
 ) -> None:
-    async with connect(proxy.url, database) as judge:
-        await wait_until_judged(judge, NO_PROCESS)
+    async with ProcessConnection(proxy.url, database, dead_after_seconds=SECONDS, reconnect_seconds=0.05) as judge:
+        await until(lambda: judge.find_dead_processes([NO_PROCESS]))
         proxy.hide_end = True
         administrator(url).execute(TERMINATE_LOCK_HOLDERS.replace("(pid)", "(pid, 10000)"))
         assert await judge.find_dead_processes([NO_PROCESS]) == set()
@@ -97,11 +70,11 @@ async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
 
 
 def test_a_process_whose_loop_hangs_ends_itself() -> None:
-    process = run_python(HANGING_PROCESS)
-    output, errors = process.communicate(timeout=60)
-    assert output == "the loop runs\n"
-    assert process.returncode == 1
-    assert "Timeout" in errors
+    command = [sys.executable, "-c", HANGING_PROCESS]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout == "the loop runs\n"
+    assert ended.returncode == 1
+    assert "Timeout" in ended.stderr
 
 
 async def test_sweeps_go_on_after_an_error() -> None:
