@@ -28,6 +28,7 @@ from openai.types.responses import (
     ResponseReasoningItem,
 )
 from openai.types.responses.response_reasoning_item import Summary
+from openai.types.responses.response_usage import OutputTokensDetails
 from prometheus_client import Counter, Histogram
 
 from backend.ids import new_id
@@ -144,17 +145,14 @@ class ChatModel(Model):
             except ModelError as error:
                 error.is_passing = error.is_passing and not has_shown
                 raise
-        if whole.usage is not None:
-            _TOKENS.labels("input").inc(whole.usage.prompt_tokens)
-            _TOKENS.labels("output").inc(whole.usage.completion_tokens)
+        _TOKENS.labels("input").inc(whole.usage["input_tokens"])
+        _TOKENS.labels("output").inc(whole.usage["output_tokens"])
         return whole
 
     async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
         messages = [{"role": "user", "content": prompt}]
         whole = await self._request({"model": self.name, "messages": messages, "max_tokens": max_tokens})
-        if whole.usage is None:
-            return whole.text, {"requests": 1}
-        counts = {"input_tokens": whole.usage.prompt_tokens, "output_tokens": whole.usage.completion_tokens}
+        counts = {name: count for name, count in whole.usage.items() if name != "reasoning_tokens"}
         return whole.text, {"requests": 1, **counts}
 
 
@@ -177,16 +175,12 @@ def _respond(whole: Piece) -> ModelResponse:
         )
         for call in whole.calls
     ]
-    usage = Usage(requests=1)
-    if whole.usage is not None:
-        usage = Usage(
-            requests=1,
-            input_tokens=whole.usage.prompt_tokens,
-            output_tokens=whole.usage.completion_tokens,
-            total_tokens=whole.usage.total_tokens,
-            # `Usage` converts the details.
-            output_tokens_details=whole.usage.completion_tokens_details,  # pyright: ignore[reportArgumentType]
-        )
+    usage = Usage(
+        requests=1,
+        input_tokens=whole.usage["input_tokens"],
+        output_tokens=whole.usage["output_tokens"],
+        output_tokens_details=OutputTokensDetails(reasoning_tokens=whole.usage["reasoning_tokens"]),
+    )
     return ModelResponse(output=output, usage=usage, response_id=None)
 
 

@@ -137,7 +137,7 @@ class ProviderClient:
         while len(self._extra_content) > _MOST_EXTRA_CONTENT:
             del self._extra_content[next(iter(self._extra_content))]
         if last.usage and self._profile.cuts_silently:
-            self._warn_of_cut(body, last.usage.prompt_tokens)
+            self._warn_of_cut(body, last.usage["input_tokens"])
 
     def _warn_of_cut(self, body: dict[str, Any], tokens: int) -> None:
         sent = {name: body[name] for name in ("messages", "tools") if name in body}

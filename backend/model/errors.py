@@ -133,8 +133,14 @@ class ModelError(BackendError):
                 return cls.of_body(error.body, status=None)
 
     def words_for_log(self, messages: Iterable[Any], key: str) -> str:
-        """The provider's words; none where it rejects the key, of which it may show a part."""
-        return "" if self.code == "model_key_rejected" else for_log(self.words, messages, key)
+        """The provider's words without keys and quotations; none where it rejects the key: it may show a part of it."""
+        if self.code == "model_key_rejected":
+            return ""
+        words = self.words[: 4 * LONGEST_WORDS]
+        words = _SECRET.sub("…", words.replace(key, "…") if key else words)
+        words = _remove_quotes(words, list(_iter_texts(messages)))
+        words = "".join(one if one.isprintable() else " " for one in words)
+        return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
 
 
 _CONTEXT = re.compile(
@@ -199,14 +205,6 @@ def _list_kinds(body: Any) -> str:
 
 _SECRET = re.compile(r"\b(sk|gsk|csk|pk|key|AIza|xai|hf)[-_][\w-]{8,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+", re.IGNORECASE)
 _QUOTE = 16  # characters that a quotation has at least, and a short text that is quoted whole at most
-
-
-def for_log(words: str, messages: Iterable[Any], key: str) -> str:
-    words = words[: 4 * LONGEST_WORDS]
-    words = _SECRET.sub("…", words.replace(key, "…") if key else words)
-    words = _remove_quotes(words, list(_iter_texts(messages)))
-    words = "".join(one if one.isprintable() else " " for one in words)
-    return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
 
 
 def _iter_texts(value: Any) -> Iterator[str]:

@@ -52,10 +52,6 @@ class Profile:
     cuts_silently: bool = False
     """Whether a request that exceeds the model's context is cut without an error."""
 
-    def __post_init__(self) -> None:
-        if self.needs_key and self.key_setting not in ModelSettings.model_fields:  # it would get requests without a key
-            raise TypeError(f"ModelSettings has no {self.key_setting}.")
-
     @property
     def key_setting(self) -> str:
         return f"{self.name}_api_key"

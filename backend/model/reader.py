@@ -5,10 +5,9 @@ calls and reasoning in tags, is put together by `ToolCallAssembler` and `ThinkTa
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
-
-from openai.types import CompletionUsage
 
 from backend.model.errors import ModelError
 from backend.model.frames import END
@@ -40,7 +39,8 @@ class Piece:
     thought: str = ""
     calls: list[ParsedToolCall] = field(default_factory=list)
     finish: Finish | None = None
-    usage: CompletionUsage | None = None
+    usage: Counter[str] = field(default_factory=Counter[str])
+    """Counts of `input_tokens`, `output_tokens` and, among these, `reasoning_tokens`; empty if the server sent none."""
 
 
 class ResponseReader:
@@ -54,7 +54,7 @@ class ResponseReader:
         self.has_output = False
         self._calls = ToolCallAssembler()
         self._is_done = False
-        self._usage: CompletionUsage | None = None
+        self._usage = Counter[str]()
 
     def read_frame(self, value: Any) -> Piece:
         """Returns what a JSON value of the stream adds to the answer; raises `ModelError` for a reported failure."""
@@ -168,13 +168,12 @@ def _get_text(value: Any) -> str:
             return ""
 
 
-def _parse_usage(value: Any) -> CompletionUsage | None:
-    if not isinstance(value, dict):
-        return None
-    names = ("prompt_tokens", "completion_tokens", "total_tokens")
-    counts = {name: value[name] if isinstance(value.get(name), int) else 0 for name in names}
-    details = {name: value[name] for name in value if name.endswith("_tokens_details") and value[name]}
-    try:
-        return CompletionUsage.model_validate({**counts, **details})
-    except ValueError:
-        return CompletionUsage.model_validate(counts)
+def _parse_usage(value: Any) -> Counter[str]:
+    sent = value if isinstance(value, dict) else {}
+    details = sent.get("completion_tokens_details")
+    counts = {
+        "input_tokens": sent.get("prompt_tokens"),
+        "output_tokens": sent.get("completion_tokens"),
+        "reasoning_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
+    }
+    return Counter({name: count for name, count in counts.items() if isinstance(count, int)})

@@ -1,12 +1,11 @@
 """The response of a model's server: read within limits, and requested again where that helps."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
-
-from openai.types import CompletionUsage
 
 from backend.model import requests
 from backend.model.errors import ModelError
@@ -60,8 +59,7 @@ def _read_until(reader: ResponseReader, limits: ResponseLimits, deadline: float,
 
 async def read_actions(response: Pieces, tools: Collection[str], body: requests.Body, respond: Respond) -> Pieces:
     """Yields the response with the actions in its text as calls and answers; asks once more after a fault."""
-    first = TextResponse(tools)
-    usage: CompletionUsage | None = None
+    first, usage = TextResponse(tools), Counter[str]()
     async with aclosing(response):
         async for piece in response:
             usage = piece.usage or usage
@@ -76,7 +74,7 @@ async def read_actions(response: Pieces, tools: Collection[str], body: requests.
             shown = _with_actions(piece, second)
             if second.fault is not None:
                 raise ModelError("model_unusable_answer")
-            yield replace(shown, usage=_add_usage(shown.usage, usage))
+            yield replace(shown, usage=shown.usage + usage)
 
 
 def _with_actions(piece: Piece, response: TextResponse) -> Piece:
@@ -93,7 +91,7 @@ async def find_lost_calls(
 ) -> Pieces:
     """Requests a response without text and calls again, not streamed, as some servers lose streamed calls."""
     has_output = has_thought = is_empty = False
-    usage: CompletionUsage | None = None
+    usage = Counter[str]()
     async with aclosing(response):
         async for piece in response:
             has_output = has_output or bool(piece.text or piece.calls)
@@ -109,7 +107,7 @@ async def find_lost_calls(
             if piece.calls:
                 on_lost()
             thought = "" if has_thought else piece.thought  # not twice
-            yield replace(piece, thought=thought, usage=_add_usage(piece.usage, usage))
+            yield replace(piece, thought=thought, usage=piece.usage + usage)
 
 
 async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = None) -> Piece:
@@ -122,10 +120,3 @@ async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = No
                 show(piece)
     text, thought = "".join(piece.text for piece in pieces), "".join(piece.thought for piece in pieces)
     return replace(pieces[-1], text=text, thought=thought)
-
-
-def _add_usage(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:
-    if one is None or other is None:
-        return one or other
-    fields = ("prompt_tokens", "completion_tokens", "total_tokens")
-    return one.model_copy(update={name: getattr(one, name) + getattr(other, name) for name in fields})

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from backend.model.think_tags import Part
@@ -34,19 +33,12 @@ _LONGEST_NAME = 60
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*+")|,(?=\s*[}\]])', re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Final:
-    answer: str
+Action = ParsedToolCall | str
+"""A call, or a final answer."""
 
 
-@dataclass(frozen=True)
-class Fault:
-    """An action that cannot be carried out; `reason` is a sentence for the model."""
-
-    reason: str
-
-
-Action = ParsedToolCall | Final | Fault
+class Fault(Exception):
+    """An action cannot be carried out; the text is a sentence for the model."""
 
 
 class TextResponse:
@@ -81,11 +73,12 @@ class TextResponse:
 
     def finish(self, *, cut_off: bool) -> Part:
         """Returns the rest, with the final answers unless there are calls; nothing if an action has a fault."""
-        found = list(_split_at_actions(self._pending, self._tools, cut_off=cut_off))
-        actions = [action for _, action, _ in found]
-        self.fault = next((action.reason for action in actions if isinstance(action, Fault)), None)
-        if self.fault is not None:
+        try:
+            found = list(_split_at_actions(self._pending, self._tools, cut_off=cut_off))
+        except Fault as fault:
+            self.fault = str(fault)
             return Part()
+        actions = [action for _, action, _ in found]
         self.calls = [action for action in actions if isinstance(action, ParsedToolCall)]
         text = ""
         for before, action, _ in found:
@@ -93,10 +86,10 @@ class TextResponse:
             if isinstance(action, ParsedToolCall):
                 break
             self._is_separated = True
-            if isinstance(action, Final) and not self.calls:
-                text += self._separate(action.answer)
+            if isinstance(action, str) and not self.calls:
+                text += self._separate(action)
                 self._is_separated = True
-        if not self.calls and not self.has_text and any(isinstance(action, Final) for action in actions):
+        if not self.calls and not self.has_text and any(isinstance(action, str) for action in actions):
             text += NO_ANSWER
         return Part(text, "\n".join(thought for _, _, thought in found if thought))
 
@@ -113,7 +106,7 @@ class TextResponse:
 def _split_at_actions(text: str, tools: Collection[str], *, cut_off: bool) -> Iterator[tuple[str, Action | None, str]]:
     """Yields each action with the text before it and its reasoning, and at last the text after them.
 
-    Objects that are no actions, and those in a code block of another language, are text.
+    Objects that are no actions, and those in a code block of another language, are text. Raises `Fault`.
     """
     begin = position = 0
     while found := _OBJECT_OR_CODE.search(text, position):
@@ -122,11 +115,9 @@ def _split_at_actions(text: str, tools: Collection[str], *, cut_off: bool) -> It
             continue
         end = _find_end(text, position)
         written = text[position:end]
-        if end is not None:
-            action, thought = _read_object(written, tools)
-        else:
-            reason = "it was cut off at the output limit." if cut_off else "it is not valid JSON: it has no end."
-            action, thought = Fault(reason) if _looks_like_action(written, tools) else None, ""
+        if end is None and _looks_like_action(written, tools):
+            raise Fault("it was cut off at the output limit." if cut_off else "it is not valid JSON: it has no end.")
+        action, thought = (None, "") if end is None else _read_object(written, tools)
         position = len(text) if end is None else end
         if action is not None:
             yield text[begin : found.start()], action, thought
@@ -156,8 +147,9 @@ def _read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]
     try:
         value = json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", text), strict=False)
     except (ValueError, RecursionError) as error:
-        fault = Fault(f"it is not valid JSON ({error}).") if _looks_like_action(text, tools) else None
-        return fault, ""
+        if _looks_like_action(text, tools):
+            raise Fault(f"it is not valid JSON ({error}).") from None
+        return None, ""
     if not isinstance(value, dict) or not _is_action(value, tools):
         return None, ""
     thought = value.get("thought")
@@ -196,7 +188,7 @@ def _parse_action(value: dict[str, Any], tools: Collection[str]) -> Action:
         case "delegate":
             return _parse_call(value, "agent", agent or tool, tools)
         case _:
-            return _report_unknown("action", action, _ACTIONS)
+            raise _create_fault("action", action, _ACTIONS)
 
 
 def _infer_action(value: dict[str, Any], tool: str, agent: str) -> str:
@@ -209,39 +201,34 @@ def _infer_action(value: dict[str, Any], tool: str, agent: str) -> str:
     return "final" if value.get("answer") else ""
 
 
-def _parse_final(value: dict[str, Any]) -> Action:
+def _parse_final(value: dict[str, Any]) -> str:
     answer = value.get("answer")
     if isinstance(answer, dict | list):
-        return Fault('"answer" is not a text.')
-    return Final(answer.strip() if isinstance(answer, str) else "" if answer is None else json.dumps(answer))
+        raise Fault('"answer" is not a text.')
+    return answer.strip() if isinstance(answer, str) else "" if answer is None else json.dumps(answer)
 
 
-def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -> Action:
+def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -> ParsedToolCall:
     tool = next((one for one in (name, f"{_AGENT_TOOL}{name.lower()}") if one in tools), None)
     if tool is None:
         agents = [tool.removeprefix(_AGENT_TOOL) for tool in tools if tool.startswith(_AGENT_TOOL)]
-        return _report_unknown(kind, name, agents if kind == "agent" else tools)
-    arguments = _parse_arguments(value)
-    if arguments is None:
-        return Fault(f'The arguments of {tool} are not a JSON object, as in {{"name": …, "arguments": {{…}}}}.')
+        raise _create_fault(kind, name, agents if kind == "agent" else tools)
+    arguments = next((value[key] for key in ("arguments", "parameters", "args") if value.get(key)), {})
+    if isinstance(arguments, str):
+        arguments = {} if arguments.strip().lower() in _ABSENT else parse_json(arguments)
+    if not isinstance(arguments, dict):
+        raise Fault(f'The arguments of {tool} are not a JSON object, as in {{"name": …, "arguments": {{…}}}}.')
     if tool.startswith(_AGENT_TOOL) and not arguments.get("task"):
         task = _text(value, "answer")  # where the protocol has it as well
         if not task:
-            return Fault(f'The task is missing: say in "args" what {tool} is to do, as {{"task": "…"}}.')
+            raise Fault(f'The task is missing: say in "args" what {tool} is to do, as {{"task": "…"}}.')
         arguments = {**arguments, "task": task}
     return ParsedToolCall(tool, storable(json.dumps(arguments, ensure_ascii=False)))
 
 
-def _report_unknown(kind: str, name: str, existing: Collection[str]) -> Fault:
+def _create_fault(kind: str, name: str, existing: Collection[str]) -> Fault:
     fault = f'There is no {kind} "{name[:_LONGEST_NAME]}".' if name else f"The {kind} is missing."
     return Fault(f"{fault} These exist: {', '.join(sorted(existing)) or 'none'}.")
-
-
-def _parse_arguments(value: dict[str, Any]) -> dict[str, Any] | None:
-    arguments = next((value[key] for key in ("arguments", "parameters", "args") if value.get(key)), {})
-    if isinstance(arguments, str):
-        arguments = {} if arguments.strip().lower() in _ABSENT else parse_json(arguments)
-    return arguments if isinstance(arguments, dict) else None
 
 
 def _text(value: dict[str, Any], key: str) -> str:
