@@ -9,13 +9,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from mcp.shared.exceptions import MCPError
 from mcp.types import Tool
 
 from backend.settings import ServersSettings
 from backend.tools.connectors import configuration, names, offered
 from backend.tools.connectors.configuration import Connector
-from backend.tools.connectors.link import Link, Unanswered, Unreachable
+from backend.tools.connectors.link import Link, Unreachable
 from backend.tools.connectors.server_log import redacted
 from common import data_commands
 from common.commands import escape_unprintable
@@ -93,13 +92,9 @@ async def _load_tools(server: Connector) -> list[Tool] | str:
     link = Link(server)
     with redacted([server]):
         try:
-            return [*await link.tools()]
-        except (Unreachable, Unanswered) as error:
+            return await link.tools()
+        except Unreachable as error:
             return str(error)
-        except MCPError:
-            return "rejected the request to list its tools"
-        except Exception as error:  # noqa: BLE001 - what it answers may be anything; the other servers are shown
-            return f"cannot be used ({type(error).__name__})"
         finally:
             await link.close()
 

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_FRESH_SECONDS = 60  # a list of tools is asked for again after that
+_AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
 _MOST_PAGES = 20
 _SESSION_GONE = "Session terminated"  # what the client says where a restarted server no longer knows the session
 
@@ -30,8 +33,8 @@ class Unreachable(Exception):
     """Its text says why a server cannot be used, as the rest of a sentence, without anything secret."""
 
 
-class Unanswered(Exception):
-    """Its text says that a server did not answer what it was asked, which it may have carried out."""
+class Unanswered(Unreachable):
+    """The server did not answer what it was asked, which it may have carried out."""
 
 
 class _Connection:
@@ -61,24 +64,46 @@ class _Connection:
 
 
 class Link:
-    """One process's connection to a server; what it is asked waits for it at most the server's time-out."""
+    """One process's connection to a server; what it is asked waits for it at most the server's time-out.
+
+    `problem` is why its tools could not be listed when they were asked for the last time.
+    """
 
     def __init__(self, server: Connector) -> None:
-        self._server = server
+        self.server = server
+        self.problem: str | None = None
+        self._listed: Sequence[Tool] = ()
+        self._fresh_until = 0.0
         self._connection: _Connection | None = None
         self._tasks = set[asyncio.Task[None]]()
 
     @property
     def _late(self) -> str:
-        return f"did not answer within {self._server.timeout:g} seconds"
+        return f"did not answer within {self.server.timeout:g} seconds"
+
+    async def list_tools(self) -> Sequence[Tool]:
+        """Returns the tools, asked for at most once a minute; none and a log line if the server cannot be used."""
+        if time.monotonic() >= self._fresh_until:
+            try:
+                self._listed, self.problem, seconds = await self.tools(), None, _FRESH_SECONDS
+            except Unreachable as error:
+                self._listed, self.problem, seconds = (), str(error), _AGAIN_SECONDS
+                logger.warning("mcp.%s is left out: %s", self.server.name, error)
+            self._fresh_until = time.monotonic() + seconds
+        return self._listed
 
     async def tools(self) -> list[Tool]:
-        """Asks for all tools that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`."""
+        """Asks for all tools that the server has now; raises `Unreachable`."""
         try:
             return await self._ask(_all_tools, again=True)
-        except Unanswered:
-            self._drop()
+        except Unreachable as error:
+            if isinstance(error, Unanswered):
+                self._drop()
             raise
+        except MCPError:
+            raise Unreachable("rejected the request to list its tools") from None
+        except Exception as error:  # noqa: BLE001 - what it answers may be anything, and hold secrets
+            raise Unreachable(f"cannot be used ({type(error).__name__})") from None
 
     async def call(self, tool: str, arguments: dict[str, Any], *, again: bool) -> CallToolResult:
         return await self._ask(lambda client: client.call_tool(tool, arguments), again=again)
@@ -96,12 +121,12 @@ class Link:
         """Sends a request over the open connection or a new one; if that breaks, once more with `again`."""
         connection = self._connection
         if connection is None or connection.ending.is_set():
-            connection = self._connection = _Connection(self._server)
+            connection = self._connection = _Connection(self.server)
             self._tasks.add(connection.task)
             connection.task.add_done_callback(self._tasks.discard)
         client = await self._wait_until_open(connection)
         try:
-            async with asyncio.timeout(self._server.timeout):
+            async with asyncio.timeout(self.server.timeout):
                 return await request(client)
         except TimeoutError:
             raise Unanswered(self._late) from None
@@ -114,7 +139,7 @@ class Link:
         return await self._ask(request, again=False)
 
     async def _wait_until_open(self, connection: _Connection) -> Client:
-        await asyncio.wait({connection.client}, timeout=self._server.timeout)
+        await asyncio.wait({connection.client}, timeout=self.server.timeout)
         if not connection.client.done():
             connection.task.cancel()
             raise Unreachable(self._late)
