@@ -33,7 +33,7 @@ from backend.runs.stream import FOLLOWED, Streams
 from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
-from backend.tools.connectors.configuration import Connector, list_enabled
+from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
@@ -136,13 +136,13 @@ def _create_agents(
 ) -> dict[str, Agent[RunContext]]:
     sent = ModelSettings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     if workspace is None:
-        return {ASSISTANT: create_assistant(model, sent, [tools], may_ask=policy.may_ask)}
+        return {ASSISTANT: create_assistant(model, sent, tools, may_ask=policy.may_ask)}
 
     def has_agents() -> bool:
         return workspace.may_start
 
     start_tools = create_start_tools(executor.run_sub_agent, is_enabled=has_agents, connectors=connectors)
-    assistant = create_assistant(model, sent, [tools], may_ask=policy.may_ask, team=start_tools, has_agents=has_agents)
+    assistant = create_assistant(model, sent, tools, may_ask=policy.may_ask, team=start_tools, has_agents=has_agents)
     by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
     others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
     return {ASSISTANT: assistant, **others}
@@ -172,7 +172,7 @@ async def _open_workspace(
         mode=settings.agents,
         unconfined=settings.auth_mode == "none",
         resend_seconds=settings.mcp_resend_seconds,
-        separate_agents={agent for server in list_enabled(servers) for agent in server.agents},
+        separate_agents={agent for server in servers for agent in server.agents},
         has_owner=settings.owner_secret is not None,
     )
     stack.push_async_callback(workspace.cleanup)

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from agents import (
@@ -52,7 +51,6 @@ whether to complete the task; never complete it unasked.
 """
 
 
-@cache  # each answer holds it to its end
 def instructions(*, asks: bool, has_agents: bool) -> str:
     return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK, agents=_WITH_AGENTS if has_agents else "")
 
@@ -93,7 +91,7 @@ def _end_while_agents_wait(context: RunContextWrapper[Any], made: list[FunctionT
 def create_assistant(
     model: Model,
     settings: ModelSettings,
-    tool_sources: Sequence[MCPServer],
+    tasks: MCPServer,
     *,
     may_ask: Callable[[str], bool],
     team: Sequence[FunctionTool] = (),
@@ -114,11 +112,11 @@ def create_assistant(
         instructions=render_instructions,
         tools=[guard(tool, may_ask(tool.name)) for tool in team],
         model=model,
-        mcp_servers=list(tool_sources),
+        mcp_servers=[tasks],
         model_settings=settings.resolve(ModelSettings(tool_choice="auto")),
         # A required choice would be reset after the first call; "auto" is to be sent every time.
         reset_tool_choice=False,
-        tool_use_behavior=_end_while_agents_wait if team else "run_llm_again",
+        tool_use_behavior=_end_while_agents_wait,
     )
     assistant.may_ask = may_ask
     return assistant

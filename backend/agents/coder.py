@@ -1,7 +1,6 @@
 """The instructions of the coder."""
 
 NAME = "coder"
-TOOL = "do_with_coder"
 DESCRIPTION = (
     "Let the coder carry out a piece of work with files: it writes and edits files, and runs programs, in a folder of "
     "this conversation. It knows nothing but `task`: say in it all that it needs, and the names of the files that are "

@@ -1,7 +1,6 @@
 """The instructions of the researcher."""
 
 NAME = "researcher"
-TOOL = "do_with_researcher"
 
 _DESCRIPTION = (
     "Let the researcher find something out: it {reads}, counts and calculates, and answers. {limits} It knows nothing "

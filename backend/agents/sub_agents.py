@@ -12,12 +12,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from backend.agents import coder, researcher
 from backend.agents.assistant import ApprovalAgent, guard
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.table import find_tool
+from backend.tools.table import OF_AGENTS, find_start_tool, find_tool
 from backend.tools.workspace.tools import WorkspaceTools
 
 _TEMPERATURE = 0.2
 _READING_TOOLS = frozenset({"list_files", "read_file", "search_files", "run_python"})
-_ALL_TOOLS = _READING_TOOLS | {"write_file", "edit_file", "run_command", "commit"}
 _UNREADABLE = "The call was not made: its arguments need task, a text, and task_id, a number or null."
 
 
@@ -74,7 +73,10 @@ def create_sub_agents(
     _, researcher_instructions = researcher.create_instructions(reaches_others=reaches_others)
     sources: list[MCPServer] = [workspace] if reaches_others else [workspace, tasks]
     reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS | {"list_tasks"}, sources)
-    return {coder.NAME: create(coder.NAME, coder_instructions, _ALL_TOOLS, [workspace]), researcher.NAME: reading}
+    return {
+        coder.NAME: create(coder.NAME, coder_instructions, frozenset(OF_AGENTS), [workspace]),
+        researcher.NAME: reading,
+    }
 
 
 def create_start_tools(
@@ -83,7 +85,7 @@ def create_start_tools(
     about_researcher, _ = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     schema = ensure_strict_json_schema(Assignment.model_json_schema())
 
-    def create(name: str, description: str, agent: str) -> FunctionTool:
+    def create(agent: str, description: str) -> FunctionTool:
         async def invoke(context: ToolContext[Any], arguments: str) -> str:
             try:
                 assignment = Assignment.model_validate_json(arguments)
@@ -94,14 +96,11 @@ def create_start_tools(
             return await run_sub_agent(context, assignment, agent)
 
         return FunctionTool(
-            name=name,
+            name=find_start_tool(agent),
             description=description,
             params_json_schema=schema,
             on_invoke_tool=invoke,
             is_enabled=lambda _context, _agent: is_enabled(),
         )
 
-    return [
-        create(coder.TOOL, coder.DESCRIPTION, coder.NAME),
-        create(researcher.TOOL, about_researcher, researcher.NAME),
-    ]
+    return [create(coder.NAME, coder.DESCRIPTION), create(researcher.NAME, about_researcher)]

@@ -14,4 +14,4 @@ def run() -> tuple[BackendSettings, ModelEndpoint, Sequence[Connector]]:
     settings: BackendSettings = read_or_stop(read_settings, BackendSettings)
     read_or_stop(Policy, settings.approvals)
     servers = read_or_stop(configuration.read_servers, settings.mcp_servers_file, os.environ)
-    return settings, read_or_stop(resolve, settings), servers
+    return settings, read_or_stop(resolve, settings), configuration.list_enabled(servers)

@@ -8,12 +8,13 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from backend.model.client import ProviderClient
 from backend.model.errors import ModelError
-from backend.model.providers import NO_KEY, PROFILES, ModelEndpoint, get_own_key, resolve
+from backend.model.providers import PROFILES, ModelEndpoint, get_own_key, resolve
+from backend.model.reader import Piece
 from backend.model.responses import read_whole
 from backend.settings import ModelSettings
 from common.commands import escape_unprintable
@@ -44,15 +45,6 @@ _MESSAGES = (
     {"role": "user", "content": "Call add_task with the title: buy milk"},
 )
 _OUTPUT = '{"id": 1, "title": "buy milk"}'
-
-
-@dataclass(frozen=True)
-class Check:
-    """What a provider sent back, and the settings that its server needs."""
-
-    calls: list[str]
-    text: str
-    settings: dict[str, str]
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -87,7 +79,7 @@ def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[s
             yield ModelEndpoint(profile, profile.base_url, key.get_secret_value(), profile.model)
     if ollama and used.profile.name != "ollama":
         url, model = ollama
-        yield ModelEndpoint(PROFILES["ollama"], url, NO_KEY, model)
+        yield ModelEndpoint(PROFILES["ollama"], url, "", model)
 
 
 async def _report_listed_models(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
@@ -116,30 +108,33 @@ async def _check_model(settings: ModelSettings, endpoint: ModelEndpoint) -> Repo
     began = time.monotonic()
     try:
         async with asyncio.timeout(_SECONDS):
-            check = await _check(endpoint, settings)
+            answer, needed = await _check(endpoint, settings)
     except (ModelError, TimeoutError) as error:
         return [f"{head} {_describe_error(error, endpoint)}"], False
     seconds = time.monotonic() - began
-    if not check.calls:
-        return [f'{head} no call, after {seconds:.1f} s; it says: "{_mask_key(check.text, endpoint)}"'], False
-    needed = [f"  set {name}={value}" for name, value in check.settings.items()]
-    calls = ", ".join(_mask_key(call, endpoint) for call in check.calls)
-    return [f"{head} called {calls} after {seconds:.1f} s", *needed], True
+    if not answer.calls:
+        return [f'{head} no call, after {seconds:.1f} s; it says: "{_mask_key(answer.text, endpoint)}"'], False
+    calls = ", ".join(_mask_key(f"{call.name}({call.arguments})", endpoint) for call in answer.calls)
+    advice = [f"  set {name}={value}" for name, value in needed.items()]
+    return [f"{head} called {calls} after {seconds:.1f} s", *advice], True
 
 
-async def _check(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
-    """Has a check conversation, with alternating roles if the server demands them. Raises `ModelError`."""
+async def _check(endpoint: ModelEndpoint, settings: ModelSettings) -> tuple[Piece, dict[str, str]]:
+    """Returns the model's first response, and the settings that its server needs, such as alternating roles.
+
+    Raises `ModelError`.
+    """
     try:
         return await _converse(endpoint, settings)
     except ModelError as error:
         if error.code != "model_request_rejected" or "alternat" not in error.words:
             raise
     alternating = replace(endpoint, profile=replace(endpoint.profile, roles="alternate"))
-    check = await _converse(alternating, settings)
-    return replace(check, settings={**check.settings, "LLM_ROLES": "alternate"})
+    answer, needed = await _converse(alternating, settings)
+    return answer, {**needed, "LLM_ROLES": "alternate"}
 
 
-async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
+async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> tuple[Piece, dict[str, str]]:
     """Sends a message and, if the model calls a tool, its output. Raises `ModelError`."""
     client = ProviderClient(endpoint)
     body = {
@@ -164,18 +159,18 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
             await read_whole(client.request({**body, "messages": [*_MESSAGES, assistant, *outputs]}))
     finally:
         await client.close()
-    return Check([f"{call.name}({call.arguments})" for call in answer.calls], answer.text, client.needed_settings)
+    return answer, client.needed_settings
 
 
 def _describe_error(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -> str:
     if not isinstance(error, ModelError):
         return "It did not answer in time."
-    words = _mask_key(error.words_for_log((), endpoint.secret), endpoint)
+    words = _mask_key(error.words_for_log((), endpoint.api_key), endpoint)
     sentence = error.failure.reason or str(error)
     return f'{sentence} It says: "{words}"' if words else sentence
 
 
 def _mask_key(text: str, endpoint: ModelEndpoint) -> str:
     """Returns the beginning of what a provider sent, without the key."""
-    text = text.replace(endpoint.secret, "…") if endpoint.secret else text
+    text = text.replace(endpoint.api_key, "…") if endpoint.api_key else text
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

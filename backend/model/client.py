@@ -45,7 +45,7 @@ class ProviderClient:
         client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
         self._openai = client(
             base_url=endpoint.base_url,
-            api_key=endpoint.api_key,
+            api_key=endpoint.api_key or "none",
             max_retries=0,
             timeout=Timeout(None, connect=5),  # `_send` and `read_pieces` limit the rest
             http_client=DefaultAioHttpClient(
@@ -189,7 +189,7 @@ class ProviderClient:
                 body.get("model", self._endpoint.model),
                 self._endpoint.base_url,
                 error.provider_status,
-                error.words_for_log(body.get("messages", ()), self._endpoint.secret) or "nothing",
+                error.words_for_log(body.get("messages", ()), self._endpoint.api_key) or "nothing",
             )
             raise
         self.last_outcome = (time.monotonic(), "ok")

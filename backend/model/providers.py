@@ -12,8 +12,6 @@ from backend.model.frames import ResponseLimits
 from backend.settings import ModelSettings, ProviderName, Roles, ToolCalls
 from common.environment import SettingsInvalid
 
-NO_KEY = "none"
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -214,16 +212,12 @@ class ModelEndpoint:
 
     profile: Profile
     base_url: str
-    api_key: str
+    api_key: str  # empty if there is none
     model: str
     retry_seconds: float = 0.5  # before the first retry
     others: tuple[str, ...] = ()
     agent_max_tokens: int = 8_000
     limits: ResponseLimits = field(default_factory=ResponseLimits)
-
-    @property
-    def secret(self) -> str:
-        return "" if self.api_key == NO_KEY else self.api_key
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -252,7 +246,7 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
     return ModelEndpoint(
         profile,
         base_url,
-        api_key=key.get_secret_value() if key else NO_KEY,
+        api_key=key.get_secret_value() if key else "",
         model=model,
         others=settings.llm_models,
         agent_max_tokens=settings.llm_agent_max_tokens or agent_tokens,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from backend.tools.connectors.configuration import Connector, list_enabled
+from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.names import server_of
 from backend.tools.table import OF_AGENTS, TOOLS, find_tool, normalize_arguments
 from common.environment import SettingsInvalid
@@ -41,7 +41,7 @@ class Policy:
         workspace: "WorkspaceTools | None" = None,
     ) -> None:
         self._wanted = frozenset(wanted)
-        self._servers = {server.name: server for server in list_enabled(servers)}
+        self._servers = {server.name: server for server in servers}
         self._workspace = workspace
         known = (*WORDS, *TOOLS, *OF_AGENTS)
         if unknown := [word for word in wanted if word not in known]:

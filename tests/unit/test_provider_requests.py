@@ -177,7 +177,7 @@ def test_error_codes(status: int | None, body: Any, code: str) -> None:
     assert ModelError.of_body(body, status=status).code == code
 
 
-OFFLINE = ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")
+OFFLINE = ("offline", "http://127.0.0.1:8002/v1", "", "offline-rules")
 CEREBRAS = ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")
 
 
@@ -195,7 +195,7 @@ def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Mode
         ({}, OFFLINE),
         ({"OPENAI_API_KEY": "k"}, OFFLINE),
         ({"LLM_PROVIDER": "", "CEREBRAS_API_KEY": ""}, OFFLINE),
-        ({"OFFLINE_URL": "http://x/v1"}, ("offline", "http://x/v1", "none", "offline-rules")),
+        ({"OFFLINE_URL": "http://x/v1"}, ("offline", "http://x/v1", "", "offline-rules")),
         ({"OFFLINE_URL": "http://x/v1", "CEREBRAS_API_KEY": "k"}, CEREBRAS),
         ({"CEREBRAS_API_KEY": "k"}, CEREBRAS),
         ({"LLM_API_KEY": "k"}, CEREBRAS),
@@ -203,14 +203,14 @@ def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Mode
             {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": "k", "CEREBRAS_API_KEY": "c", "LLM_MODEL": "m"},
             ("openai", "https://api.openai.com/v1", "k", "m"),
         ),
-        ({"LLM_PROVIDER": "ollama"}, ("ollama", "http://localhost:11434/v1", "none", "qwen3:8b")),
+        ({"LLM_PROVIDER": "ollama"}, ("ollama", "http://localhost:11434/v1", "", "qwen3:8b")),
         (
             {"LLM_PROVIDER": "anthropic", "LLM_API_KEY": "k"},
             ("anthropic", "https://api.anthropic.com/v1/", "k", "claude-opus-5-5"),
         ),
         (
             {"LLM_PROVIDER": "custom", "LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m"},
-            ("custom", "http://x/v1", "none", "m"),
+            ("custom", "http://x/v1", "", "m"),
         ),
     ],
 )

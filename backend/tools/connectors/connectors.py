@@ -18,7 +18,7 @@ from mcp.types import Tool
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connection import UNREADABLE, FailedOutput
 from backend.tools.connectors import names, offered
-from backend.tools.connectors.configuration import Connector, list_enabled
+from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
 from common.database import Database
@@ -34,12 +34,11 @@ _HIDDEN = "The call was not made: what {} says of itself has changed, and its op
 
 class Connectors:
     def __init__(self, servers: Sequence[Connector], database: Database) -> None:
-        enabled = list_enabled(servers)
-        self._links = [Link(server) for server in enabled]
+        self._links = [Link(server) for server in servers]
         self._database = database
         self._said = set[tuple[str, str, bytes]]()
         self._stack = ExitStack()
-        self._stack.enter_context(redacted(enabled))
+        self._stack.enter_context(redacted(servers))
         for name, reason in self.unusable().items():
             logger.warning("%s %s", name, reason)
 
