@@ -56,12 +56,11 @@ def _render_summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowChange:
-    """What became of a sub-agent's item: steps were added or changed, or it has ended."""
+    """What became of a sub-agent's item: steps with these `numbers` are new or have changed, or it has ended."""
 
     workflow: Workflow
-    added: Sequence[int]
-    changed: Sequence[int]
-    has_ended: bool = False
+    numbers: Sequence[int]
+    has_ended: bool
 
 
 @dataclass(slots=True)
@@ -100,8 +99,5 @@ class WorkflowStream:
         """Renders an item again and compares its steps with those before; None if nothing has changed."""
         workflow = render_workflow(agent.call, run, [*agent.records.values()], folder_url=self.folder_url)
         before, agent.steps = agent.steps, workflow.steps
-        added = range(len(before), len(workflow.steps))
-        changed = [number for number, step in enumerate(before) if workflow.steps[number] != step]
-        if not (added or changed or has_ended):
-            return None
-        return WorkflowChange(workflow, tuple(added), tuple(changed), has_ended)
+        numbers = [number for number, step in enumerate(agent.steps) if number >= len(before) or step != before[number]]
+        return WorkflowChange(workflow, numbers, has_ended) if numbers or has_ended else None

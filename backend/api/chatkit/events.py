@@ -86,16 +86,16 @@ class EventRenderer:
 
     def _change_workflow(self, change: WorkflowChange) -> Iterator[ck.ThreadStreamEvent]:
         item = render_workflow(self._thread_id, change.workflow, is_live=True)
-        if item.id not in self._agents:
+        numbers, known = change.numbers, self._agents.get(item.id)
+        if known is None:
             begun = item.model_copy(deep=True)
             begun.workflow.tasks, begun.workflow.summary = [], None
             yield ck.ThreadItemAddedEvent(item=begun)
-            changes = [(ck.WorkflowTaskAdded, number) for number in range(len(change.workflow.steps))]
-        else:
-            changes = [(ck.WorkflowTaskUpdated, number) for number in change.changed]
-            changes += [(ck.WorkflowTaskAdded, number) for number in change.added]
-        for kind, number in changes:
-            yield _update(item.id, kind(task_index=number, task=item.workflow.tasks[number]))
+            numbers = range(len(change.workflow.steps))
+        for number in numbers:
+            is_new = known is None or number >= len(known.steps)
+            update = ck.WorkflowTaskAdded if is_new else ck.WorkflowTaskUpdated
+            yield _update(item.id, update(task_index=number, task=item.workflow.tasks[number]))
         self._agents[item.id] = change.workflow
         if change.has_ended:
             del self._agents[item.id]

@@ -218,7 +218,7 @@ class ChunkRenderer:
             return
         call, workflow = event.record, change.workflow
         agent = event.sub_agent or (find_tool(call.tool).agent if isinstance(call, ToolCall) else None)
-        for number in (*change.added, *change.changed):
+        for number in change.numbers:
             step = {name: workflow.steps[number].get(name) for name in ("title", "content", "state")}
             data = {"agent": agent, "number": number, **step}
             yield {"type": "data-agent-step", "id": f"{workflow.id}:{number}", "data": data}
