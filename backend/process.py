@@ -3,7 +3,6 @@ import logging
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from agents import set_tracing_disabled
 from agents.tracing import set_trace_processors
@@ -17,9 +16,6 @@ from backend.tools.connectors.configuration import Connector
 from common import process, server
 from common.environment import stop_misconfigured
 from common.telemetry import logs
-
-if TYPE_CHECKING:
-    from backend.runs.executor import Executor
 
 logger = logging.getLogger("backend")
 
@@ -54,16 +50,12 @@ def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequenc
     set_trace_processors([])
     set_tracing_disabled(True)
     app = create_app(settings, endpoint, servers=servers)
-
-    def executor() -> "Executor":
-        return app.state.services.runs.executor
-
     return server.ServedApplication(
         app,
         drain_seconds=settings.drain_seconds,
-        is_busy=lambda: bool(executor().live),
+        is_busy=lambda: bool(app.state.services.runs.executor.live),
         # uvicorn waits for open streams before it ends the application; the runs behind them must be told to end.
-        on_end=lambda: executor().interrupt_all(),
+        on_end=lambda: app.state.services.runs.executor.interrupt_all(),
         on_ready=lambda: logger.info("backend listens on %s (process %d)", address, os.getpid()),
     )
 

@@ -41,11 +41,13 @@ class SubAgent(ApprovalAgent):
     connectors: Connectors
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        tools = [tool for tool in await super().get_mcp_tools(run_context) if self._is_usable(tool.name)]
+        runs_commands = self.workspace.runs_commands
+        tools = [
+            tool
+            for tool in await super().get_mcp_tools(run_context)
+            if tool.name in self.allowed_tools and (runs_commands or not find_tool(tool.name).runs_programs)
+        ]
         return [*tools, *(guard(tool) for tool in await self.connectors.tools_for(self.name))]
-
-    def _is_usable(self, tool: str) -> bool:
-        return tool in self.allowed_tools and (self.workspace.runs_commands or not find_tool(tool).runs_programs)
 
 
 def create_sub_agents(

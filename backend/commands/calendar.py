@@ -13,7 +13,6 @@ from common.environment import read_or_stop, read_settings
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend calendar`: prints a new address of a user's calendar, which replaces the older one."""
     parser = argparse.ArgumentParser(prog="calendar", description="Prints a new address of a user's calendar.")
     parser.add_argument("--user", required=True, help="whose calendar: the `sub` of the user's tokens")
     parser.add_argument("--revoke", action="store_true", help="make the present address stop working")

@@ -9,7 +9,6 @@ from common.database import Database
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend export --user NAME`: writes all rows of a user as JSON, an array for each table."""
     data_commands.run_for_user(
         _export,
         arguments,

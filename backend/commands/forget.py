@@ -13,7 +13,6 @@ _LOOK_SECONDS = 0.1
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend forget --user NAME`: stops a user's runs, then deletes all rows of the user."""
     data_commands.run_for_user(
         _forget,
         arguments,

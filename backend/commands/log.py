@@ -15,7 +15,6 @@ _PAGE = 100  # conversations
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend log --user NAME [--thread ID]`: writes a user's conversations as lines of JSON."""
     parser = argparse.ArgumentParser(prog="log", description="Writes a user's conversations as lines of JSON.")
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
     parser.add_argument("--thread", help="the id of one conversation; without it all")

@@ -25,7 +25,6 @@ _NONE = "There are no other MCP servers. Write them into mcp.json, as docs/agent
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend mcp`: lists the other MCP servers and their tools, approves tools, or tests a server."""
     given = _create_parser().parse_args(arguments)
     logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
     settings: ServersSettings = read_or_stop(read_settings, ServersSettings)

@@ -48,7 +48,6 @@ _OUTPUT = '{"id": 1, "title": "buy milk"}'
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend models`: prints the models of each provider that is set up, or checks one of each."""
     parser = argparse.ArgumentParser(prog="models", description="What each provider that is set up offers.")
     parser.add_argument(
         "--check", action="store_true", help="send each a message, as a conversation does, and a tool call's output"

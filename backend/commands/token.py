@@ -11,7 +11,6 @@ _DAY_SECONDS = 86_400
 
 
 def run(arguments: list[str]) -> None:
-    """`python -m backend token --user NAME`: prints a token for the MCP server, for local use."""
     parser = argparse.ArgumentParser(prog="token", description="Prints a token for the MCP server, for local use.")
     parser.add_argument(
         "--user", type=_parse_user, required=True, help="whose tasks: the `sub` of that person's own tokens"

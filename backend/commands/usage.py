@@ -20,7 +20,6 @@ _Row = dict[str, Any]
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend usage`: prints what runs used, by day (UTC), user and model, and the part of sub-agents."""
     parser = argparse.ArgumentParser(
         prog="usage", description="Prints answers, requests to the model and tokens, by day, user and model."
     )

@@ -157,8 +157,8 @@ class ProviderClient:
             with suppress(ModelError), self._note_outcome({}):
                 await self._models(seconds=2)
         assert self.last_outcome is not None
-        last, models = self.last_outcome[1], self._endpoint.models
-        return {"provider": self._profile.name, "name": models[0], "models": models, "last": last}
+        endpoint, last = self._endpoint, self.last_outcome[1]
+        return {"provider": self._profile.name, "name": endpoint.model, "models": endpoint.models, "last": last}
 
     async def model_names(self) -> list[str]:
         value = parse_json((await self._models(seconds=10)).text)

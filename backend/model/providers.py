@@ -208,20 +208,16 @@ PROFILES: dict[ProviderName, Profile] = {
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """The provider's address, and its models: `model` is the default."""
+    """The provider's address, its default `model`, and all `models` that users may choose."""
 
     profile: Profile
     base_url: str
     api_key: str  # empty if there is none
     model: str
     retry_seconds: float = 0.5  # before the first retry
-    others: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     agent_max_tokens: int = 8_000
     limits: ResponseLimits = field(default_factory=ResponseLimits)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        return (*dict.fromkeys((self.model, *self.others)),)
 
 
 class ModelNotConfigured(SettingsInvalid):
@@ -248,7 +244,7 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
         base_url,
         api_key=key.get_secret_value() if key else "",
         model=model,
-        others=settings.llm_models,
+        models=(*dict.fromkeys((model, *settings.llm_models)),),
         agent_max_tokens=settings.llm_agent_max_tokens or agent_tokens,
         limits=ResponseLimits(
             settings.limit_answer_chars, settings.llm_first_token_seconds, settings.llm_silence_seconds

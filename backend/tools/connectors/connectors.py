@@ -87,7 +87,7 @@ def _create_tool(link: Link, tool: Tool) -> FunctionTool:
     return FunctionTool(
         name=name,
         description=offered.description(link.server, tool, shown),
-        params_json_schema=offered.schema(tool),
+        params_json_schema={"type": "object", "properties": {}, **tool.input_schema},
         on_invoke_tool=partial(_invoke, link, tool, shown),
         strict_json_schema=False,
     )

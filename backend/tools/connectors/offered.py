@@ -52,10 +52,6 @@ def is_too_large(tool: Tool) -> bool:
     return len(_dump_json(tool.input_schema).encode()) > LONGEST_SCHEMA
 
 
-def schema(tool: Tool) -> dict[str, Any]:
-    return {"type": "object", "properties": {}, **tool.input_schema}
-
-
 def description(server: Connector, tool: Tool, shown: str) -> str:
     """Returns the description for the model: the server's own text, redacted, cut and quoted as data."""
     said = remove_invisible(server.redacted(tool.description or ""))

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -81,12 +81,10 @@ class FolderFiles:
             await response.aread()
             return response.json()
 
-    @asynccontextmanager
-    async def open_file(
+    def open_file(
         self, folder: str, path: str, *, user_id: str, directory: str | None = None
-    ) -> AsyncIterator[httpx2.Response]:
-        async with self._send("GET", _build_path(folder, path), user_id, directory=directory) as response:
-            yield response
+    ) -> AbstractAsyncContextManager[httpx2.Response]:
+        return self._send("GET", _build_path(folder, path), user_id, directory=directory)
 
     async def put(
         self, folder: str, path: str, content: AsyncIterator[bytes], headers: Mapping[str, str], *, user_id: str
