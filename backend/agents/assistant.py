@@ -51,10 +51,6 @@ whether to complete the task; never complete it unasked.
 """
 
 
-def instructions(*, asks: bool, has_agents: bool) -> str:
-    return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK, agents=_WITH_AGENTS if has_agents else "")
-
-
 class ApprovalAgent(Agent[Any]):
     """An agent of whose calls some wait for approval or are not made, as was decided when their turn was stored."""
 
@@ -105,7 +101,9 @@ def create_assistant(
     """
 
     def render_instructions(context: RunContextWrapper[Any], agent: object) -> str:
-        return instructions(asks=may_ask("delete_task"), has_agents=has_agents()) + context.context.notes
+        permitted = _CALL if may_ask("delete_task") else _ASK
+        agents = _WITH_AGENTS if has_agents() else ""
+        return _INSTRUCTIONS.format(permitted=permitted, agents=agents) + context.context.notes
 
     assistant = ApprovalAgent(
         name="TodoAssistant",

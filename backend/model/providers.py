@@ -88,7 +88,10 @@ class Profile:
         return requests.remove_streaming(body) if self.tool_calls == "whole" and "tools" in body else body
 
 
-def _create_local_profile(name: ProviderName, base_url: str | None = None, model: str | None = None) -> Profile:
+def _create_cautious_profile(
+    name: ProviderName, base_url: str | None = None, model: str | None = None, *, loses_calls: bool = True
+) -> Profile:
+    """Creates the profile of a server that may have any model."""
     return Profile(
         name,
         base_url,
@@ -97,7 +100,7 @@ def _create_local_profile(name: ProviderName, base_url: str | None = None, model
         agent_max_tokens=4_000,
         roles="alternate",
         short_ids=True,
-        loses_calls=True,
+        loses_calls=loses_calls,
     )
 
 
@@ -181,9 +184,10 @@ PROFILES: dict[ProviderName, Profile] = {
             short_ids=True,
             history_tokens=16_000,
         ),
-        _create_local_profile("vllm"),  # without an address: its port is 8000, as ours
-        _create_local_profile("lmstudio", "http://localhost:1234/v1"),
-        _create_local_profile("llamacpp", "http://localhost:8080/v1", "default"),  # it serves one model under any name
+        _create_cautious_profile("vllm"),  # without an address: its port is 8000, as ours
+        _create_cautious_profile("lmstudio", "http://localhost:1234/v1"),
+        # It serves one model under any name.
+        _create_cautious_profile("llamacpp", "http://localhost:8080/v1", "default"),
         # Twice what it reads of a list at most: "show the rest" refers to its last answer.
         Profile(
             name="offline",
@@ -193,15 +197,7 @@ PROFILES: dict[ProviderName, Profile] = {
             history_tokens=128_000,
             titles=False,
         ),
-        Profile(
-            name="custom",
-            base_url=None,
-            model=None,
-            needs_key=False,
-            agent_max_tokens=4_000,
-            roles="alternate",
-            short_ids=True,
-        ),
+        _create_cautious_profile("custom", loses_calls=False),
     )
 }
 

@@ -27,9 +27,6 @@ class UserLimits:
     conversations: int | None = None
 
 
-UNLIMITED = UserLimits()
-
-
 def check_rate(limit: RateLimit, user_id: str) -> None:
     if wait := limit.wait(user_id):
         seconds = math.ceil(wait)
@@ -38,7 +35,7 @@ def check_rate(limit: RateLimit, user_id: str) -> None:
 
 async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> None:
     """Counts a message or command; the transaction fails with `LimitReached` if it is one too many."""
-    if limits != UNLIMITED:
+    if limits != UserLimits():
         await tx.execute(_COUNT, request=new_id("req"), is_new=is_new, **asdict(limits))
 
 
