@@ -69,8 +69,8 @@ class ResponseReader:
         content, reasoning = _content_and_reasoning(delta)
         refusal, fragments = _get_text(delta.get("refusal")), _list_fragments(delta)
         reason = _finish(choice.get("finish_reason"))
-        part = self.tags.feed(storable(content))
-        piece = Piece(part.text + storable(refusal), storable(reasoning) + part.thought)
+        text, thought = self.tags.feed(storable(content))
+        piece = Piece(text + storable(refusal), storable(reasoning) + thought)
         self._calls.take(fragments, is_last=reason is not None)
         self.finish = reason or self.finish
         self.chars += len(content) + len(reasoning) + len(refusal)
@@ -79,14 +79,15 @@ class ResponseReader:
         return piece
 
     def end(self) -> Piece:
-        rest = self.tags.finish()
-        self.has_output = self.has_output or bool(rest.text)
+        text, thought = self.tags.finish()
+        self.has_output = self.has_output or bool(text)
         if self.finish is None and not (self._is_done and self.has_output):
             raise ModelError("model_cut_off")
         if self.finish == "length" and not self.has_output:
             raise ModelError("model_output_limit")
-        text = rest.text if self.has_output or self.finish != "content_filter" else _FILTERED
-        return Piece(text, rest.thought, self._calls.assemble(), self.finish or "stop", self._usage)
+        if self.finish == "content_filter" and not self.has_output:
+            text = _FILTERED
+        return Piece(text, thought, self._calls.assemble(), self.finish or "stop", self._usage)
 
 
 def _raise_if_error(frame: Frame) -> None:

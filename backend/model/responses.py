@@ -81,9 +81,8 @@ def _with_actions(piece: Piece, response: TextResponse) -> Piece:
     text = response.feed(piece.text)
     if piece.finish is None:
         return replace(piece, text=text)
-    rest = response.finish(cut_off=piece.finish == "length")
-    calls = piece.calls or response.calls
-    return replace(piece, text=text + rest.text, thought=piece.thought + rest.thought, calls=calls)
+    rest, thought = response.finish(cut_off=piece.finish == "length")
+    return replace(piece, text=text + rest, thought=piece.thought + thought, calls=piece.calls or response.calls)
 
 
 async def find_lost_calls(

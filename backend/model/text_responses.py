@@ -5,7 +5,6 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from backend.model.think_tags import Part
 from backend.model.tool_calls import ParsedToolCall, parse_json, storable
 
 NO_ANSWER = "[NO ANSWER]"
@@ -71,13 +70,13 @@ class TextResponse:
         passed, self._pending = self._pending[:end], self._pending[end:]
         return self._separate(passed)
 
-    def finish(self, *, cut_off: bool) -> Part:
-        """Returns the rest, with the final answers unless there are calls; nothing if an action has a fault."""
+    def finish(self, *, cut_off: bool) -> tuple[str, str]:
+        """Returns the rest, with the final answers unless there are calls, and its reasoning; nothing after a fault."""
         try:
             found = list(_split_at_actions(self._pending, self._tools, cut_off=cut_off))
         except Fault as fault:
             self.fault = str(fault)
-            return Part()
+            return "", ""
         actions = [action for _, action, _ in found]
         self.calls = [action for action in actions if isinstance(action, ParsedToolCall)]
         text = ""
@@ -91,7 +90,7 @@ class TextResponse:
                 self._is_separated = True
         if not self.calls and not self.has_text and any(isinstance(action, str) for action in actions):
             text += NO_ANSWER
-        return Part(text, "\n".join(thought for _, _, thought in found if thought))
+        return text, "\n".join(thought for _, _, thought in found if thought)
 
     def _separate(self, text: str) -> str:
         """Returns text as a new paragraph if an object stands between it and the text before."""

@@ -1,19 +1,12 @@
 """Reasoning that a model writes into its text, as in `<think>…</think>answer`."""
 
 import re
-from dataclasses import dataclass
 
 _NAMES = "think|thinking|thought|reasoning"
 _OPENING = re.compile(rf"<(?:{_NAMES})>|\[THINK\]", re.IGNORECASE)
 _CLOSING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]", re.IGNORECASE)
 _CUT_TAG = re.compile(r"(?:<[/a-z]*|\[[/a-z]*)?\Z", re.IGNORECASE)
 _LONGEST_TAG = len("</reasoning>")
-
-
-@dataclass
-class Part:
-    text: str = ""
-    thought: str = ""
 
 
 class ThinkTags:
@@ -28,27 +21,28 @@ class ThinkTags:
     def __init__(self, *, begins_thinking: bool = False) -> None:
         self.lacks_opening = False
         self.has_closed = False
-        self._pending = ""
+        self._pending = self._text = self._thought = ""
         self._last = ""  # character of the text that was returned
         self._is_thinking = begins_thinking
         self._may_open = True
         self._unopened: list[str] | None = [] if begins_thinking else None
 
-    def feed(self, text: str) -> Part:
+    def feed(self, text: str) -> tuple[str, str]:
+        """Returns what is known to be answer and what is known to be reasoning now."""
         self._pending += text
-        part = Part()
-        while self._pending and self._advance(part):
+        self._text = self._thought = ""
+        while self._pending and self._advance():
             pass
-        return part
+        return self._text, self._thought
 
-    def finish(self) -> Part:
-        """The rest, at the end of the text. Reasoning that was neither opened nor closed is the answer."""
+    def finish(self) -> tuple[str, str]:
+        """Returns the rest, at the end of the text. Reasoning that was neither opened nor closed is the answer."""
         rest, self._pending = self._pending, ""
         if self._is_thinking and self._unopened is None:
-            return Part(thought=rest)
-        return Part(text="".join(self._unopened or ()) + rest)
+            return "", rest
+        return "".join(self._unopened or ()) + rest, ""
 
-    def _advance(self, part: Part) -> bool:
+    def _advance(self) -> bool:
         if self._may_open:
             if self.has_closed:
                 self._pending = self._pending.lstrip()
@@ -60,12 +54,12 @@ class ThinkTags:
             if _CUT_TAG.match(start) and len(start) < _LONGEST_TAG:
                 return False
             self._may_open = False
-        return self._read_thought(part) if self._is_thinking else self._read_text(part)
+        return self._read_thought() if self._is_thinking else self._read_text()
 
-    def _read_thought(self, part: Part) -> bool:
+    def _read_thought(self) -> bool:
         closing = _CLOSING.search(self._pending)
         thought = self._take_complete_text() if closing is None else self._pending[: closing.start()]
-        part.thought += thought
+        self._thought += thought
         if self._unopened is not None:
             self._unopened.append(thought)
         if closing is None:
@@ -75,27 +69,27 @@ class ThinkTags:
         self._is_thinking, self._may_open, self.has_closed, self._unopened = False, True, True, None
         return True
 
-    def _read_text(self, part: Part) -> bool:
+    def _read_text(self) -> bool:
         closing = None if self.has_closed else _CLOSING.search(self._pending)
         if closing is None:
-            self._add_text(part, self._take_complete_text())
+            self._add_text(self._take_complete_text())
             return False
         before, after = self._pending[: closing.start()], self._pending[closing.end() :]
         last = before[-1:] or self._last
         if last not in ("", "\n") and not after:
             return False  # until it is known what follows
         if last in ("", "\n") or after[0] == "\n":
-            self._add_text(part, before)
+            self._add_text(before)
             self._pending = after
             self._may_open = not last
             self.lacks_opening = self.has_closed = True
         else:  # in the middle of a line, as in a text about tags
-            self._add_text(part, self._pending[: closing.end()])
+            self._add_text(self._pending[: closing.end()])
             self._pending = after
         return True
 
-    def _add_text(self, part: Part, text: str) -> None:
-        part.text += text
+    def _add_text(self, text: str) -> None:
+        self._text += text
         self._last = text[-1:] or self._last
 
     def _take_complete_text(self) -> str:

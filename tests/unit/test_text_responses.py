@@ -95,7 +95,7 @@ def read(text: str) -> TextResponse:
     for size in {1, len(text)}:
         response = TextResponse(TOOLS)
         parts = [response.feed(text[start : start + size]) for start in range(0, len(text), size)]
-        response.raw = "".join([*parts, response.finish(cut_off=False).text])
+        response.raw = "".join([*parts, response.finish(cut_off=False)[0]])
         found.append(response)
     first, last = found[0], found[-1]
     assert (first.raw, first.fault, calls_of(first)) == (last.raw, last.fault, calls_of(last))
