@@ -3,7 +3,6 @@
 A month too short for a day has it on its last day for the tools, where RFC 5545 leaves it out: BYSETPOS says so there.
 """
 
-import re
 from calendar import monthrange
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,17 +10,8 @@ from datetime import date, datetime, time
 
 from dateutil.rrule import rrulestr
 
-_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_DAY = rf"(?:[1-5]|-1)?(?:{'|'.join(_WEEKDAYS)})"
-_MONTH_DAY = r"(?:[1-9]|[12]\d|3[01]|-1)"
-# As the tools write a rule; what looks otherwise is none that is known here.
-_RULE = re.compile(
-    r"FREQ=(?P<freq>DAILY|WEEKLY|MONTHLY|YEARLY)(?:;INTERVAL=(?P<interval>[1-9]\d{0,2}))?"
-    rf"(?:;BYMONTH=(?P<month>[1-9]|1[0-2]))?(?:;BYDAY=(?P<weekdays>{_DAY}(?:,{_DAY})*))?"
-    rf"(?:;BYMONTHDAY=(?P<days>{_MONTH_DAY}(?:,{_MONTH_DAY})*))?"
-    r"(?:;COUNT=(?P<count>[1-9]\d{0,2}))?(?:;UNTIL=(?P<until>\d{8}))?",
-    re.ASCII,
-)
+_PARTS = {"FREQ", "INTERVAL", "BYMONTH", "BYDAY", "BYMONTHDAY", "COUNT", "UNTIL"}
+_FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
 
 
 @dataclass(frozen=True)
@@ -36,21 +26,22 @@ class Recurrence:
 
 def parse_rule(rule: str | None, due: date) -> Recurrence | None:
     """Converts a task's rule; None for a task that does not repeat, or of which only the next date is known."""
-    if rule is None or (found := _RULE.fullmatch(rule)) is None:
-        return None
-    freq, interval, month = found["freq"], int(found["interval"] or 1), int(found["month"] or 0)
-    weekdays = found["weekdays"].split(",") if found["weekdays"] else []
-    days = {int(day) for day in found["days"].split(",")} if found["days"] else set[int]()
-    parts = [f"FREQ={freq}", *([f"INTERVAL={interval}"] if interval > 1 else [])]
-    parts += [f"BYMONTH={month}"] if month else []
-    parts += [f"BYDAY={','.join(_add_numbers(weekdays))}"] if weekdays else []
-    parts += [_render_month_days(days, shortest=monthrange(2026, month or 2)[1])] if days else []
     try:
-        until = date.fromisoformat(found["until"]) if found["until"] else None
+        given = dict(part.split("=") for part in (rule or "").split(";"))
+        if not given.keys() <= _PARTS or given["FREQ"] not in _FREQUENCIES or int(given.get("INTERVAL", 1)) < 1:
+            return None
+        parts = [f"{name}={given[name]}" for name in ("FREQ", "INTERVAL", "BYMONTH") if name in given]
+        if "BYDAY" in given:
+            parts.append(f"BYDAY={','.join(_add_numbers(given['BYDAY'].split(',')))}")
+        if "BYMONTHDAY" in given:
+            shortest = monthrange(2026, int(given.get("BYMONTH", 2)))[1]
+            parts.append(_render_month_days(set(map(int, given["BYMONTHDAY"].split(","))), shortest=shortest))
+        count = int(given["COUNT"]) if "COUNT" in given else None
+        until = date.fromisoformat(given["UNTIL"]) if "UNTIL" in given else None
         first = rrulestr(";".join(parts), dtstart=datetime.combine(due, time()))[0].date()
-    except (ValueError, IndexError):  # no such day, or none before the year 10000
+    except (KeyError, ValueError, IndexError):  # no rule of the tools, no such day, or none before the year 10000
         return None
-    return Recurrence(";".join(parts), first, int(found["count"]) if found["count"] else None, until)
+    return Recurrence(";".join(parts), first, count, until)
 
 
 def _add_numbers(weekdays: Collection[str]) -> list[str]:
