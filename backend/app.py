@@ -1,27 +1,60 @@
-"""The backend's FastAPI application."""
+"""The backend's FastAPI application, and what lives as long as its process serves."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
+from agents import Agent, ModelSettings
 from fastapi import FastAPI
 
+from backend.agents.assistant import create_assistant
+from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api import calendar, files, health, memory, page
 from backend.api.chatkit import routes as chatkit
+from backend.api.chatkit.server import TodoChatKitServer
+from backend.api.dependencies import Services
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
 from backend.api.frontends import routes as frontends
 from backend.api.identity import Identity
 from backend.api.interactions import routes as interactions
+from backend.api.interactions.service import InteractionService
 from backend.api.openapi import create_openapi_router
 from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.api.tasks import routes as tasks
-from backend.composition import open_services
+from backend.calendar.feed import Feeds
+from backend.cards.service import CardService
+from backend.context.summaries import Summaries
+from backend.context.titles import Titles
 from backend.conversations.conversations import OPENAPI
-from backend.liveness import watchdog
+from backend.conversations.errors import from_database
+from backend.conversations.records import ASSISTANT
+from backend.conversations.runs import CHANGED, SIGNAL
+from backend.liveness import ProcessConnection, watchdog
+from backend.model.chat_model import ChatModel
 from backend.model.providers import ModelEndpoint
-from backend.settings import BackendSettings
+from backend.runs.admission import AdmissionControl
+from backend.runs.approvals import Approvals
+from backend.runs.execution import Dependencies
+from backend.runs.executor import Executor
+from backend.runs.live_run import RunContext
+from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
+from backend.runs.service import RunService
+from backend.runs.stream import FOLLOWED, Streams
+from backend.settings import SHUTDOWN_SECONDS, BackendSettings
+from backend.tools.approval_policy import Policy
+from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.configuration import Connector
+from backend.tools.connectors.connectors import Connectors
+from backend.tools.task_tools import TaskTools
+from backend.tools.workspace.files import FolderFiles
+from backend.tools.workspace.tools import WorkspaceTools
+from backend.users.limits import UserLimits
+from common.database import Database, run_sweeps
+from common.server.rate_limit import RateLimit
 from common.single_flight import SingleFlight
+from common.telemetry import traces
 from common.telemetry.middleware import TelemetryMiddleware
 
 _ROUTERS = (
@@ -46,7 +79,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with watchdog(), open_services(settings, endpoint, servers) as app.state.services:
+        async with watchdog(), _open_services(settings, endpoint, servers) as app.state.services:
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -60,3 +93,150 @@ def create_app(
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
     app.add_middleware(TelemetryMiddleware, traced=("/chatkit", "/chats", "/chat"))
     return app
+
+
+@asynccontextmanager
+async def _open_services(
+    settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector]
+) -> AsyncIterator[Services]:
+    """Opens all that the process needs, and closes it in reverse order; `servers` are the other MCP servers."""
+    zone, clock, chars = settings.time_zone, settings.create_clock(), settings.limit_message_chars
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
+        database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
+        model = ChatModel(endpoint)
+        stack.push_async_callback(model.client.close)
+        tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
+        connectors = Connectors(servers, database)
+        stack.push_async_callback(connectors.close)
+        summaries = Summaries(database, model, _create_limits(settings))
+        agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
+        policy = Policy(settings.approvals, servers=servers, workspace=workspace)
+        approvals = Approvals(database, policy, tools)
+        streams = Streams(database)
+        executor = Executor(
+            Dependencies(
+                database=database,
+                agents=agents,
+                approvals=approvals,
+                workspace=workspace,
+                streams=streams,
+                summaries=summaries,
+                titles=Titles(database, model),
+                history_tokens=endpoint.profile.history_tokens,
+                tool_wait_seconds=settings.tool_wait_seconds,
+                run_seconds=settings.limit_run_seconds,
+                agent_model_turns=settings.agent_model_turns,
+                sub_agents_per_day=settings.limit_agent_runs,
+            )
+        )
+        agents |= _create_agents(settings, executor, model, tools, workspace, connectors, policy)
+        runs = await _open_runs(settings, database, executor, streams, stack)
+        cards = CardService(database, tools, clock, zone)
+        stack.push_async_callback(cards.close)
+        folder_files = FolderFiles(workspace) if workspace else None
+        yield Services(
+            database=database,
+            model=model,
+            tools=tools,
+            folder_files=folder_files,
+            connectors=connectors,
+            runs=runs,
+            interactions=InteractionService(runs, model, summaries, tools, chars),
+            chatkit=TodoChatKitServer(
+                runs, cards, folder_files, endpoint, message_chars=chars, backend_url=settings.address
+            ),
+            calendars=Feeds(database, tools, time_zone=zone),
+            clock=clock,
+            time_zone=zone,
+            date_order=settings.date_order,
+            rate_limit=RateLimit(settings.limit_requests_per_minute),
+            poll_limit=RateLimit(settings.limit_requests_per_minute),
+            calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
+            backend_url=settings.backend_url,
+        )
+
+
+async def _open_runs(
+    settings: BackendSettings, database: Database, executor: Executor, streams: Streams, stack: AsyncExitStack
+) -> RunService:
+    """Takes the process's lease, and starts sweeps and background work."""
+    connection = ProcessConnection(
+        settings.process_database_url,
+        database,
+        channels={SIGNAL: executor.signal, CHANGED: streams.wake, FOLLOWED: streams.add_follower},
+        on_connect=executor.signal_all,
+    )
+    admission = AdmissionControl(settings.limit_runs_at_once, settings.limit_lag_seconds)
+    sweeper = Sweeper(database, connection, executor)
+    await stack.enter_async_context(connection)
+    await stack.enter_async_context(run_sweeps(sweeper.sweep, every_seconds=SWEEP_SECONDS))
+    for work in (executor.store_growth(), admission.watch()):
+        stack.callback(asyncio.create_task(work).cancel)
+    stack.push_async_callback(executor.shut_down, SHUTDOWN_SECONDS)
+    limits, clock = _create_limits(settings), settings.create_clock()
+    return RunService(database, executor, streams, connection, limits, admission, clock, settings.time_zone)
+
+
+def _create_agents(
+    settings: BackendSettings,
+    executor: Executor,
+    model: ChatModel,
+    tools: TaskTools,
+    workspace: WorkspaceTools | None,
+    connectors: Connectors,
+    policy: Policy,
+) -> dict[str, Agent[RunContext]]:
+    sent = ModelSettings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
+    if workspace is None:
+        return {ASSISTANT: create_assistant(model, sent, tools, may_ask=policy.may_ask)}
+
+    def has_agents() -> bool:
+        return workspace.may_start
+
+    start_tools = create_start_tools(executor.run_sub_agent, is_enabled=has_agents, connectors=connectors)
+    assistant = create_assistant(model, sent, tools, may_ask=policy.may_ask, team=start_tools, has_agents=has_agents)
+    by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
+    others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
+    return {ASSISTANT: assistant, **others}
+
+
+async def _open_tools(settings: BackendSettings, stack: AsyncExitStack) -> TaskTools:
+    """Opens the connection to the task server, with signed calls if there is a secret."""
+    # Without a secret, as AUTH_MODE=none allows, the MCP server serves the calls, but believes no actor.
+    secret, address = settings.mcp_token_secret, settings.mcp_internal_url or settings.mcp_url
+    token = CallerToken(secret.get_secret_value(), settings.mcp_url) if secret else None
+    tools = TaskTools(address, token, resend_seconds=settings.mcp_resend_seconds)
+    stack.push_async_callback(tools.cleanup)
+    await tools.connect()
+    return tools
+
+
+async def _open_workspace(
+    settings: BackendSettings, servers: Sequence[Connector], stack: AsyncExitStack
+) -> WorkspaceTools | None:
+    """Opens the connection to the agents' workspace; None if there are no agents."""
+    secret, url = settings.workspace_token_secret, settings.workspace_url
+    if settings.agents == "off" or secret is None or url is None:
+        return None
+    workspace = WorkspaceTools(
+        url,
+        CallerToken(secret.get_secret_value(), url),
+        mode=settings.agents,
+        unconfined=settings.auth_mode == "none",
+        resend_seconds=settings.mcp_resend_seconds,
+        separate_agents={agent for server in servers for agent in server.agents},
+        has_owner=settings.owner_secret is not None,
+    )
+    stack.push_async_callback(workspace.cleanup)
+    await workspace.connect()
+    return workspace
+
+
+def _create_limits(settings: BackendSettings) -> UserLimits:
+    return UserLimits(
+        per_minute=settings.limit_runs_per_minute,
+        running=settings.limit_running_runs,
+        per_day=settings.limit_runs_per_day,
+        conversations=settings.limit_conversations,
+    )
