@@ -47,6 +47,7 @@ from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.connectors import Connectors
+from backend.tools.connectors.server_log import redacted
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
@@ -107,6 +108,7 @@ async def _open_services(
         model = ChatModel(endpoint)
         stack.push_async_callback(model.client.close)
         tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
+        stack.enter_context(redacted(servers))
         connectors = Connectors(servers, database)
         stack.push_async_callback(connectors.close)
         summaries = Summaries(database, model, _create_limits(settings))
@@ -190,12 +192,8 @@ def _create_agents(
     sent = ModelSettings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     if workspace is None:
         return {ASSISTANT: create_assistant(model, sent, tools, may_ask=policy.may_ask)}
-
-    def has_agents() -> bool:
-        return workspace.may_start
-
-    start_tools = create_start_tools(executor.run_sub_agent, is_enabled=has_agents, connectors=connectors)
-    assistant = create_assistant(model, sent, tools, may_ask=policy.may_ask, team=start_tools, has_agents=has_agents)
+    team = create_start_tools(executor.run_sub_agent, workspace=workspace, connectors=connectors)
+    assistant = create_assistant(model, sent, tools, may_ask=policy.may_ask, workspace=workspace, team=team)
     by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
     others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
     return {ASSISTANT: assistant, **others}

@@ -14,6 +14,8 @@ from agents import (
 from agents.mcp import MCPServer
 from agents.tool_context import ToolContext
 
+from backend.tools.workspace.tools import WorkspaceTools
+
 _ASK = "add, complete or rename. Before you delete more than ten tasks, say how many and ask"
 _CALL = "add, complete, rename or delete: the server asks where it must"
 
@@ -90,19 +92,19 @@ def create_assistant(
     tasks: MCPServer,
     *,
     may_ask: Callable[[str], bool],
+    workspace: WorkspaceTools | None = None,
     team: Sequence[FunctionTool] = (),
-    has_agents: Callable[[], bool] = lambda: False,
 ) -> Agent[Any]:
     """Creates the agent of every run; it holds nothing of a user or a conversation.
 
     `may_ask` tells by a tool's name whether its calls may have to wait for the user's approval. The tools of the `team`
-    start agents, if `has_agents` tells that there are some now. The instructions end with the `notes` of the run's
-    context: what comes before is the same for everybody.
+    start agents while the `workspace` allows it. The instructions end with the `notes` of the run's context: what comes
+    before is the same for everybody.
     """
 
     def render_instructions(context: RunContextWrapper[Any], agent: object) -> str:
         permitted = _CALL if may_ask("delete_task") else _ASK
-        agents = _WITH_AGENTS if has_agents() else ""
+        agents = _WITH_AGENTS if workspace is not None and workspace.may_start else ""
         return _INSTRUCTIONS.format(permitted=permitted, agents=agents) + context.context.notes
 
     assistant = ApprovalAgent(

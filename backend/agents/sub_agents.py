@@ -82,7 +82,7 @@ def create_sub_agents(
 
 
 def create_start_tools(
-    run_sub_agent: RunSubAgent, *, is_enabled: Callable[[], bool], connectors: Connectors
+    run_sub_agent: RunSubAgent, *, workspace: WorkspaceTools, connectors: Connectors
 ) -> list[FunctionTool]:
     about_researcher, _ = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     schema = ensure_strict_json_schema(Assignment.model_json_schema())
@@ -102,7 +102,7 @@ def create_start_tools(
             description=description,
             params_json_schema=schema,
             on_invoke_tool=invoke,
-            is_enabled=lambda _context, _agent: is_enabled(),
+            is_enabled=lambda _context, _agent: workspace.may_start,
         )
 
     return [create(coder.NAME, coder.DESCRIPTION), create(researcher.NAME, about_researcher)]

@@ -6,7 +6,6 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,6 @@ from backend.tools.connection import UNREADABLE, FailedOutput
 from backend.tools.connectors import names, offered
 from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
-from backend.tools.connectors.server_log import redacted
 from common.database import Database
 from common.telemetry import logs, traces
 
@@ -37,8 +35,6 @@ class Connectors:
         self._links = [Link(server) for server in servers]
         self._database = database
         self._said = set[tuple[str, str, bytes]]()
-        self._stack = ExitStack()
-        self._stack.enter_context(redacted(servers))
         for name, reason in self.unusable().items():
             logger.warning("%s %s", name, reason)
 
@@ -64,7 +60,6 @@ class Connectors:
 
     async def close(self) -> None:
         await asyncio.gather(*(link.close() for link in self._links))
-        self._stack.close()
 
     def _is_offered(self, server: Connector, tool: Tool, known: offered.Approved) -> bool:
         """Whether a tool is allowed, approved as it is now, and not too large; logs once that it needs approval."""
