@@ -100,7 +100,20 @@ def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Ite
         call = {"type": "function_call", "call_id": record.id, "name": record.tool, "arguments": record.arguments}
         output = {"type": "function_call_output", "call_id": record.id, "output": output_of(record)}
         return [hidden_context.sanitize_item(item) for item in (call, output)]
-    return _render_entry(record, timeline, has_calls=has_calls)
+    notes = [render_hidden_item(note) for note in notes_of(record, timeline)]
+    match record.kind:
+        case "user_message":
+            return [*notes, *_render_message(record)]
+        case "assistant_message" if record.text:
+            # With an id the SDK joins it with the calls that follow to one message, as the model wrote it.
+            parts = [{"type": "output_text", "text": record.text, "annotations": []}]
+            message = {"type": "message", "id": record.id, "role": "assistant", "status": "completed", "content": parts}
+            return [hidden_context.sanitize_item(message)]
+        case "reasoning" if has_calls:
+            summary = [{"type": "summary_text", "text": record.text}]
+            return [hidden_context.sanitize_item({"type": "reasoning", "id": record.id, "summary": summary})]
+        case _:
+            return notes
 
 
 def turns_with_calls(records: Iterable[Record]) -> set[_ModelTurn]:
@@ -130,23 +143,6 @@ def output_of(call: ToolCall) -> str:
     if call.state == "not_made" or reason in ("too_many", "not_shown"):  # also before that is stored
         return _NOT_MADE_BY_REASON.get(reason, _NOT_MADE)
     return UNKNOWN_OUTCOME
-
-
-def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items:
-    notes = [render_hidden_item(note) for note in notes_of(entry, timeline)]
-    match entry.kind:
-        case "user_message":
-            return [*notes, *_render_message(entry)]
-        case "assistant_message" if entry.text:
-            # With an id the SDK joins it with the calls that follow to one message, as the model wrote it.
-            parts = [{"type": "output_text", "text": entry.text, "annotations": []}]
-            message = {"type": "message", "id": entry.id, "role": "assistant", "status": "completed", "content": parts}
-            return [hidden_context.sanitize_item(message)]
-        case "reasoning" if has_calls:
-            thought = {"type": "reasoning", "id": entry.id, "summary": [{"type": "summary_text", "text": entry.text}]}
-            return [hidden_context.sanitize_item(thought)]
-        case _:
-            return notes
 
 
 def _render_message(entry: Entry) -> Items:

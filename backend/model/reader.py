@@ -71,10 +71,10 @@ class ResponseReader:
         reason = _finish(choice.get("finish_reason"))
         text, thought = self.tags.feed(storable(content))
         piece = Piece(text + storable(refusal), storable(reasoning) + thought)
-        self._calls.take(fragments, is_last=reason is not None)
-        self.finish = reason or self.finish
         self.chars += len(content) + len(reasoning) + len(refusal)
         self.chars += sum(len(one.name) + len(one.arguments) + _CHARS_OF_CALL * bool(one.name) for one in fragments)
+        self._calls.take(fragments, is_last=reason is not None)
+        self.finish = reason or self.finish
         self.has_output = self.has_output or bool(piece.text or self._calls)
         return piece
 

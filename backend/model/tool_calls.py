@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from backend.ids import new_id
@@ -28,7 +28,6 @@ class Fragment:
     name: str = ""
     arguments: str = ""
     extra_content: dict[str, Any] | None = None
-    frame: int = 0
 
     def extend(self, more: "Fragment") -> None:
         """Adds a later fragment of the same call, whose name and arguments are the next piece or all so far."""
@@ -54,21 +53,21 @@ class ParsedToolCall:
 class ToolCallAssembler:
     def __init__(self) -> None:
         self._begun: list[Fragment] = []
-        self._frame = 0
 
     def __bool__(self) -> bool:
         return bool(self._begun)
 
     def take(self, fragments: list[Fragment], *, is_last: bool) -> None:
-        self._frame += 1
+        """Adds the fragments of a frame, and may change them."""
+        earlier = [*self._begun]
         for fragment in fragments:
-            if self._is_repeated(fragment, is_last=is_last):
+            if _is_repeated(fragment, earlier, is_last=is_last):
                 continue
             begun = self._find(fragment)
             if begun is not None and _continues(fragment, begun):
                 begun.extend(fragment)
             else:
-                self._begun.append(replace(fragment, frame=self._frame))
+                self._begun.append(fragment)
 
     def assemble(self) -> list[ParsedToolCall]:
         """Returns the calls, without those that have no name, under new ids and clean names.
@@ -81,15 +80,6 @@ class ToolCallAssembler:
             if one.name
         ]
 
-    def _is_repeated(self, fragment: Fragment, *, is_last: bool) -> bool:
-        return bool(fragment.name and is_object(fragment.arguments)) and any(
-            one.name == fragment.name
-            and one.frame < self._frame
-            and (is_last or not (fragment.id and one.id) or fragment.id == one.id)
-            and parse_json(one.arguments) == parse_json(fragment.arguments)
-            for one in self._begun
-        )
-
     def _find(self, fragment: Fragment) -> Fragment | None:
         latest = self._begun[::-1]
         if fragment.id and not fragment.name:
@@ -99,6 +89,16 @@ class ToolCallAssembler:
         if fragment.index is not None:
             return next((one for one in latest if one.index == fragment.index), None)
         return latest[0] if latest else None
+
+
+def _is_repeated(fragment: Fragment, earlier: list[Fragment], *, is_last: bool) -> bool:
+    """Whether a call of an earlier frame is sent again, whole."""
+    return bool(fragment.name and is_object(fragment.arguments)) and any(
+        one.name == fragment.name
+        and (is_last or not (fragment.id and one.id) or fragment.id == one.id)
+        and parse_json(one.arguments) == parse_json(fragment.arguments)
+        for one in earlier
+    )
 
 
 def _continues(fragment: Fragment, begun: Fragment) -> bool:

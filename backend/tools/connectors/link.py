@@ -72,14 +72,11 @@ class Link:
     def __init__(self, server: Connector) -> None:
         self.server = server
         self.problem: str | None = None
+        self._late = f"did not answer within {server.timeout:g} seconds"
         self._listed: Sequence[Tool] = ()
         self._fresh_until = 0.0
         self._connection: _Connection | None = None
         self._tasks = set[asyncio.Task[None]]()
-
-    @property
-    def _late(self) -> str:
-        return f"did not answer within {self.server.timeout:g} seconds"
 
     async def list_tools(self) -> Sequence[Tool]:
         """Returns the tools, asked for at most once a minute; none and a log line if the server cannot be used."""
