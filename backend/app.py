@@ -106,7 +106,7 @@ async def _open_services(
         await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
         database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
         model = ChatModel(endpoint)
-        stack.push_async_callback(model.client.close)
+        stack.push_async_callback(model.client.aclose)
         tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
         stack.enter_context(redacted(servers))
         connectors = Connectors(servers, database)

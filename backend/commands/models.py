@@ -8,6 +8,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
@@ -85,14 +86,11 @@ async def _report_listed_models(used: ModelEndpoint, endpoint: ModelEndpoint) ->
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
     head = f"{endpoint.profile.name}, {endpoint.base_url}{f' (used: {used.model})' if endpoint is used else ''}"
-    client = ProviderClient(endpoint)
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_SECONDS), aclosing(ProviderClient(endpoint)) as client:
             names = sorted(_mask_key(name, endpoint) for name in await client.model_names())
     except (ModelError, TimeoutError) as error:
         return [head, f"  {_describe_error(error, endpoint)}"], False
-    finally:
-        await client.close()
     lines = [f"  {name}{' (used)' if endpoint is used and name == used.model else ''}" for name in names]
     if endpoint is used and used.model not in names:
         lines.append(f"  {used.model}, which is used, is not among them")
@@ -135,7 +133,6 @@ async def _check(endpoint: ModelEndpoint, settings: ModelSettings) -> tuple[Piec
 
 async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> tuple[Piece, dict[str, str]]:
     """Sends a message and, if the model calls a tool, its output. Raises `ModelError`."""
-    client = ProviderClient(endpoint)
     body = {
         "model": endpoint.model,
         "messages": [*_MESSAGES],
@@ -146,7 +143,7 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> tuple[P
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    try:
+    async with aclosing(ProviderClient(endpoint)) as client:
         answer = await read_whole(client.request(body))
         if answer.calls:
             calls = [
@@ -156,8 +153,6 @@ async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> tuple[P
             outputs = [{"role": "tool", "tool_call_id": call.id, "content": _OUTPUT} for call in answer.calls]
             assistant = {"role": "assistant", "content": answer.text or None, "tool_calls": calls}
             await read_whole(client.request({**body, "messages": [*_MESSAGES, assistant, *outputs]}))
-    finally:
-        await client.close()
     return answer, client.needed_settings
 
 

@@ -194,7 +194,7 @@ class ProviderClient:
             raise
         self.last_outcome = (time.monotonic(), "ok")
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await self._openai.close()
 
 
