@@ -4,7 +4,6 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from statistics import median
 
 from prometheus_client import Counter
@@ -30,7 +29,7 @@ class AdmissionControl:
     def __init__(self, most: int, lag_seconds: float) -> None:
         self._most, self._lag_seconds = most, lag_seconds
         self._start_seconds = _START_LAGS * lag_seconds
-        self._starting: dict[object, float] = {}  # since when, the oldest first
+        self._starting: list[float] = []  # since when, the oldest first
         self._lags = deque[float](maxlen=_LOOKS)
 
     async def watch(self) -> None:
@@ -52,17 +51,15 @@ class AdmissionControl:
         if runs >= self._most or (self._is_lagging and runs > _FEW) or self._is_queued(now):
             REJECTED.inc()
             raise Overloaded
-        this = object()
-        self._starting[this] = now
+        self._starting.append(now)
         try:
             yield
         finally:
-            del self._starting[this]
+            self._starting.remove(now)
 
     @property
     def _is_lagging(self) -> bool:
         return len(self._lags) == _LOOKS and median(self._lags) > self._lag_seconds
 
     def _is_queued(self, now: float) -> bool:
-        last_of_queue = next(islice(self._starting.values(), _QUEUE - 1, None), now)
-        return now - last_of_queue > self._start_seconds
+        return len(self._starting) >= _QUEUE and now - self._starting[_QUEUE - 1] > self._start_seconds

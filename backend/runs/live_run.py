@@ -3,7 +3,7 @@
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backend.conversations.records import ConversationHead, Entry, Run
 from backend.runs.outcomes import Ending
@@ -55,8 +55,7 @@ class RunContext:
 
     `folder` is where its workspace tools work, or in its place a `directory` of the user's, and `notes` are what the
     agent's instructions end with. `waiting` are the calls of the newest model turn that wait for approval,
-    `waiting_agents` those whose sub-agents wait, and those in `not_made` have this text as their output. `results` has
-    of each call what its tool returned besides the text: structured details, and whether it is an error.
+    `waiting_agents` those whose sub-agents wait, and those in `not_made` have this text as their output.
     """
 
     run: Run
@@ -69,9 +68,6 @@ class RunContext:
     waiting: set[str] = field(default_factory=set[str])
     waiting_agents: set[str] = field(default_factory=set[str])
     not_made: dict[str, str] = field(default_factory=dict[str, str])
-    results: dict[str, tuple[dict[str, Any] | None, bool]] = field(
-        default_factory=dict[str, tuple[dict[str, Any] | None, bool]]
-    )
 
     @property
     def user_id(self) -> str:

@@ -215,10 +215,10 @@ class Recorder(RunHooks[RunContext]):
             return
         if call.reason is None:
             call.seconds = time.monotonic() - self._tool_started_at
-            details, is_error = context.context.results.pop(call.id, (None, False))
-            call.details = make_storable(details)
+            call.details = make_storable(call.details)
             call.output = storable(_get_text(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"]))
-            call.state = "failed" if is_error or isinstance(result, FailedOutput) else "done"
+            if call.state != "failed":
+                call.state = "failed" if isinstance(result, FailedOutput) else "done"
         else:
             call.state = "not_made"
         await self.store([call])

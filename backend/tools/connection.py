@@ -179,12 +179,12 @@ def text_of(result: CallToolResult) -> str:
 
 
 def _store_result(context: MCPToolCustomDataContext) -> None:
-    """Keeps a call's structured result, and whether it failed, for the recorder; the model reads only the text."""
-    call: Any = context.run_context
-    results = getattr(call.context, "results", None)
-    if results is not None:
-        details = dict(context.structured_content) if context.structured_content else None
-        results[call.tool_call_id] = details, bool(context.is_error)
+    """Notes a call's structured result, and whether it failed, to be recorded; the model reads only the text."""
+    run_context: Any = context.run_context
+    call = run_context.context.recorder.open_calls[run_context.tool_call_id]
+    call.details = dict(context.structured_content) if context.structured_content else None
+    if context.is_error:
+        call.state = "failed"
 
 
 def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> FailedOutput:

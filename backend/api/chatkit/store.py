@@ -103,14 +103,13 @@ class TimelineStore(Store[RequestContext]):
         that has not started a run.
         """
         page = await self._load_page(thread_id, context, runs=1, from_record=record_of_item(item_id))
-        items = [render.render_entry(thread_id, entry) for entry in page.entries if entry.id == item_id]
-        if not items or not isinstance(items[0], ck.UserMessageItem):
+        entry = next((entry for entry in page.entries if entry.id == item_id), None)
+        item = render.render_entry(thread_id, entry) if entry is not None else None
+        if entry is None or not isinstance(item, ck.UserMessageItem):
             raise InvalidRequest("Only your own messages can be edited or answered again.")
-        [run] = page.runs
-        first = page.of_run(run.id).first_message
-        if first is None or first.id != item_id:
+        if entry is not page.first_message:
             raise SteeringMessage
-        return items[0], run.id
+        return item, entry.run_id
 
     async def find_sender(self, params: ck.ThreadCustomActionParams, context: RequestContext) -> ck.WidgetItem:
         action = params.action
