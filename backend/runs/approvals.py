@@ -7,7 +7,7 @@ from backend.cards.current_tasks import load_titles
 from backend.conversations.approvals import load_consents
 from backend.conversations.records import Run, ToolCall
 from backend.tools.approval_policy import Policy, count_deleted
-from backend.tools.table import find_start_tool, find_tool
+from backend.tools.table import find_tool
 from backend.tools.task_tools import TaskTools
 from common.database import Database
 
@@ -53,9 +53,9 @@ class Approvals:
     def has_reach_changed(self, call: ToolCall) -> bool:
         return call.decision_seq is not None and call.reach != self.policy.reach_of(call.tool)
 
-    def has_reach_of_agent_changed(self, agent: str, call: ToolCall) -> bool:
+    def has_reach_of_agent_changed(self, call: ToolCall) -> bool:
         """Whether an agent that needs approval may reach something else by now than when this call started it."""
-        return self.policy.may_ask(find_start_tool(agent)) and call.reach != self.policy.reach_of(call.tool)
+        return self.policy.may_ask(call.tool) and call.reach != self.policy.reach_of(call.tool)
 
     async def describe(self, run: Run, call: ToolCall, directory: str | None = None) -> str:
         titles = await load_titles(set(find_named_tasks(call.arguments)), self._tools, user_id=run.user_id) or {}

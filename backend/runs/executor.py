@@ -18,7 +18,7 @@ from backend.errors import LeaseLost, NotFound
 from backend.model.tool_calls import storable
 from backend.runs import metrics
 from backend.runs.execution import Dependencies, Execution, ExecutionState
-from backend.runs.live_run import LiveRun, RunContext, RunStopped
+from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending, RunError
 from backend.runs.recorder import fetch_only_row
 from backend.runs.stream import RunStream
@@ -150,7 +150,7 @@ class Executor:
             parent.waiting_agents.add(call_id)
             return ""
         if parent.live.stop_requested.is_set():
-            raise RunStopped
+            raise RunError("cancelled")  # it ends as its tree of runs does
         if run.status == "interrupted":
             raise LeaseLost
         if run.status == "failed" and run.error_code not in _TOLD_ERRORS:
@@ -173,7 +173,7 @@ class Executor:
 
     def _reason_to_end(self, call: ToolCall, run: Run, history: Timeline) -> str | None:
         """Returns why a sub-agent that waited does not go on; None if it does."""
-        if self._dependencies.approvals.has_reach_of_agent_changed(run.agent, call):
+        if self._dependencies.approvals.has_reach_of_agent_changed(call):
             return "reach_changed"
         calls = history.of_run(run.id).calls
         newest = [one for one in calls if one.model_turn == calls[-1].model_turn]

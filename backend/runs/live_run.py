@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from backend.runs.recorder import Recorder
 
 
-class RunStopped(Exception):
-    """Ends the SDK's run of an agent, as its tree of runs is to stop."""
-
-
 @dataclass(slots=True)
 class LiveRun:
     """The runs of a tree share its stream and its stop; its sub-agents share a budget of model turns.

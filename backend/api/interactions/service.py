@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from backend.api.interactions import schemas
@@ -27,7 +26,6 @@ from backend.conversations.timeline import FOREVER
 from backend.errors import NotFound
 from backend.ids import new_id
 from backend.model.chat_model import ChatModel
-from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.runs.sub_agents import add_results
 from backend.tools.task_tools import TaskTools
@@ -81,8 +79,11 @@ class InteractionService:
         """Starts a run that answers a message and returns its id; a name that is new makes a chat, and so does None."""
         if chat_id is not None:
             check_chat_id(chat_id)
-        start = partial(self.runs.start_in_chat, user_id, chat_id, message, options=options, key=key)
-        return _id_of(await start_once(self.runs.database, user_id, key, start))
+
+        async def start() -> str:
+            return (await self.runs.start_in_chat(user_id, chat_id, message, options=options, key=key)).run.id
+
+        return await start_once(self.runs.database, user_id, key, start)
 
     async def edit(
         self,
@@ -95,12 +96,12 @@ class InteractionService:
         """Starts a run in place of another, which answers this message, or with None the same; returns its id."""
         request = RunRequest(run.conversation_id, message, replaces=run.id, options=options, key=key)
 
-        async def start() -> LiveRun:
+        async def start() -> str:
             if not run.active:
                 raise NotShown
-            return await self.runs.start(run.user_id, request)
+            return (await self.runs.start(run.user_id, request)).run.id
 
-        return _id_of(await start_once(self.runs.database, run.user_id, key, start))
+        return await start_once(self.runs.database, run.user_id, key, start)
 
     # Reading
 
@@ -165,7 +166,3 @@ class InteractionService:
             rendered.append(render_interaction(run, trees, siblings=siblings[run.id], messages=messages, brief=brief))
             await asyncio.sleep(0)  # others are served in between
         return rendered
-
-
-def _id_of(started: LiveRun | str) -> str:
-    return started if isinstance(started, str) else started.run.id
