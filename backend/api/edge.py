@@ -55,7 +55,9 @@ class Edge:
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins and origin.lower() != get_own_origin(scope, headers):
             return ForeignWebsite(_FOREIGN_WEBSITE)
-        if scope["method"] in ("POST", "PATCH") and _has_body(headers) and _media_type(headers) != "application/json":
+        has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] in ("POST", "PATCH") and has_body and media_type != "application/json":
             return BodyNotJson()
         return None
 
@@ -69,11 +71,3 @@ def get_own_origin(scope: Scope, headers: Headers) -> str:
 def remove_port(host: str) -> str:
     found = _HOST.fullmatch(host)
     return found[1] if found else host
-
-
-def _has_body(headers: Headers) -> bool:
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
-
-
-def _media_type(headers: Headers) -> str:
-    return headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -191,10 +191,9 @@ async def _send_message(tx: Transaction, request: RunRequest, where: dict[str, s
         details = Jsonb(request.message.details) if request.message.details else None
         message = {"message": request.message.id, "text": request.message.text, "details": details}
         await tx.execute(_ADD_MESSAGE, **message, **values, **where)
-    if request.replaces is not None and request.message is not None:
-        await _send_note(tx, "edit", None, where)
-    elif request.replaces is not None:  # only the note says when it was asked for
-        await _send_note(tx, "retry", request.moment, where)
+    if request.replaces is not None:  # only the note of a retry says when it was asked for
+        reason, moment = ("retry", request.moment) if request.message is None else ("edit", None)
+        await _send_note(tx, reason, moment, where)
 
 
 async def _send_note(tx: Transaction, reason: str, moment: MessageTime | None, where: dict[str, str | None]) -> None:

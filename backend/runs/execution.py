@@ -367,7 +367,7 @@ class Execution:
             self.run,
             began=self._began,
             first_event_seconds=self._live.first_event_seconds,
-            tool_calls=self.recorder.call_count,
+            tool_calls=len(self.recorder.calls),
         )
 
     async def _end_sub_agents(self, ending: Ending) -> None:

@@ -65,7 +65,7 @@ class Recorder(RunHooks[RunContext]):
         """Those that a tool was started for."""
         self.is_changed = False
         """Whether a row was stored since the history was read."""
-        self._calls: list[ToolCall] = []
+        self.calls: list[ToolCall] = []
         self._equal_calls: Counter[tuple[str, str]] = Counter()
         self._growing: dict[str, Entry] = {}
         self._grown: set[str] = set()  # since it was stored the last time
@@ -76,16 +76,12 @@ class Recorder(RunHooks[RunContext]):
         self._thinking_since = 0.0
 
     def continue_from(self, own: Timeline) -> None:
-        self._calls = calls = own.calls
+        self.calls = calls = own.calls
         self._equal_calls = Counter((call.tool, normalize_json(call.arguments)) for call in calls)
         self.open_calls = {call.id: call for call in calls if call.result_seq is None}
         self.begun = {call.id for call in self.open_calls.values() if call.state == "running"}
         self.model_turn = max((record.model_turn for record in own.records), default=0)
         self.is_changed = False
-
-    @property
-    def call_count(self) -> int:
-        return len(self._calls)
 
     # What the model writes
 
@@ -185,14 +181,14 @@ class Recorder(RunHooks[RunContext]):
         for call in calls[MOST_CALLS:]:
             call.reason, call.details = "too_many", None
         await self._decide_calls(calls, context.context)
-        self._calls += calls
+        self.calls += calls
         self.begun.clear()
         self.open_calls = {call.id: call for call in calls}
         await self.store([*entries, turn, *calls])
 
     async def _decide_calls(self, calls: Sequence[ToolCall], context: RunContext) -> None:
         to_make = [call for call in calls if call.reason is None]
-        context.waiting = await self._approvals.find_waiting(self.run, to_make, self._calls, context.directory)
+        context.waiting = await self._approvals.find_waiting(self.run, to_make, self.calls, context.directory)
         context.not_made = {call.id: output_of(call) for call in calls if call.reason}
         for call in calls:
             # From here on it may have been made, unless it waits: no statement of its own says that it begins.
