@@ -100,7 +100,7 @@ class _Exchange:
 
 def _group_by_message(timeline: Timeline) -> tuple[Entry | None, list[_Exchange]]:
     """Returns the newest summary, and what follows it, divided at the user's messages, with its sizes."""
-    summary = timeline.newest_summary
+    summary = timeline.find_last("summary")
     covered = (summary.details or {}).get("covers", 0) if summary else 0
     with_calls = turns_with_calls(timeline.records)
     turns: list[_Exchange] = []
@@ -143,7 +143,7 @@ def _is_message(record: Record) -> bool:
 
 def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None:
     """Writes the request for a summary of as much as a budget of tokens holds, the oldest first."""
-    summary = timeline.newest_summary
+    summary = timeline.find_last("summary")
     lines: list[str] = []
     covers, messages, last = 0, 0, 0
     for record in timeline.records:

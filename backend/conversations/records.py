@@ -188,19 +188,8 @@ class Timeline:
             model_turns=[turn for turn in self.model_turns if turn.run_id == run_id],
         )
 
-    @property
-    def first_message(self) -> Entry | None:
-        return next((entry for entry in self.entries if entry.kind == "user_message"), None)
+    def find_first(self, kind: EntryKind) -> Entry | None:
+        return next((entry for entry in self.entries if entry.kind == kind), None)
 
-    @property
-    def last_notice(self) -> Entry | None:
-        return next((entry for entry in reversed(self.entries) if entry.kind == "notice" and entry.details), None)
-
-    @property
-    def newest_summary(self) -> Entry | None:
-        return next((entry for entry in reversed(self.entries) if entry.kind == "summary"), None)
-
-    @property
-    def last_message(self) -> str:
-        texts = [entry.text for entry in self.entries if entry.kind == "assistant_message"]
-        return texts[-1] if texts else ""
+    def find_last(self, kind: EntryKind) -> Entry | None:
+        return next((entry for entry in reversed(self.entries) if entry.kind == kind), None)

@@ -199,7 +199,7 @@ def events_of(timeline: Timeline, after: int = 0) -> list[Event]:
 
 
 def find_new_summary(history: Timeline, run: Run) -> Entry | None:
-    last = history.newest_summary
+    last = history.find_last("summary")
     return last if last and last.run_id == run.previous_run_id and (last.seq or 0) < run.seq else None
 
 

@@ -92,7 +92,7 @@ class Execution:
         self._dependencies, self._database = dependencies, dependencies.database
         self._live, self.run, self._history = live, run, history
         own = history.of_run(run.id)
-        first = own.first_message
+        first = own.find_first("user_message")
         seed = first.id if first else run.id
         self.recorder = Recorder(self._database, live, run, seed=seed, approvals=dependencies.approvals)
         self.recorder.continue_from(own)

@@ -22,7 +22,7 @@ _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
 def render_history(run: Run, timeline: Timeline, *, notes: str = "") -> Timeline:
-    assignment = timeline.of_run(run.id).first_message
+    assignment = timeline.of_run(run.id).find_first("user_message")
     assert assignment is not None
     before = [entry for entry in timeline.entries if entry.run_id != run.id and (entry.seq or 0) < run.seq]
     text = _render_assignment(assignment, before[-1] if before else None)
@@ -90,11 +90,12 @@ def render_result(run: Run, timeline: Timeline) -> str:
 
 def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
     did = "\n".join(f"- {_describe_call(call)}" for call in calls if call.state in ("done", "unknown")) or "- nothing"
-    notice = timeline.of_run(run.id).last_notice
+    notice = timeline.of_run(run.id).find_last("notice")
     values = ((notice and notice.details) or {}).get("values", {})
     match run.status, run.error_code:
         case "completed", _:
-            return timeline.last_message
+            answer = timeline.find_last("assistant_message")
+            return answer.text if answer is not None else ""
         case "failed", "empty_answer":
             return f"The {run.agent} gave no answer."
         case "failed", "too_many_model_turns":

@@ -86,7 +86,7 @@ def _render_step(step: Json, *, is_live: bool) -> ck.CustomTask:
 
 def _render_versions(entry: Entry, page: RunPage) -> Versions | None:
     ids = page.alternatives.get(entry.run_id)
-    if ids is None or entry.kind != "user_message" or page.of_run(entry.run_id).first_message is not entry:
+    if ids is None or page.of_run(entry.run_id).find_first("user_message") is not entry:
         return None
     place = ids.index(entry.run_id)
     return Versions(

@@ -107,7 +107,7 @@ class TimelineStore(Store[RequestContext]):
         item = render.render_entry(thread_id, entry) if entry is not None else None
         if entry is None or not isinstance(item, ck.UserMessageItem):
             raise InvalidRequest("Only your own messages can be edited or answered again.")
-        if entry is not page.first_message:
+        if entry is not page.find_first("user_message"):
             raise SteeringMessage
         return item, entry.run_id
 

@@ -123,7 +123,7 @@ def render_interaction(
 ) -> schemas.Interaction:
     """Renders a run of these trees; `messages` are what the model is sent after it."""
     tree, own = [one for one in trees.runs if one.top_run_id == run.id], trees.of_run(run.id)
-    events = [] if brief else events_of(own)
+    message, events = own.find_first("user_message"), [] if brief else events_of(own)
     agent_events: list[Any] = [data for event in events for name, data in render_event(event) if name in _AGENT_EVENTS]
     calls = [(call, one) for one in tree for call in trees.of_run(one.id).calls if call.approval_seq]
     calls.sort(key=lambda pair: pair[0].approval_seq or 0)
@@ -131,7 +131,7 @@ def render_interaction(
         id=run.id,
         status=_STATUS[run.status],
         reason=render_reason(run, own) if run.status in ENDED else None,
-        user_message=own.first_message.text if own.first_message else "",
+        user_message=message.text if message is not None else "",
         created_at=run.created_at,
         completed_at=run.ended_at,
         usage=_render_usage(run, tree),
@@ -144,7 +144,7 @@ def render_interaction(
 
 def render_reason(run: Run, own: Timeline) -> str | None:
     """Returns why a run did not simply complete: the sentence of its last notice."""
-    if (notice := own.last_notice) is not None:
+    if (notice := own.find_last("notice")) is not None:
         return sentence_of_notice(notice)
     return sentence_of("interrupted") if run.status == "interrupted" else None
 
