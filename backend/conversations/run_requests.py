@@ -12,6 +12,7 @@ from backend.conversations.history import send_history
 from backend.conversations.records import ASSISTANT, ConversationHead, Run, Timeline
 from backend.conversations.runs import read_cancelled, send_cancellations
 from backend.conversations.timeline import RUN_COLUMNS
+from backend.errors import Busy
 from backend.ids import new_id
 from backend.users import idempotency, profiles
 from backend.users.idempotency import IdempotencyKey
@@ -148,11 +149,20 @@ class StartedRun:
 async def start(
     database: Database, user_id: str, request: RunRequest, *, process_id: int, limits: UserLimits
 ) -> StartedRun:
-    """Takes the lease, stores the message and reads the history in one round trip, with the conversation if it is new.
+    """Takes the lease, stores the message and reads the history: one round trip, two if another run waits.
 
     A waiting run is cancelled, as its user said something else instead. Raises `Busy`, `NotFound`, `LimitReached`,
     `NameTaken`, or `KeyStored` if its key has been used. Nothing is stored then.
     """
+    try:
+        return await _start(database, user_id, request, process_id, limits, cancel_waiting=False)
+    except Busy:  # to cancel is costly in a long conversation, so it is done only if another run may wait
+        return await _start(database, user_id, request, process_id, limits, cancel_waiting=True)
+
+
+async def _start(
+    database: Database, user_id: str, request: RunRequest, process_id: int, limits: UserLimits, *, cancel_waiting: bool
+) -> StartedRun:
     conversation_id, run_id = request.conversation_id, new_id("run")
     where = {"conversation": conversation_id, "run": run_id, "replaces": request.replaces}
     cancelled = None
@@ -164,6 +174,7 @@ async def start(
             )
         else:
             found = await tx.execute(_LOCK_CONVERSATION, ConversationHead, **where)
+        if cancel_waiting:
             cancelled = await send_cancellations(tx, conversation_id, reason="other_message")
         values = {"agent": ASSISTANT, "process": process_id, "options": Jsonb(request.options or {})}
         started = await tx.execute(_START, Run, **values, **where)
