@@ -56,8 +56,8 @@ def work_of(items: list[Json]) -> list[Json]:
 
 
 async def files(user: User, thread: str) -> dict[str, str]:
-    paths = [file["path"] for file in (await user.page.files(thread))["files"]]
-    return {path: (await user.page.http.get(f"/chats/{thread}/files/{path}")).text for path in paths}
+    paths = [file["path"] for file in (await user.runs.files(thread))["files"]]
+    return {path: (await user.runs.http.get(f"/chats/{thread}/files/{path}")).text for path in paths}
 
 
 class TestWork:
@@ -116,7 +116,7 @@ class TestWork:
         assert len(await outputs(model)) == 2
 
     async def test_agents_do_not_read_the_memory(self, user: User, model: ScriptedModel) -> None:
-        await user.page.add_to_memory("I work nights")
+        await user.runs.add_to_memory("I work nights")
         await model.script(calls(CODER, RESEARCHER), says("Done."), says("Looked."), says("Both are done."))
         await user.chatkit.say("do both")
         read = ["I work nights" in str(body["messages"]) for body in await requests_to(model)]
@@ -138,7 +138,7 @@ class TestWork:
         ):
             thread = (await there.chatkit.say("add write a shopping list for pancakes to shopping.md")).thread_id
             await there.chatkit.say("add count the words of notes.txt", thread)
-            await there.page.put_file(thread, "notes.txt", b"one two\nthree four five\n")
+            await there.runs.put_file(thread, "notes.txt", b"one two\nthree four five\n")
             written = await there.chatkit.say("do task 1", thread)
             assert "200 g flour" in written.text
             assert "200 g flour" in (await files(there, thread))["shopping.md"]
@@ -300,9 +300,9 @@ class TestWithoutConfinement:
             thread = (await there.chatkit.say("do it")).thread_id
             first, second = pending(await newest_run(there, thread))
             assert "without a sandbox" in first["text"]
-            assert (await there.page.ready())["agents"] == {"offered": True, "confinement": "none"}
+            assert (await there.runs.ready())["agents"] == {"offered": True, "confinement": "none"}
             assert await files(there, thread) == {}
-            refused = await there.page.http.post(f"/chats/{thread}/commit", json={"message": "all of it"})
+            refused = await there.runs.http.post(f"/chats/{thread}/commit", json={"message": "all of it"})
             assert refused.status_code >= 400
             await decide(there, thread, second, approved=False)
             await model.script(says("Done."), says("It is done."))

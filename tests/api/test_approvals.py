@@ -99,7 +99,7 @@ async def check(case: Case, user: User, stored: Stored, waiting: PendingApproval
         assert stored.titles(user.name) == ([] if made else ["milk"])
         assert [operation for operation, _ in stored.task_calls(user.name)] == ["add", *(["delete"] if made else [])]
     else:
-        files = await user.page.files(waiting.chat)
+        files = await user.runs.files(waiting.chat)
         assert [file["path"] for file in files["files"]] == (["made.txt"] if made else [])
     assert stored.pending_approvals(user.name) == 0
     with pytest.raises(ApiError) as refused:

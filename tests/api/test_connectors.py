@@ -282,13 +282,13 @@ async def test_servers_that_cannot_be_used_are_reported(stack: Stack, model: Scr
         }
         file = tmp_path / "mcp.json"
         async with user_with_servers(stack.services, file, servers, approved=["web"]) as user:
-            ready = await user.page.ready()
+            ready = await user.runs.ready()
             assert ready["agents"] in [{"offered": True, "confinement": name} for name in ("bubblewrap", "landlock")]
             missing = {"mcp.gone": "cannot be used: the program no-such-program is not there"}
             assert ready["unusable"] == missing
             assert "mcp_web__say" in await list_researcher_tools(user, model), "the others work"
             away = {"mcp.away": "cannot be used: the server at 127.0.0.1 cannot be reached"}
-            assert (await user.page.ready())["unusable"] == missing | away
+            assert (await user.runs.ready())["unusable"] == missing | away
 
 
 async def test_stop_ends_a_call(
@@ -326,9 +326,9 @@ async def test_folder_of_a_researcher_with_other_servers(stack: Stack, model: Sc
     async with serve(create_server().http_app()) as url:
         servers = {"web": {"url": f"{url}/mcp", "readOnly": True}}
         async with user_with_servers(stack.services, tmp_path / "mcp.json", servers, approved=["web"]) as user:
-            thread = (await user.page.begin("mine.txt"))["id"]
+            thread = (await user.runs.begin("mine.txt"))["id"]
             for name in ("mine.txt", "put.txt"):
-                await user.page.put_file(thread, name, b"uploaded")
+                await user.runs.put_file(thread, name, b"uploaded")
             assert (await user.chatkit.say("write it, then look", thread)).text == "Both are done."
             directory = Path(stack.services.workspace.environment["WORKSPACE_DIR"])
             assert files_below(directory, thread) == {"secret.txt": "x", "mine.txt": "uploaded", "put.txt": "new"}

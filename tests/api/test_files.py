@@ -27,11 +27,11 @@ def workspaces(services: Services) -> Path:
 
 async def create(user: User) -> str:
     """The id of a conversation in which nothing is said yet."""
-    return (await user.page.begin("files"))["id"]
+    return (await user.runs.begin("files"))["id"]
 
 
 async def test_files_are_stored_listed_and_opened(user: User) -> None:
-    thread, http = await create(user), user.page.http
+    thread, http = await create(user), user.runs.http
     base, large = f"/chats/{thread}/files", b"x" * 2_000_000
     stored = await http.put(f"{base}/notes.txt", content=b"one two three <script>\n")
     assert (stored.status_code, stored.json()["bytes"]) == (201, 23)
@@ -65,19 +65,19 @@ async def test_files_are_stored_listed_and_opened(user: User) -> None:
 
 
 async def test_conversation_may_begin_with_a_file(user: User, model: ScriptedModel) -> None:
-    created = await user.page.http.post("/conversations", json={"title": "notes.txt"})
+    created = await user.runs.http.post("/conversations", json={"title": "notes.txt"})
     thread = created.json()["id"]
     assert (created.status_code, created.json()["title"]) == (201, "notes.txt")
-    await user.page.put_file(thread, "notes.txt", b"one")
+    await user.runs.put_file(thread, "notes.txt", b"one")
     await model.script(says("Seen."))
     assert (await user.chatkit.say("what is in notes.txt?", thread)).text == "Seen."
 
 
 async def test_conversation_that_replaces_a_cleared_one(user: User) -> None:
-    thread, http = await create(user), user.page.http
+    thread, http = await create(user), user.runs.http
     for wrong, status in (({"title": ""}, 400), ({"left": 3}, 400), ({"left": "a/b"}, 400), ({"left": "none"}, 404)):
         assert (await http.post("/conversations", json={"title": "notes.txt", **wrong})).status_code == status
-    other = (await user.page.begin("more.txt", left=thread))["id"]
+    other = (await user.runs.begin("more.txt", left=thread))["id"]
     assert [one["id"] for one in (await user.chatkit.list_threads()).data] == [other, thread]
     last = json.loads((await user.runs.get_log(thread))[-1])
     assert (last["event"], last["output"]) == ("session_clear", other)
@@ -87,7 +87,7 @@ async def test_files_of_a_task(user: User, model: ScriptedModel) -> None:
     """Those that agents wrote for it and that are still there, as they are now, the newest first."""
 
     async def written(task_id: int) -> list[tuple[str, str, int]]:
-        files = (await user.page.http.get(f"/tasks/{task_id}/files")).json()["files"]
+        files = (await user.runs.http.get(f"/tasks/{task_id}/files")).json()["files"]
         return [(file["chat_id"], file["path"], file["size"]) for file in files]
 
     async def work(task_id: int | None, *made: dict[str, Any], thread: str | None = None) -> str:
@@ -109,11 +109,11 @@ async def test_files_of_a_task(user: User, model: ScriptedModel) -> None:
     await work(None, call("write_file", path="other.md", content="of no task"))
     await work(31, call("write_file", path="other.md", content="of another one"))
     second = await work(3, call("write_file", path="more.md", content="more"))
-    await user.page.put_file(second, "mine.txt", b"uploaded")
-    await user.page.commit(first, "m")
+    await user.runs.put_file(second, "mine.txt", b"uploaded")
+    await user.runs.commit(first, "m")
     assert await written(3) == [(second, "more.md", 4), (first, "gone.txt", 1), (first, "out/list.md", 6)]
-    assert (await user.page.http.get(f"/chats/{first}/files/out/list.md")).text == "- milk"
-    assert (await user.page.http.get("/tasks/0/files")).status_code == 400
+    assert (await user.runs.http.get(f"/chats/{first}/files/out/list.md")).text == "- milk"
+    assert (await user.runs.http.get("/tasks/0/files")).status_code == 400
     await work(None, call("run_command", command="rm gone.txt; echo more >out/list.md"), thread=first)
     assert await written(3) == [(second, "more.md", 4), (first, "out/list.md", 5)]
     await work(4, call("run_command", command="echo 1 >counted.txt"), thread=first)
@@ -134,22 +134,22 @@ async def test_details_of_a_step_of_an_agent(user: User, new_user: NewUser, mode
     [item] = [one for one in answer.items if one["type"] == "workflow" and one["workflow"]["type"] == "custom"]
     assert "Exit code 3" in item["workflow"]["tasks"][2]["content"]
     work = f"{thread}/work/{item['id']}"
-    details = (await user.page.http.get(f"/chats/{work}/2")).json()
+    details = (await user.runs.http.get(f"/chats/{work}/2")).json()
     assert (details["stdout"], details["stderr"], details["exit_code"]) == ("hello\n", "oh\n", 3)
     for other in (*(f"{work}/{step}" for step in (0, 1, 3)), f"{thread}/work/wf_0/2", f"{thread}/work/x/2"):
-        assert (await user.page.http.get(f"/chats/{other}")).status_code == 404
-    assert (await user.page.http.get(f"/chats/thr_{'0' * 32}/work/{item['id']}/2")).status_code == 404
-    assert (await new_user().page.http.get(f"/chats/{work}/2")).status_code == 404
+        assert (await user.runs.http.get(f"/chats/{other}")).status_code == 404
+    assert (await user.runs.http.get(f"/chats/thr_{'0' * 32}/work/{item['id']}/2")).status_code == 404
+    assert (await new_user().runs.http.get(f"/chats/{work}/2")).status_code == 404
 
 
 async def test_rejected_requests(user: User, new_user: NewUser) -> None:
-    thread, http = await create(user), user.page.http
+    thread, http = await create(user), user.runs.http
     base = f"/chats/{thread}/files"
-    await user.page.put_file(thread, "a.txt", b"x")
+    await user.runs.put_file(thread, "a.txt", b"x")
     assert (await http.get(f"{base}/none.txt")).status_code == 404
     assert (await http.put(f"{base}/%2e%2e/up.txt", content=b"x")).status_code in (400, 404)
     assert (await http.put(f"{base}/a.bin", content=b"x" * 10_000_001)).status_code == 413
-    stranger = new_user().page.http
+    stranger = new_user().runs.http
     for client, chat in ((http, "thr_0"), (stranger, thread)):
         assert (await client.get(f"/chats/{chat}/files")).status_code == 404
         for method in ("GET", "PUT", "DELETE"):
@@ -168,9 +168,9 @@ async def send_beginning(stack: AsyncExitStack, user: User, request: str) -> Non
 
 async def test_transfers_at_once(user: User, new_user: NewUser, services: Services) -> None:
     """Transfers that never end count for their user alone, and only until the connection is lost."""
-    thread, http = await create(user), user.page.http
+    thread, http = await create(user), user.runs.http
     base, large = f"/chats/{thread}/files", b"x" * 9_000_000
-    await user.page.put_file(thread, "large", large)
+    await user.runs.put_file(thread, "large", large)
     incoming = workspaces(services) / ".incoming"
     async with AsyncExitStack() as stack:
         for number in range(8):
@@ -182,7 +182,7 @@ async def test_transfers_at_once(user: User, new_user: NewUser, services: Servic
             {"error": "8 of your files are being transferred. Wait until they are done and try again."},
         )
         await create(other := new_user())
-        assert (await other.page.files(await create(other)))["files"] == []
+        assert (await other.runs.files(await create(other)))["files"] == []
     await until(lambda: not [*incoming.iterdir()])
     for _ in range(4):
         async with AsyncExitStack() as stack:
@@ -195,12 +195,12 @@ async def test_transfers_at_once(user: User, new_user: NewUser, services: Servic
 
     read = await until(accepted, seconds=60)  # a request whose client is gone may come late
     assert read.content == large
-    assert [file["path"] for file in (await user.page.files(thread))["files"]] == ["large"]
+    assert [file["path"] for file in (await user.runs.files(thread))["files"]] == ["large"]
 
 
 async def test_deleted_conversation_takes_its_files_with_it(user: User, services: Services) -> None:
     thread, directory = await create(user), workspaces(services)
-    await user.page.put_file(thread, "a.txt", b"secret")
+    await user.runs.put_file(thread, "a.txt", b"secret")
     assert len([*directory.glob(f"*/{thread}*")]) == 1
     assert (await user.chatkit.post("threads.delete", thread_id=thread)).status_code == 200
     assert not [*directory.rglob(f"{thread}*")]
@@ -219,7 +219,7 @@ async def test_workspace_that_cannot_be_used(
     async with (
         user_at(services, user, MCP_RESEND_SECONDS="0.1", **wrong) as there,
     ):
-        thread, http = await create(there), there.page.http
+        thread, http = await create(there), there.runs.http
         responses = [
             await http.get(f"/chats/{thread}/files"),
             await http.put(f"/chats/{thread}/files/a", content=b"x"),

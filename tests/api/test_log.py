@@ -31,7 +31,7 @@ Line = dict[str, Any]
 
 
 async def log_of(user: User, chat: str) -> list[Line]:
-    response = await user.page.http.get(f"/chats/{chat}/log")
+    response = await user.runs.http.get(f"/chats/{chat}/log")
     assert response.status_code == 200, response.text
     assert response.text.endswith("\n")
     assert response.text.isprintable() or set(response.text) & {*map(chr, range(32))} == {"\n"}
@@ -169,10 +169,10 @@ async def test_commands(stack: Stack, user: User, model: ScriptedModel) -> None:
     follower = await user.runs.get_interaction("chat", id_of(added))
 
     assert (await user.runs.branch("chat", id_of(added)))["leaf"] == id_of(added)
-    stored = await user.page.put_file(thread, "notes.txt", b"one")
-    committed = await user.page.commit(thread, "first notes")
+    stored = await user.runs.put_file(thread, "notes.txt", b"one")
+    committed = await user.runs.commit(thread, "first notes")
     with pytest.raises(ApiError):
-        await user.page.commit(thread, "nothing new")
+        await user.runs.commit(thread, "nothing new")
     await click_undo(user.chatkit, card)
     compacted = await user.runs.compact("chat", key="k")
     assert await user.runs.compact("chat", key="k") == compacted

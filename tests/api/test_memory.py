@@ -22,12 +22,12 @@ MOST_BYTES = 65_536
 
 
 async def get(user: User) -> httpx2.Response:
-    return await user.page.http.get("/memory")
+    return await user.runs.http.get("/memory")
 
 
 async def put(user: User, text: Any, version: str | None = "*") -> httpx2.Response:
     headers = {} if version is None else {"If-Match": version}
-    return await user.page.http.put("/memory", json={"text": text}, headers=headers)
+    return await user.runs.http.put("/memory", json={"text": text}, headers=headers)
 
 
 async def instructions(model: ScriptedModel) -> list[str]:
@@ -75,7 +75,7 @@ REJECTED: list[tuple[bytes, int]] = [
 async def test_what_cannot_be_kept(user: User) -> None:
     await put(user, "before")
     for body, status in REJECTED:
-        answer = await user.page.http.put("/memory", content=body, headers={"If-Match": "*"})
+        answer = await user.runs.http.put("/memory", content=body, headers={"If-Match": "*"})
         assert answer.status_code == status, body[:40]
     assert (await get(user)).json()["text"] == "before"
 
@@ -88,20 +88,20 @@ async def test_longest(user: User) -> None:
 
 async def test_added_lines(user: User, new_user: NewUser, model: ScriptedModel) -> None:
     notes = [f"* note {number}" for number in range(8)]
-    await asyncio.gather(*map(user.page.add_to_memory, notes))
-    assert sorted((await user.page.memory()).text.split("\n")) == notes
+    await asyncio.gather(*map(user.runs.add_to_memory, notes))
+    assert sorted((await user.runs.memory()).text.split("\n")) == notes
     await put(user, "* one \n\n")
-    assert await user.page.add_to_memory("* two\n* three") == ("* one\n* two\n* three", 0)
+    assert await user.runs.add_to_memory("* two\n* three") == ("* one\n* two\n* three", 0)
     for text, status in (("x" * MOST_BYTES, 413), ("", 400), ("a\0b", 400)):
-        assert (await user.page.http.post("/memory", json={"text": text})).status_code == status
+        assert (await user.runs.http.post("/memory", json={"text": text})).status_code == status
 
     await model.script(says("Hello."))
     chat_id = (await user.chatkit.say("hello")).thread_id
     with pytest.raises(ApiError) as rejected:
-        await new_user().page.add_to_memory("theirs", chat_id=chat_id)
+        await new_user().runs.add_to_memory("theirs", chat_id=chat_id)
     assert rejected.value.status == 404
-    await user.page.add_to_memory("* four", chat_id=chat_id)
-    assert (await user.page.memory()).text == "* one\n* two\n* three\n* four"
+    await user.runs.add_to_memory("* four", chat_id=chat_id)
+    assert (await user.runs.memory()).text == "* one\n* two\n* three\n* four"
     line = json.loads((await user.runs.get_log(chat_id))[-1])
     assert (line["event"], line["actor"], line["input"]) == ("tool_result", "user", "/memory * four")
 
@@ -110,7 +110,7 @@ async def test_content_type_does_not_matter(user: User) -> None:
     """As curl sends it that is told nothing else; a foreign page cannot send a PUT."""
     body = b'{"text": "* I work nights"}'
     for headers in ({}, {"Content-Type": "application/x-www-form-urlencoded"}):
-        answer = await user.page.http.put("/memory", content=body, headers={"If-Match": "*", **headers})
+        answer = await user.runs.http.put("/memory", content=body, headers={"If-Match": "*", **headers})
         assert (answer.status_code, answer.json()["text"]) == (200, "* I work nights")
 
 

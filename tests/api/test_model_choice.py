@@ -99,4 +99,4 @@ async def test_invalid_choice(wrong: dict[str, Any], user: User, stored: Stored)
 
 
 async def test_offered_models_are_listed(user: User) -> None:
-    assert (await user.page.ready())["model"]["models"] == ["gpt-oss-120b", "large"]
+    assert (await user.runs.ready())["model"]["models"] == ["gpt-oss-120b", "large"]

@@ -98,7 +98,7 @@ async def test_failed_tool_calls(user: User, model: ScriptedModel, golden: Golde
 
 
 async def test_memory(user: User, model: ScriptedModel, golden: Golden) -> None:
-    await user.page.add_to_memory("- I am a baker.\n- </PersonNotes> <b>Sundays</b> are free.")
+    await user.runs.add_to_memory("- I am a baker.\n- </PersonNotes> <b>Sundays</b> are free.")
     await model.script(says("Hello, baker."))
     await run_of(user, "hello")
     await check(golden, "memory", model)

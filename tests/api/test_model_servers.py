@@ -59,7 +59,7 @@ async def test_reasoning_whose_opening_tag_is_in_the_prompt(
     response = {"raw": [(RESPONSES / "think_unopened.sse").read_text()]}
     await model.script(response, response, says("Without reasoning."), says("Nor here."))
     async with user_at(services, user, **CUSTOM) as there:
-        thread = (await there.page.begin("A talk"))["id"]
+        thread = (await there.runs.begin("A talk"))["id"]
         answers = [await there.chatkit.say("hello", thread) for _ in range(4)]
     assert answers[0].text.strip() == "Okay, a greeting.\n\n\nHello there"
     assert [answer.text for answer in answers[1:]] == ["Hello there", "Without reasoning.", "Nor here."]
@@ -74,7 +74,7 @@ async def test_extra_content_of_calls_goes_back(services: Services, user: User, 
     call["tool_calls"][0]["extra_content"] = extra
     await model.script({"raw": [chunk(call), chunk({}, "tool_calls"), DONE]}, says("None."), says("None, still."))
     async with user_at(services, user, **CUSTOM) as there:
-        thread = (await there.page.begin("A talk"))["id"]
+        thread = (await there.runs.begin("A talk"))["id"]
         for _ in range(2):
             await there.chatkit.say("what is there?", thread)
     sent = [

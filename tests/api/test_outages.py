@@ -76,7 +76,7 @@ async def test_task_server_that_stays_away(stack: Stack, user: User, model: Scri
         failed = await there.chatkit.say("add milk", thread)
         assert failed.error is not None
         assert failed.error["allow_retry"] is True
-        assert (await there.page.http.get("/ready")).status_code == 503
+        assert (await there.runs.http.get("/ready")).status_code == 503
     await model.script(add_task("milk"), says("Added."))
     again = await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=failed.user_item_id)
     assert again.error is None
@@ -88,7 +88,7 @@ async def test_model_that_cannot_be_reached(stack: Stack) -> None:
         answer = await user.chatkit.say("hello")
         assert answer.error is not None
         assert answer.error["allow_retry"] is True
-        ready = await user.page.ready()
+        ready = await user.runs.ready()
         assert ready["status"] == "ready", "the model is reported, not required"
         assert ready["model"]["last"] != "ok"
 

@@ -103,7 +103,7 @@ async def test_process_that_others_judge_dead_is_not_ready(pair: Pair) -> None:
     async with User(pair) as user:
 
         async def is_answered(status: int, text: str = "") -> bool:
-            response = await user.page.http.get("/ready")
+            response = await user.runs.http.get("/ready")
             return response.status_code == status and text in response.text
 
         await pair.listening.cut()

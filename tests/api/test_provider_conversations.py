@@ -125,7 +125,7 @@ async def reasoning_then_call(talk: ProviderConversation, stored: Stored) -> Non
 
 
 async def long_conversation_with_memory(talk: ProviderConversation, stored: Stored) -> None:
-    await talk.user.page.http.put("/memory", json={"text": "* I work nights\n"}, headers={"If-Match": "*"})
+    await talk.user.runs.http.put("/memory", json={"text": "* I work nights\n"}, headers={"If-Match": "*"})
     story = {"text": "once upon a time " * 120}
     for number in range(8):
         if number == 7:  # a summary is written after an answer, and read by the next run
@@ -160,7 +160,7 @@ async def busy_then_answered(talk: ProviderConversation, stored: Stored) -> None
     assert [event["text"] for event in answer.of("progress_update")] == ["The model is busy, trying again…"] * 2
     answer = await talk.say("hello", {**busy, "headers": {"retry-after": "3600"}})
     assert "busy right now" in error(answer)["message"]
-    ready = await talk.user.page.http.get("/ready")
+    ready = await talk.user.runs.http.get("/ready")
     assert KEY not in str([answer.events, ready.text])
     answer = await talk.say("and now", {"text": "Now."})
     assert (answer.error, answer.text) == (None, "Now.")

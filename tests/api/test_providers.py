@@ -282,7 +282,7 @@ async def test_response_over_the_limit(case: str, services: Services, user: User
     whole = {"LLM_TOOL_CALLS": "whole"} if case == "not streamed" else {}
     async with flooded(services, user, flood, **whole) as there:
         answer = await there.chatkit.say("hello")
-        assert (await there.page.http.get("/health")).status_code == 200
+        assert (await there.runs.http.get("/health")).status_code == 200
     assert "LIMIT_ANSWER_CHARS" in error_of(answer)["message"]
     assert flood.asked == 1
 

@@ -44,7 +44,7 @@ def database(stack: Stack) -> Iterator[RowAccessProbe]:
 async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
     """One with a row in every table."""
     user = new_user()
-    await user.page.add_to_memory("* I work nights")
+    await user.runs.add_to_memory("* I work nights")
     async with http_client(user.url) as http:
         await http.post("/session", headers={"Authorization": f"Bearer {user.token}"})
         await http.delete("/session", headers={"Origin": user.url})
@@ -77,7 +77,7 @@ async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
 
 
 async def test_foreign_rows(user: User, new_user: NewUser, database: RowAccessProbe) -> None:
-    (await new_user().page.http.post("/tasks", json={"title": "milk"})).raise_for_status()
+    (await new_user().runs.http.post("/tasks", json={"title": "milk"})).raise_for_status()
     before = database.rows_of(user.name)
     assert [table for table, rows in before.items() if not rows] == [], "the user has a row in every table"
     for name, statements in LOGINS.items():

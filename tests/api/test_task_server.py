@@ -103,7 +103,7 @@ async def test_call_whose_answer_is_lost_is_made_once(
         for case, change in CHANGES.items():
             with subtests.test(case):
                 async with User(there.stack) as other:
-                    thread = (await other.page.begin("A talk"))["id"]  # with a title, so that none is requested
+                    thread = (await other.runs.begin("A talk"))["id"]  # with a title, so that none is requested
                     await model.reset()
                     await model.script(add_task("milk"), says("Added."))
                     proxy.changes = [change] * 2
@@ -185,7 +185,7 @@ async def test_server_without_tools_does_not_keep_the_backend_from_starting(
     result: dict[str, Any], services: Services, user: User
 ) -> None:
     async with behind(answering(result), services, user) as there:
-        assert (await there.page.http.get("/ready")).status_code == 503
+        assert (await there.runs.http.get("/ready")).status_code == 503
         assert (await there.chatkit.say("hello")).error
 
 
@@ -197,14 +197,14 @@ async def test_results_that_break_their_schema_do_not_keep_the_backend_from_star
     results = {"tools": [tool], "ttlMs": 0, "cacheScope": "public", "content": [], "structuredContent": {}}
     await model.script(says("Hello."))
     async with behind(answering(results), services, user) as there:
-        assert (await there.page.http.get("/ready")).status_code == 200
+        assert (await there.runs.http.get("/ready")).status_code == 200
         assert (await there.chatkit.say("hello")).text == "Hello."
 
 
 async def test_credentials_of_its_address_are_not_shown(services: Services) -> None:
     address = "http://me:secret@127.0.0.1:9/mcp?key=secret"
     async with user_at(services, MCP_INTERNAL_URL=address) as user:
-        ready = await user.page.http.get("/ready")
+        ready = await user.runs.http.get("/ready")
     assert ready.status_code == 503
     assert "127.0.0.1:9" in ready.text
     assert "secret" not in ready.text

@@ -115,7 +115,7 @@ async def test_delegation(user: User, model: ScriptedModel) -> None:
     reasoning = [item["workflow"] for item in items if item.get("workflow", {}).get("type") == "reasoning"]
     assert [one["tasks"][0]["content"] for one in reasoning] == ["Not mine.", "Done."]
     assert "target_agent" not in json.dumps(items)
-    assert [file["path"] for file in (await user.page.files(answer.thread_id))["files"]] == ["a"]
+    assert [file["path"] for file in (await user.runs.files(answer.thread_id))["files"]] == ["a"]
 
 
 async def test_thought_of_an_object(user: User, model: ScriptedModel) -> None:

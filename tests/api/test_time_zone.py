@@ -71,8 +71,8 @@ async def test_rejected_message_changes_no_zone(user: User, model: ScriptedModel
 async def test_calendar_feed_is_mentioned(user: User, model: ScriptedModel) -> None:
     await model.script(*[says("Hello.")] * 3)
     thread = (await user.chatkit.say("hello")).thread_id
-    assert (await user.page.http.post("/calendar")).status_code == 201
+    assert (await user.runs.http.post("/calendar")).status_code == 201
     await user.chatkit.say("hello again", thread)
-    await user.page.http.delete("/calendar")
+    await user.runs.http.delete("/calendar")
     await user.chatkit.say("bye", thread)
     assert ["calendar feed on" in note for note in await last_notes(model)] == [False, True, False]

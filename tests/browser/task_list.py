@@ -28,7 +28,7 @@ class TaskApi:
 
     def __init__(self, user: User) -> None:
         self._user = user
-        self._http = user.page.http
+        self._http = user.runs.http
 
     async def add(self, title: str, **fields: Any) -> int:
         return (await self._send("POST", "/tasks", json={"title": title, **fields}))["tasks"][0]["id"]

@@ -22,7 +22,7 @@ async def path(page: Page) -> str:
 
 async def begin_many(user: User) -> None:
     for number in range(1, 46):
-        await user.page.begin(f"Talk {number}")
+        await user.runs.begin(f"Talk {number}")
 
 
 async def delete(page: Page, title: str) -> None:
@@ -66,7 +66,7 @@ async def test_conversations_are_opened_renamed_and_deleted(open_page: OpenPage)
 
 
 async def test_conversations_are_listed_by_day(open_page: OpenPage, user: User) -> None:
-    await user.page.begin("An old one")
+    await user.runs.begin("An old one")
     [thread] = (await user.chatkit.list_threads()).data
     created = datetime.fromisoformat(thread["created_at"])
     page = await open_page("about:blank", timezone_id="UTC", locale="de-DE")

@@ -15,11 +15,11 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def write_elsewhere(user: User, text: str) -> None:
-    await user.page.http.put("/memory", json={"text": text}, headers={"If-Match": "*"})
+    await user.runs.http.put("/memory", json={"text": text}, headers={"If-Match": "*"})
 
 
 async def stored(user: User) -> str:
-    return (await user.page.memory()).text
+    return (await user.runs.memory()).text
 
 
 async def opened(page: Page) -> tuple[Locator, Locator]:

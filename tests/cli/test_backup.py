@@ -67,7 +67,7 @@ async def test_backup_while_messages_are_answered_and_restore(
         *({**step, "when": f"wish {n} of"} for n in range(THREADS) for step in (add_task(f"wish {n}"), says("Done."))),
     )
     thread = (await user.chatkit.say("add it")).thread_id
-    await user.page.put_file(thread, "notes/plan.md", b"one two")
+    await user.runs.put_file(thread, "notes/plan.md", b"one two")
     exported = await export(stack, user)
     original = RowAccessProbe(stack.database_url)
     before = original.rows_of(user.name)
@@ -110,8 +110,8 @@ async def check_it_is_used(stack: Stack, user: User, busy: User, thread: str) ->
         answer = await again.chatkit.say("add one more", thread)
         assert answer.error is None
         assert await again.chatkit.items(thread) == before + answer.items
-        assert len((await again.page.tasks("all"))["tasks"]) == 2
-        assert await again.page.get_file(thread, "notes/plan.md") == b"one two"
+        assert len((await again.runs.tasks("all"))["tasks"]) == 2
+        assert await again.runs.get_file(thread, "notes/plan.md") == b"one two"
         assert (await stranger.chatkit.post("threads.get_by_id", thread_id=thread)).status_code == 404
     await model.aclose()
 

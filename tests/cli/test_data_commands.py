@@ -55,8 +55,8 @@ class TestExportAndForget:
         """A user with tasks, files, a memory, a calendar, an ended session and a call that waits for approval."""
         await model.script(add_task("milk", also=["bread"]), says("Added."))
         thread = (await user.chatkit.say("add milk and bread")).thread_id
-        await user.page.put_file(thread, "notes.txt", f"of {user.name}".encode())
-        await user.page.add_to_memory("* I work nights")
+        await user.runs.put_file(thread, "notes.txt", f"of {user.name}".encode())
+        await user.runs.add_to_memory("* I work nights")
         await user.chatkit.http.post("/calendar")
         await model.script(delete_tasks(1), {"status": 401})
         await user.chatkit.say("delete milk", thread)
@@ -72,7 +72,7 @@ class TestExportAndForget:
         user = new_user()
         await model.script(add_task("something else"), says("Added."))
         thread = (await user.chatkit.say("add something else")).thread_id
-        await user.page.put_file(thread, "notes.txt", f"of {user.name}".encode())
+        await user.runs.put_file(thread, "notes.txt", f"of {user.name}".encode())
         return user
 
     async def test_everything_of_one_user(
@@ -107,7 +107,7 @@ class TestExportAndForget:
         assert stored.row_counts(name) == {}
         assert stored.row_counts(other.name) == before
         assert contents(folders) & texts == {f"of {other.name}"}, "only the other user's files are there"
-        assert (await other.page.files((await other.chatkit.list_threads()).data[0]["id"]))["files"]
+        assert (await other.runs.files((await other.chatkit.list_threads()).data[0]["id"]))["files"]
         action = {"type": "approve", "payload": {}}
         params = {"thread_id": thread, "item_id": cards[-1]["id"], "action": action}
         assert (await written.chatkit.post("threads.custom_action", **params)).status_code == 404
@@ -350,7 +350,7 @@ class TestToken:
         params = {"name": "add_task", "arguments": {"title": "milk"}}
         response = await user.chatkit.http.post(url, json=body | {"params": params}, headers=headers)
         assert response.status_code == 200, response.text
-        assert (await user.page.tasks("all"))["tasks"][0]["title"] == "milk"
+        assert (await user.runs.tasks("all"))["tasks"][0]["title"] == "milk"
 
     def test_rejected_without_a_secret(self, directory: str) -> None:
         done = todo("token", "--user", "alice", "--data-dir", directory, MCP_TOKEN_SECRET="")

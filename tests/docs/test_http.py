@@ -77,7 +77,7 @@ async def prepare(command: Command, user: User, model: ScriptedModel, stored: St
             queued = await user.runs.send("groceries", known["RUN"], "and then?", mode="follow_up")
             known["INPUT"] = queued["input_id"]
     elif "$TASK" in command.text or "$BATCH" in command.text:
-        added = (await user.page.http.post("/tasks", json={"title": "bread"})).json()
+        added = (await user.runs.http.post("/tasks", json={"title": "bread"})).json()
         known |= {"TASK": str(added["tasks"][0]["id"]), "BATCH": added["batch"]}
     elif "/compact" in command.text:
         for text in ("add eggs", "add bread", "add tea", "add jam"):

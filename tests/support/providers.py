@@ -48,7 +48,7 @@ class ProviderConversation:
         await self.model.reset()
         self.strict.rejections.clear()
         async with User(self.backend) as user:
-            yield replace(self, user=user, thread_id=(await user.page.begin("A talk"))["id"])
+            yield replace(self, user=user, thread_id=(await user.runs.begin("A talk"))["id"])
 
 
 @asynccontextmanager
@@ -76,7 +76,7 @@ async def open_conversation(
         }
         async with local_backend(services, **settings | environment) as backend, User(backend, user.name) as local_user:
             # A conversation with a title does not request one from the model.
-            thread = (await local_user.page.begin("A talk"))["id"]
+            thread = (await local_user.runs.begin("A talk"))["id"]
             yield ProviderConversation(backend, local_user, model, strict, provider, thread)
         await model.aclose()
 

@@ -40,7 +40,6 @@ class User:
         headers = {"Authorization": f"Bearer {self.token}", "X-Time-Zone": "Europe/Berlin"}
         self.chatkit = ChatKit(self.url, headers=headers)
         self.runs = Runs(self.url, token=self.token)
-        self.page = self.runs
 
     @property
     def mcp_token(self) -> str:
@@ -53,7 +52,7 @@ class User:
 
     async def wait_for_file(self, chat: str, path: str) -> None:
         async def is_there() -> bool:
-            return (await self.page.http.get(f"/chats/{chat}/files/{path}")).status_code == 200
+            return (await self.runs.http.get(f"/chats/{chat}/files/{path}")).status_code == 200
 
         await until(is_there)
 

@@ -174,7 +174,7 @@ async def test_listed_tasks_have_their_dates(served: ChatKit, user: User, chat: 
 async def test_file_is_written_here(served: ChatKit, user: User, chat: Chat, tmp_path: Path) -> None:
     own = tmp_path / "own.txt"
     own.write_text("one two")
-    options = ("--url", served.base_url, "--thread", (await user.page.begin("files"))["id"])
+    options = ("--url", served.base_url, "--thread", (await user.runs.begin("files"))["id"])
     assert (await chat(*options, "--exec", f"/put {own}")).returncode == 0
     there = tmp_path / "there"
     there.mkdir()
