@@ -5,7 +5,7 @@ import re
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute
+from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute, check_owner
 from backend.context import memory
 from backend.conversations import conversations
 from backend.errors import BackendError, InvalidRequest
@@ -72,6 +72,7 @@ async def set_memory(
 async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMemory, response: Response) -> ShownMemory:
     """Adds lines at the end; with `chat_id`, the log of that chat has a command `/memory`."""
     _check_size(body)
+    await check_owner(services.database, user, body.chat_id)
     chat = await services.interactions.find(user.user_id, body.chat_id) if body.chat_id is not None else None
     text = await profiles.add_to_memory(services.database, user.user_id, body.text, most=memory.LONGEST)
     if text is None:

@@ -216,6 +216,7 @@ class TestGuests:
             ("GET", f"/chats/{chat}/files/secret", None),
             ("GET", f"/chats/{chat}/files", None),
             ("POST", f"/chats/{chat}/commit", {"message": "x"}),
+            ("POST", "/memory", {"text": "x", "chat_id": chat}),
             ("POST", "/chatkit", chatkit("threads.add_user_message", input=said)),
             ("POST", "/chatkit", chatkit("threads.retry_after_item", item_id=message)),
             ("POST", "/chatkit", chatkit("threads.custom_action", item_id=card, action=action)),

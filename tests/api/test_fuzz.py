@@ -39,6 +39,7 @@ async def test_mutated_requests(user: User, model: ScriptedModel) -> None:
         ("PATCH", "/tasks/1", {"title": "bread", "due": None, "status": "completed"}),
         ("POST", "/tasks/undo", {"batch": "x"}),
         ("PUT", "/memory", {"text": "* I work nights"}),
+        ("POST", "/memory", {"text": "* I work nights", "chat_id": answer.thread_id}),
         ("POST", "/chat", {"threadId": "a", "messages": [{"role": "user", "content": "hello"}]}),
         ("POST", "/conversations", {"title": "a"}),
     ]
