@@ -15,7 +15,7 @@ from cli.services import running
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
-from todo_client.runs import RunEvent, Runs
+from todo_client.runs import Memory, RunEvent, Runs
 
 _INTERACTION = "todo.interaction"
 _NOT_THERE = 404
@@ -115,6 +115,15 @@ class Connection:
             if left is None or error.status != _NOT_THERE:
                 raise
             return await self.begin(title, left=None)  # the other one was deleted
+
+    async def add_to_memory(self, chat_id: str | None, text: str) -> Memory:
+        """Adds lines, also if no log can show it because the conversation has only a name yet or was deleted."""
+        try:
+            return await self.runs.add_to_memory(text, chat_id=chat_id)
+        except ApiError as error:
+            if chat_id is None or error.status != _NOT_THERE:
+                raise
+            return await self.runs.add_to_memory(text)
 
     def events(self, reading: Reading) -> AsyncGenerator[RunEvent]:
         """Yields the rest of an answer's events; raises the error when the server is away for too long."""

@@ -65,7 +65,7 @@ async def memory(chat: "TerminalChat", text: str) -> None:
         except (OSError, UnicodeDecodeError):
             await chat.screen.fail(f"{file.strip()} cannot be read as text.")
             return
-    await chat.screen.note(_describe(await chat.connection.runs.add_to_memory(added, chat_id=chat.chat_id)))
+    await chat.screen.note(_describe(await chat.connection.add_to_memory(chat.chat_id, added)))
 
 
 def _describe(memory: Memory) -> str:

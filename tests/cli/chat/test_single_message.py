@@ -58,6 +58,19 @@ async def test_answer_is_on_stdout(served: ChatKit, user: User, chat: Chat, mode
     assert len((await user.runs.get_chat(thread["id"]))["interactions"]) == 4, "the one that was used last"
 
 
+async def test_memory_with_a_conversation_that_has_only_a_name(
+    served: ChatKit, user: User, chat: Chat, model: ScriptedModel
+) -> None:
+    options = ("--url", served.base_url, "--thread", "mine", "--exec")
+    assert (await chat(*options, "/memory one")).returncode == 0
+    await model.script(says("Hello."))
+    assert (await chat(*options, "hello")).returncode == 0
+    assert (await chat(*options, "/memory two")).returncode == 0
+    assert (await user.runs.memory()).text == "* one\n* two"
+    logged = [json.loads(line)["input"] for line in (await user.runs.get_log("mine"))]
+    assert [text for text in logged if text and text.startswith("/memory")] == ["/memory * two"]
+
+
 async def test_list_is_on_stdout(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     url, listing = ("--url", served.base_url), calls(call("list_tasks", limit=1))
     await talk_with_tasks(user, model, 2)
