@@ -41,10 +41,11 @@ class SubAgent(ApprovalAgent):
     connectors: Connectors
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        runs_commands = self.workspace.runs_commands
+        tools = await super().get_mcp_tools(run_context)
+        runs_commands = self.workspace.runs_commands  # not before: it may be found out while the tools are listed
         tools = [
             tool
-            for tool in await super().get_mcp_tools(run_context)
+            for tool in tools
             if tool.name in self.allowed_tools and (runs_commands or not find_tool(tool.name).runs_programs)
         ]
         return [*tools, *(guard(tool) for tool in await self.connectors.tools_for(self.name))]
