@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from backend.model.errors import ModelError
 from backend.model.frames import values_of
 from backend.model.reader import Piece, ResponseReader
+from backend.model.responses import find_lost_calls, read_actions, read_whole
 
 RESPONSES = Path(__file__).parent.parent / "api" / "model_servers"
 Json = dict[str, Any]
@@ -418,3 +420,52 @@ def test_behaviours_combined(changes: list[Callable[[Json], list[Any]]], size: i
 def test_rubbish_ends_with_an_error_code_or_is_read(rubbish: bytes) -> None:
     found = read(rubbish, b"\n\n", body(HELLO, STOP))
     assert found.get("error", "").startswith("model_") or "hello" in found["text"]
+
+
+async def _send(pieces: list[Piece]) -> AsyncGenerator[Piece]:
+    for piece in pieces:
+        yield piece
+
+
+def ends(text: str = "", **tokens: int) -> list[Piece]:
+    return [Piece(text), Piece(finish="stop", usage=Counter(tokens))]
+
+
+MOW, WELL = '{"name": "mow", "arguments": {}}', '{"action": "final", "answer": "Well."}'
+USED = {"input_tokens": 10, "output_tokens": 2, "reasoning_tokens": 1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counted"),
+    [
+        (USED, {"input_tokens": 30, "output_tokens": 4, "reasoning_tokens": 2}, (40, 6, 3)),
+        (USED, {}, (10, 2, 1)),
+        ({}, USED, (10, 2, 1)),
+        ({}, {}, (0, 0, 0)),
+    ],
+    ids=["both", "the first", "the second", "none"],
+)
+def test_tokens_of_a_response_and_of_the_one_after_it(
+    first: dict[str, int], second: dict[str, int], counted: tuple[int, ...]
+) -> None:
+    """After a fault in a call that is written as text, and where a server has lost calls, one more is requested."""
+
+    def check(whole: Piece, text: str) -> None:
+        assert (whole.text, whole.finish, len(bodies)) == (text, "stop", 1)
+        assert tuple(whole.usage[name] for name in USED) == counted
+
+    bodies: list[Json] = []
+
+    def respond(text: str) -> Callable[[Json], AsyncGenerator[Piece]]:
+        def send(body: Json) -> AsyncGenerator[Piece]:
+            bodies.append(body)
+            return _send(ends(text, **second))
+
+        return send
+
+    wrong = _send(ends(f"I look.\n{MOW}", **first))
+    check(asyncio.run(read_whole(read_actions(wrong, {"add"}, {"messages": []}, respond(WELL)))), "I look.\n\nWell.")
+    bodies.clear()
+    lost = find_lost_calls(_send(ends(**first)), {"stream": True}, respond("Hello."), on_lost=pytest.fail)
+    check(asyncio.run(read_whole(lost)), "Hello.")
+    assert bodies == [{}]
