@@ -427,7 +427,7 @@ async def _send(pieces: list[Piece]) -> AsyncGenerator[Piece]:
         yield piece
 
 
-def ends(text: str = "", **tokens: int) -> list[Piece]:
+def ends(text: str, tokens: dict[str, int]) -> list[Piece]:
     return [Piece(text), Piece(finish="stop", usage=Counter(tokens))]
 
 
@@ -459,13 +459,13 @@ def test_tokens_of_a_response_and_of_the_one_after_it(
     def respond(text: str) -> Callable[[Json], AsyncGenerator[Piece]]:
         def send(body: Json) -> AsyncGenerator[Piece]:
             bodies.append(body)
-            return _send(ends(text, **second))
+            return _send(ends(text, second))
 
         return send
 
-    wrong = _send(ends(f"I look.\n{MOW}", **first))
+    wrong = _send(ends(f"I look.\n{MOW}", first))
     check(asyncio.run(read_whole(read_actions(wrong, {"add"}, {"messages": []}, respond(WELL)))), "I look.\n\nWell.")
     bodies.clear()
-    lost = find_lost_calls(_send(ends(**first)), {"stream": True}, respond("Hello."), on_lost=pytest.fail)
+    lost = find_lost_calls(_send(ends("", first)), {"stream": True}, respond("Hello."), on_lost=pytest.fail)
     check(asyncio.run(read_whole(lost)), "Hello.")
     assert bodies == [{}]
