@@ -13,11 +13,12 @@ import pytest
 from tests.chatkit_client import Answer
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import APIS, PendingApproval, talk_with_tasks, wait_for_approval
+from tests.support.backends import user_at
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
 from tests.support.script import PAUSING, add_task, call, calls, delete_tasks, says, start_coder
-from tests.support.stack import Stack
+from tests.support.stack import Services, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -193,12 +194,18 @@ async def test_numbers_written_as_text_count(user: User, model: ScriptedModel, s
     assert stored.titles(user.name) == []
 
 
-@pytest.mark.parametrize("undo", [True, "true"])
-async def test_undo_needs_no_approval(undo: object, user: User, model: ScriptedModel, stored: Stored) -> None:
+@pytest.mark.parametrize("undo", [True, "true", False])
+async def test_undo_needs_no_approval(
+    undo: object, services: Services, user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    """Not even where every call needs one."""
     thread = await talk_with_tasks(user, model, 12)
-    await model.script(calls(call("update_task", task_id=1, also=[*TWELVE][1:], undo=undo)), says("Undone."))
-    assert cards(await user.chatkit.say("undo that", thread)) == []
-    assert stored.titles(user.name) == []
+    arguments = {"undo": undo} if undo else {"undo": undo, "title": "x"}
+    await model.script(calls(call("update_task", task_id=1, also=[*TWELVE][1:], **arguments)), says("Undone."))
+    async with user_at(services, user, APPROVALS="always") as there:
+        asked = cards(await there.chatkit.say("undo that", thread))
+    assert bool(asked) is not bool(undo)
+    assert len(stored.titles(user.name)) == (0 if undo else 12)
 
 
 @pytest.mark.parametrize("arguments", ["", "{no json", "[1]"])
