@@ -7,7 +7,7 @@ from typing import Any
 NAMES = ("extra", "type", "id", "user_id", "thread_id", "_meta")
 ODD: list[Any] = [
     *(None, True, 0, -1, 2**63, 1e308, [], {}, [[]], {"a": {}}, "", " ", "\x00", "a" * 9_000),
-    *("ⓤ🎉\u202e", "thr_0", "__proto__", "'; DROP TABLE tasks; --", "../../etc/passwd"),
+    *("\ud800", "ⓤ🎉\u202e", "thr_0", "__proto__", "'; DROP TABLE tasks; --", "../../etc/passwd"),
 ]
 
 
@@ -18,12 +18,12 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def mutated(body: dict[str, Any], chance: random.Random) -> Any:
-    """Returns the body with one to three places made odd, left out or put into a list."""
+    """Returns the body with one to three places made odd, left out or put into a list, or something odd instead."""
     body = copy.deepcopy(body)
     for _ in range(chance.randint(1, 3)):
         path = chance.choice(paths(body))
         if not path:
-            continue
+            return copy.deepcopy(chance.choice([*ODD, [body]]))
         parent = body
         for key in path[:-1]:
             parent = parent[key]
@@ -40,8 +40,8 @@ def mutated(body: dict[str, Any], chance: random.Random) -> Any:
 
 
 def spoiled(text: bytes, chance: random.Random) -> bytes:
-    """Now and then returns JSON that is none."""
+    """Now and then returns JSON that is none: some bytes are added, or the end is cut off."""
     if chance.random() > 0.1:
         return text
     position = chance.randrange(len(text) + 1)
-    return text[:position] + chance.randbytes(3) + text[position:]
+    return text[:position] + chance.choice([chance.randbytes(3) + text[position:], b""])

@@ -39,10 +39,10 @@ class Program:
         """While it runs."""
         deadline = time.monotonic() + timeout
         while True:
-            assert self.is_running, f"{self._log.name}: it ended:\n{self.log_text[-2000:]}"
+            assert self.is_running, f"{self._log}: it ended:\n{self.log_text[-2000:]}"
             if condition():
                 return
-            assert time.monotonic() < deadline, f"{self._log.name}: it is not ready:\n{self.log_text[-2000:]}"
+            assert time.monotonic() < deadline, f"{self._log}: it is not ready:\n{self.log_text[-2000:]}"
             time.sleep(0.02)
 
     def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 20) -> int:

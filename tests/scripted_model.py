@@ -41,7 +41,11 @@ class ScriptedModel:
             return condition(requests)
 
         requests = list[dict[str, Any]]()
-        await until(is_met)
+        try:
+            await until(is_met)
+        except AssertionError as error:
+            error.add_note(f"outcomes of the requests: {[one['outcome'] for one in requests]}")
+            raise
         return requests
 
     async def reset(self) -> None:

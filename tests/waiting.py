@@ -6,11 +6,17 @@ from typing import Any
 
 async def until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
     """Waits until the condition, which may be a coroutine function, returns a true value, and returns it."""
-    async with asyncio.timeout(seconds):
-        while True:
-            result = condition()
-            if inspect.isawaitable(result):
-                result = await result
-            if result:
-                return result
-            await asyncio.sleep(0.01)
+    result = None
+    timeout = asyncio.timeout(seconds)
+    try:
+        async with timeout:
+            while True:
+                returned = condition()
+                result = await returned if inspect.isawaitable(returned) else returned
+                if result:
+                    return result
+                await asyncio.sleep(0.01)
+    except TimeoutError as error:
+        if not timeout.expired():
+            raise
+        raise AssertionError(f"not within {seconds} s: {condition!r} returned {result!r}") from error

@@ -61,8 +61,10 @@ async def test_page_that_comes_back_follows_from_the_beginning(
         user.chatkit.open("threads.custom_action", **following) as here,
         other.chatkit.open("threads.custom_action", **following) as elsewhere,
     ):
+        answers = [Answer([await anext(events)]) for events in (here, elsewhere)]
         await model.release()
-        answers = [Answer([event async for event in events]) for events in (here, elsewhere)]
+        for answer, events in zip(answers, (here, elsewhere), strict=True):
+            answer.events += [event async for event in events]
     for answer in answers:
         assert answer.text == SLOW_TEXT
         assert answer.events[0]["data"] == {"interaction_id": run}

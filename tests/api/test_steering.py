@@ -245,15 +245,16 @@ async def test_killed_process_leaves_queued_messages_unsent(
 async def test_steer_reaches_a_sub_agent_of_another_process(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
-    """The sub-agent reads it before its next model turn, the assistant when the sub-agent has ended."""
-    await model.script(start_researcher("look"), calls(call("list_tasks")), says("Looked."), says("Done."))
+    """The sub-agent reads it before its next model turn and keeps it; the assistant reads it after the sub-agent."""
+    looks = calls(call("list_tasks"))
+    await model.script(start_researcher("look"), looks, looks, says("Looked."), says("Done."))
     with stored.lock_table("tasks"):
         run = await start_run(user, CHAT, "look it up")
         await model.received_requests(2)
         await until(stored.has_waiting_statements)
         await queue(new_user(user.name, backend=1), run, "quick", "steer")
     await user.runs.read(CHAT, run)
-    assert [text.rpartition(" ")[2] for text in (await last_said(model))[2:]] == ["quick", "quick"]
+    assert [text.rpartition(" ")[2] for text in (await last_said(model))[2:]] == ["quick"] * 3
 
 
 async def test_queue_has_a_limit(user: User, model: ScriptedModel, stored: Stored) -> None:

@@ -66,6 +66,7 @@ async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
     model = ScriptedModel(stack.services.model.url)
     await model.reset()
     yield model
+    await model.release()  # what a failed test left: its run would not end
     await model.aclose()
 
 
