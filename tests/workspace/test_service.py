@@ -421,8 +421,9 @@ async def test_an_upload_that_stays_silent_ends_and_a_slow_one_does_not(tmp_path
 START_AND_WAIT = """
 import signal, sys
 from pathlib import Path
-from tests.workspace.running import service
-process = service(Path(sys.argv[1]), Path(sys.argv[2]))
+from tests.workspace import running
+running.ACCOUNT = int(sys.argv[3])
+process = running.service(Path(sys.argv[1]), Path(sys.argv[2]))
 process.start()
 process.wait_until_ready()
 print(process.process.pid, flush=True)
@@ -432,7 +433,7 @@ signal.pause()
 
 def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     with directory() as root:
-        command = [sys.executable, "-c", START_AND_WAIT, str(root), str(tmp_path / "log")]
+        command = [sys.executable, "-c", START_AND_WAIT, str(root), str(tmp_path / "log"), str(ACCOUNT or 0)]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
             assert parent.stdout is not None
             workspace = partial(state_of, int(parent.stdout.readline()))
