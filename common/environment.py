@@ -10,7 +10,13 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-CONFIG = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, use_attribute_docstrings=True)
+CONFIG = SettingsConfigDict(
+    env_ignore_empty=True,
+    extra="ignore",
+    frozen=True,
+    hide_input_in_errors=True,  # the input of a validator of all settings has all secrets
+    use_attribute_docstrings=True,
+)
 """`python -m tests.settings` writes each field's docstring into `.env.example`."""
 
 _Settings = TypeVar("_Settings", bound=BaseSettings)

@@ -549,7 +549,8 @@ def test_directories_that_must_not_be_read(given: Given, place: Path) -> None:
     from workspace.settings import Settings
 
     directory = place / "data/workspaces"
-    with pytest.raises(ValidationError, match="WORKSPACE_READ"):
+    with pytest.raises(ValidationError, match="WORKSPACE_READ") as rejected:
         Settings.model_validate(
             {"workspace_dir": directory, "workspace_token_secret": SECRET, "workspace_read": given(place)}
         )
+    assert "input_value" not in str(rejected.value), "it has the secrets"
