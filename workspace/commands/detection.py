@@ -47,10 +47,10 @@ async def find_sandbox(
     for name, find in kinds.items():
         if choice not in ("auto", name):
             continue
-        sandbox = find(readable)
-        if isinstance(sandbox, str):
-            reason = sandbox
-        elif (reason := await find_fault(sandbox)) is None:
+        # Tried without `readable`, which may contain the file that the trial must not be able to read.
+        tried, sandbox = find(()), find(readable)
+        reason = tried if isinstance(tried, str) else await find_fault(tried)
+        if reason is None and not isinstance(sandbox, str):
             return sandbox
         if choice == name:
             raise SettingsInvalid(

@@ -4,6 +4,7 @@ import ctypes
 import logging
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ async def test_where_nothing_works_nothing_is_found() -> None:
 async def test_what_does_not_confine_is_not_taken() -> None:
     assert await find_fault(UNCONFINED) == "files outside can be read"
     assert await find_sandbox(kinds={"bubblewrap": lambda _: UNCONFINED}) is None
+
+
+async def test_files_for_a_moment_in_a_directory_that_commands_may_read_are_no_fault_of_a_sandbox() -> None:
+    found = await find_sandbox(readable=[tempfile.gettempdir()])
+    assert found
+    assert found.name == made(usable()[0]).name
 
 
 async def test_none_is_only_what_was_asked_for() -> None:
