@@ -28,7 +28,8 @@ _REPLACED = (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.ENXIO)
 _IN_MEMORY = 16 * 1024**2
 
 
-def check(_: Sequence[str]) -> None:
+def check(arguments: Sequence[str]) -> None:
+    argparse.ArgumentParser(prog="check", description="Checks the settings.").parse_args(arguments)
     read_or_stop(read_settings, Settings)
 
 

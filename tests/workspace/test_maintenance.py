@@ -41,7 +41,7 @@ def root() -> Iterator[Path]:
                 (folder.path / "empty").mkdir()
                 (folder.path / "link").symlink_to("/etc/passwd")
                 os.mkfifo(folder.path / "pipe")
-                for locked in ("odd\nname", "notes"):
+                for locked in ("odd\nname", "notes", "."):
                     (folder.path / locked).chmod(0)
         with store.open_folder("alice", "cnv_2"):
             pass
@@ -57,6 +57,7 @@ def test_an_archive_has_all_files_of_one_person_and_nothing_that_leads_elsewhere
         assert [member.name for member in archive] == [
             *("cnv_1", "cnv_1/empty", "cnv_1/notes", "cnv_1/notes/plan.md", "cnv_1/odd\nname", "cnv_2")
         ]
+        assert {oct(member.mode & 0o700) for member in archive if member.isdir()} == {"0o700"}
         for name in ("cnv_1/notes/plan.md", "cnv_1/odd\nname"):
             content = archive.extractfile(name)
             assert content

@@ -175,6 +175,18 @@ async def test_whose_client_leaves_a_command_is_told_when_it_asks_again(alice: P
     assert (ran["stdout"], ran["stopped"]) == ("begun\n", True)
 
 
+async def test_a_commit_whose_client_leaves_is_made_when_it_asks_again(alice: Person) -> None:
+    hook = "#!/bin/sh\n[ -e begun ] || { touch begun; sleep 100; }\n"
+    await alice.call("write_file", path="hook", content=hook)
+    await alice.call("run_command", command="git init -q; mkdir -p .git/hooks; install hook .git/hooks/pre-commit")
+    running = asyncio.create_task(alice.call("commit", key="k", message="hook"))
+    await until(lambda: has_begun(alice))
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (await alice.call("commit", key="k", message="hook"))[0].startswith("Committed as ")
+
+
 def memory(process: ServiceProcess) -> int:
     """The most bytes that it has used so far."""
     assert process.process
