@@ -75,7 +75,8 @@ def create_app(
 ) -> FastAPI:
     """Creates the application with all routes and middleware; its services are opened when it starts.
 
-    `servers` are the other MCP servers. `keep_alive_seconds` is how long a stream of events may be silent.
+    `servers` are the other MCP servers that are enabled. `keep_alive_seconds` is how long a stream of events may be
+    silent.
     """
 
     @asynccontextmanager

@@ -10,7 +10,10 @@ from common.environment import read_or_stop, read_settings
 
 
 def run() -> tuple[BackendSettings, ModelEndpoint, Sequence[Connector]]:
-    """Reads and checks the whole configuration; ends the process with a sentence and status 78 if it cannot work."""
+    """Reads and checks the whole configuration; ends the process with a sentence and status 78 if it cannot work.
+
+    The servers are those that are enabled.
+    """
     settings: BackendSettings = read_or_stop(read_settings, BackendSettings)
     read_or_stop(Policy, settings.approvals)
     servers = read_or_stop(configuration.read_servers, settings.mcp_servers_file, os.environ)

@@ -132,6 +132,14 @@ def test_valid_settings(settings: dict[str, str], environment: pytest.MonkeyPatc
     backend_check.run()
 
 
+def test_disabled_servers_are_left_out(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"on": {"command": "x"}, "off": {"command": "x", "disabled": true}}}')
+    environment.setenv("MCP_SERVERS_FILE", str(file))
+    _, _, servers = backend_check.run()
+    assert [server.name for server in servers] == ["on"]
+
+
 def test_a_port_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run("mcp_server", DATABASE_URL=URL, MCP_PORT=str(taken.getsockname()[1]))
