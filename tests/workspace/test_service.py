@@ -131,9 +131,8 @@ async def test_what_a_command_wrote_is_told(alice: Person) -> None:
         {"path": "edited", "bytes": 1},
         {"path": "touched", "bytes": 1},
     ]
-    _, ran = await alice.call("run_python", code="for n in range(150): open(f'n{n:03}', 'w').close()")
-    assert [one["path"] for one in ran["files"]][:2] == ["n000", "n001"]
-    assert len(ran["files"]) == 100
+    _, ran = await alice.call("run_python", code="for n in range(20): open(f'n{n:02}', 'w').close()")
+    assert [one["path"] for one in ran["files"]] == [f"n{number:02}" for number in range(20)]
     _, ran = await alice.call("run_command", command="cat same")
     assert ran["files"] == []
 

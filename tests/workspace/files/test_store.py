@@ -166,6 +166,7 @@ def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:
     assert len(answer.text.splitlines()) == 501
     assert answer.text.endswith("(Only the first 500 are shown. List a single directory to see more.)")
     assert answer.details["more"] is True
+    assert len(listing.list_changes({}, listing.list_states(folder))) == 100
 
 
 def test_a_call_that_is_sent_again_is_told_what_it_was_told(folder: Folder) -> None:
