@@ -125,16 +125,17 @@ async def test_what_the_run_api_tells(database: Database) -> None:
             run = await load_run(database, user, ids[0])
             assert run["usage"] == old["usage"] or "by_agent" in old["usage"]
             loaded = await timeline.load_trees(database, user, ids)
-            first = loaded.of_run(ids[0])
-            assert next(one.text for one in first if isinstance(one, Entry)) == old["user_message"]
-            records = [one for run_id in ids for one in loaded.of_run(run_id)]
-            told = [pair for event in timeline.events_of(records, {}) for pair in render_event(event)]
+            message = loaded.of_run(ids[0]).find_first("user_message")
+            assert message is not None
+            assert message.text == old["user_message"]
+            events = [event for run_id in ids for event in timeline.events_of(loaded.of_run(run_id))]
+            told = [pair for event in events for pair in render_event(event)]
             for kind in ("answer", "thinking", "tool_result"):
                 new = [strip(data) for name, data in told if name == kind]
                 before = [strip(event["data"]) for event in old["agent_events"] if event["event"] == kind]
                 assert new == before, (user, thread, old["user_message"], kind)
             calls = [event["data"]["id"] for event in old["agent_events"] if event["event"] == "tool_call"]
-            assert set(calls) <= {one.id for one in records if isinstance(one, ToolCall)}
+            assert set(calls) <= {one.id for run_id in ids for one in loaded.of_run(run_id).calls}
 
 
 def strip(data: Json) -> Json:
