@@ -36,7 +36,7 @@ class Program:
             self.process = subprocess.Popen[bytes](command, stdout=log, stderr=log, preexec_fn=kill, **options)
 
     def wait_until(self, condition: Callable[[], bool], *, timeout: float = START_SECONDS) -> None:
-        """While it runs."""
+        """Waits for the condition; fails if the program ends before, or after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
             assert self.is_running, f"{self._log}: it ended:\n{self.log_text[-2000:]}"

@@ -15,7 +15,7 @@ from common.server import THIS_MACHINE, ClientLimits, create_config
 
 
 def http_client(url: str = "", **options: Any) -> httpx2.AsyncClient:
-    """A patient one, without TLS: reading the root certificates takes longer than most tests."""
+    """Returns a patient client without TLS: reading the root certificates takes longer than most tests."""
     limits = httpx2.Limits(max_connections=20)
     return httpx2.AsyncClient(base_url=url, verify=False, trust_env=False, timeout=60, limits=limits, **options)
 

@@ -510,6 +510,8 @@ async def test_dates_and_repeats(
 @pytest.mark.parametrize(
     ("sentence", "calls"),
     [
+        ("read chapter 3", [add("read chapter 3")]),
+        ("call 911", [add("call 911")]),
         ("sign the 27th floor lease", [add("sign the 27th floor lease")]),
         ("add buy 3 eggs", [add("buy 3 eggs")]),
         ("add listen to May 68", [add("listen to May 68")]),
@@ -535,6 +537,7 @@ async def test_dates_and_repeats(
         ('add "tomorrow never dies"', [add("tomorrow never dies")]),
         ('add "see you on Friday"', [add("see you on Friday")]),
         ("add a task called what to wear on Friday", [add("what to wear on Friday")]),
+        ("add Friday", [add("Friday")]),
     ],
 )
 async def test_what_is_added_and_what_is_not(conversation: Conversation, sentence: str, calls: list[Call]) -> None:

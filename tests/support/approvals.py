@@ -100,7 +100,7 @@ async def wait_for_approval(user: User, chat: str) -> PendingApproval:
 
 
 async def newest_run(person: HasRuns, chat: str) -> Json:
-    """As soon as it has ended or waits for a decision: an approval is shown a moment before the run waits."""
+    """Returns the newest run when it has ended or waits: an approval is shown a moment before the run waits."""
 
     async def settled() -> Json | None:
         run = (await person.runs.get_chat(chat))["interactions"][-1]
@@ -115,7 +115,7 @@ def pending(run: Json) -> list[Json]:
 
 
 async def decide(person: HasRuns, chat: str, approval: Json, *, approved: bool = True, **more: Any) -> Json:
-    """The run as soon as it has ended or waits for another decision."""
+    """Returns the run when it has ended or waits for another decision."""
     run = (await person.runs.get_chat(chat))["interactions"][-1]["id"]
     await person.runs.approve(chat, run, approval["approval_id"], approved=approved, **more)
     return await newest_run(person, chat)
