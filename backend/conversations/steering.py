@@ -57,9 +57,17 @@ RETURNING pg_notify(%(signal)s, e.run_id)"""
 _FIND = """
 SELECT seq FROM entries
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(id)s AND kind = 'user_message'"""
+# Numbered in the order in which they were sent: an update alone takes the rows as they happen to be stored.
 _READ = f"""
-UPDATE entries e SET seq = nextval('event_seq')
-WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL AND e.details->>'mode' = 'steer'
+WITH numbered AS MATERIALIZED (
+    SELECT id, nextval('event_seq') AS number FROM (
+        SELECT id FROM entries
+        WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL AND details->>'mode' = 'steer'
+        ORDER BY created_at, id
+    ) sent
+)
+UPDATE entries e SET seq = numbered.number FROM numbered
+WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.id = numbered.id AND e.seq IS NULL
 RETURNING {ENTRY_COLUMNS}"""
 _QUEUED = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL

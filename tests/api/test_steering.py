@@ -81,6 +81,29 @@ async def test_steer_is_read_before_the_next_model_turn(user: User, model: Scrip
     assert await unread(user) == []
 
 
+async def test_steers_are_read_in_the_order_in_which_they_were_sent(
+    user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    texts = [f"message {number}" for number in range(3)]
+    await model.script(ADD_MILK, says("All."))
+    async with tool_waits(user, stored) as run:
+        for text in texts:
+            await queue(user, run, text, "steer")
+        stored.reverse_queue(user.name)
+    shown = ["add milk", *reversed(texts), "All."]
+    assert await list_texts(user, await find_thread(user, CHAT)) == shown, "whatever order the rows are stored in"
+
+
+async def test_steer_does_not_start_the_interaction_again(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(ADD_MILK, says("Both."))
+    async with tool_waits(user, stored) as run:
+        await queue(user, run, "and bread", "steer")
+    events = await user.runs.read(CHAT, run)
+    assert names(events).count("interaction_started") == 1
+    for number in filter(None, (event.number for event in events)):
+        assert "interaction_started" not in names(await user.runs.read(CHAT, run, after=number))
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_message_during_the_last_words_is_answered_after_them(
     mode: Mode, user: User, model: ScriptedModel, stored: Stored

@@ -81,6 +81,11 @@ class Stored:
         """Returns the number of steering messages and follow-ups that no model has read."""
         return len(self._rows("SELECT 1 FROM entries WHERE user_id = %s AND seq IS NULL", user))
 
+    def reverse_queue(self, user: str) -> None:
+        """Stores the queued messages as if they had been sent in the opposite order."""
+        statement = "UPDATE entries SET created_at = now() + (now() - created_at) WHERE user_id = %s AND seq IS NULL"
+        self._connection.execute(statement, [user])
+
     def consents(self, user: str) -> list[str]:
         """Returns the tools that the user has allowed for later calls."""
         return [row["tool"] for row in self._rows("SELECT tool FROM consents WHERE user_id = %s ORDER BY 1", user)]
