@@ -61,12 +61,16 @@ OVER_HTTP: dict[str, Use] = {
 async def test_what_is_no_file(alice: Person, use: Use) -> None:
     """Links, FIFOs, sockets and directories are neither read nor replaced, and nobody waits for them."""
     made = "ln -s /etc/passwd link; ln -s nothing dangling; ln -s self self; mkfifo pipe; mkdir dir; ln -s /etc door"
-    await alice.call("run_command", command=made)
-    for path in ("link", "dangling", "self", "pipe", "dir", "door/passwd", "door/fresh", "door/below/fresh"):
+    await alice.call("run_command", command=f"{made}; echo x > file; ln -s file own")
+    links = ("link", "dangling", "self", "own", "door/passwd", "door/fresh", "door/below/fresh")
+    for path, kind in {**dict.fromkeys(links, "symbolic link"), "pipe": "FIFO", "dir": "directory"}.items():
         async with asyncio.timeout(10):
-            assert path.split("/")[0] in await use(alice, path)
-    _, ran = await alice.call("run_command", command="readlink link dangling self door; test -p pipe && test -d dir")
-    assert (ran["exit_code"], ran["stdout"].split()) == (0, ["/etc/passwd", "nothing", "self", "/etc"])
+            sentence = await use(alice, path)
+        assert path.split("/")[0] in sentence
+        assert kind in sentence
+    _, ran = await alice.call("run_command", command="readlink link dangling self door own; test -p pipe && test -d dir")
+    assert (ran["exit_code"], ran["stdout"].split()) == (0, ["/etc/passwd", "nothing", "self", "/etc", "file"])
+    assert await content_of(alice, "file") == b"x\n"
 
 
 async def test_directory_replaced_by_a_link_meanwhile(alice: Person) -> None:
