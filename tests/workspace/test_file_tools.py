@@ -22,7 +22,7 @@ USES: dict[str, Use] = {
 
 
 async def rejection(person: Person, method: str, path: str) -> str:
-    """The sentence of a request for a file that is rejected."""
+    """Returns the sentence with which a request for a file is rejected."""
     answer = await person.http.request(method, f"/files/cnv_1/{path}", content=b"mine" if method == "PUT" else None)
     assert answer.status_code in (400, 404), answer.text
     return answer.json()["error"]
@@ -68,7 +68,8 @@ async def test_what_is_no_file(alice: Person, use: Use) -> None:
             sentence = await use(alice, path)
         assert path.split("/")[0] in sentence
         assert kind in sentence
-    _, ran = await alice.call("run_command", command="readlink link dangling self door own; test -p pipe && test -d dir")
+    left = "readlink link dangling self door own; test -p pipe && test -d dir"
+    _, ran = await alice.call("run_command", command=left)
     assert (ran["exit_code"], ran["stdout"].split()) == (0, ["/etc/passwd", "nothing", "self", "/etc", "file"])
     assert await content_of(alice, "file") == b"x\n"
 
