@@ -82,7 +82,9 @@ RETURNING id"""
 
 @dataclass(slots=True)
 class SentHistory:
-    """Statements that were sent: at most `MOST_RECORDS` entries, as many calls, and the memory and directory."""
+    """Statements that were sent: at most `MOST_RECORDS` entries, as many calls, those that branch notes name, and the
+    memory and directory.
+    """
 
     records: SentTimeline
     noted_calls: AsyncCursor[ToolCall]

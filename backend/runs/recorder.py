@@ -75,12 +75,12 @@ class Recorder(RunHooks[RunContext]):
         self._thought: Entry | None = None  # its reasoning, until text comes: a turn may have several
         self._thinking_since = 0.0
 
-    def continue_from(self, own: Timeline) -> None:
-        self.calls = calls = own.calls
+    def continue_from(self, timeline: Timeline) -> None:
+        self.calls = calls = timeline.calls
         self._equal_calls = Counter((call.tool, normalize_json(call.arguments)) for call in calls)
         self.open_calls = {call.id: call for call in calls if call.result_seq is None}
         self.begun = {call.id for call in self.open_calls.values() if call.state == "running"}
-        self.model_turn = max((record.model_turn for record in own.records), default=0)
+        self.model_turn = max((record.model_turn for record in timeline.records), default=0)
         self.is_changed = False
 
     # What the model writes

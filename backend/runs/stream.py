@@ -134,9 +134,8 @@ class Streams:
         follower = _Follower(self, self._database, user_id, top_run_id, after, woken)
         try:
             async for event in follower.events():
-                if follower.is_first_of_turn(event):
-                    yield Event("model_turn_started", run=event.run)
-                yield event
+                for read in follower.add_missed_start(event):
+                    yield read
                 if event.type == "run_waiting" and not while_waiting:
                     return
         finally:
@@ -156,16 +155,17 @@ class _Follower:
         self._model_turn = 0  # of the top run, whose start was read
         self._status = ""
 
-    def is_first_of_turn(self, event: Event) -> bool:
-        """Whether an event of the top run is the first that is read of its model turn, whose start was not."""
+    def add_missed_start(self, event: Event) -> list[Event]:
+        """Returns the event, after the start of its model turn if that was not read; only the top run's are counted."""
         if event.sub_agent is not None:
-            return False
+            return [event]
         if event.type == "model_turn_started":
             self._model_turn += 1
         model_turn = getattr(event.record, "model_turn", 0)
-        is_first = model_turn > self._model_turn
-        self._model_turn = max(model_turn, self._model_turn)
-        return is_first
+        if model_turn <= self._model_turn:
+            return [event]
+        self._model_turn = model_turn
+        return [Event("model_turn_started", run=event.run), event]
 
     async def events(self) -> AsyncIterator[Event]:
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):

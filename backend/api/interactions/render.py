@@ -142,9 +142,9 @@ def render_interaction(
     )
 
 
-def render_reason(run: Run, own: Timeline) -> str | None:
+def render_reason(run: Run, timeline: Timeline) -> str | None:
     """Returns why a run did not simply complete: the sentence of its last notice."""
-    if (notice := own.find_last("notice")) is not None:
+    if (notice := timeline.find_last("notice")) is not None:
         return sentence_of_notice(notice)
     return sentence_of("interrupted") if run.status == "interrupted" else None
 
