@@ -72,8 +72,10 @@ RETURNING {ENTRY_COLUMNS}"""
 _QUEUED = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL
 ORDER BY e.created_at, e.id"""
+# The first starts a run, also if somebody has made a steering message of it since the queue was read.
 _MOVE = """
-UPDATE entries SET run_id = %(next)s, seq = CASE WHEN id = %(first)s THEN nextval('event_seq') END
+UPDATE entries SET run_id = %(next)s, seq = CASE WHEN id = %(first)s THEN nextval('event_seq') END,
+    details = CASE WHEN id = %(first)s THEN details || '{"mode": "follow_up"}' ELSE details END
 WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL"""
 _CONTINUE = f"""
 INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
