@@ -162,7 +162,12 @@ class Cluster:
         for leftover in (self._files / "postmaster.pid", *self._sockets.glob(".s.PGSQL.*")):
             leftover.unlink(missing_ok=True)
         (self._files / "pg_hba.conf").write_text(ACCESS)
-        options = {"listen_addresses": "", "unix_socket_directories": str(self._sockets)}
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self._sockets),
+            # A start after crashes on a full disk can miss its checkpoint, and waits for the next one (PostgreSQL 18).
+            "checkpoint_timeout": "30s",
+        }
         if not self._durable:
             options |= NOT_DURABLE
         command = [str(self._binaries.directory / "postgres"), "-D", str(self._files)]
