@@ -135,10 +135,10 @@ class Runs(Client):
     async def memory(self) -> Memory:
         return _parse_memory(await self.request_json("GET", "/memory"))
 
-    async def add_to_memory(self, text: str, *, chat_id: str | None = None) -> Memory:
+    async def add_to_memory(self, text: str, *, chat_id: str | None = None, key: str | None = None) -> Memory:
         """Adds a text on lines of its own; with `chat_id`, the log of that chat says so."""
         body = {"text": text, **({} if chat_id is None else {"chat_id": chat_id})}
-        return _parse_memory(await self.request_json("POST", "/memory", body))
+        return _parse_memory(await self.request_json("POST", "/memory", body, key=key))
 
     async def begin(self, title: str, *, left: str | None = None, directory: str | None = None) -> Json:
         """Creates a conversation without messages, to upload files or to work in a `directory` of the server's machine;

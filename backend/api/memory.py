@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute, check_owner
+from backend.api.interactions.parameters import make_idempotent
 from backend.context import memory
 from backend.conversations import conversations
 from backend.errors import BackendError, InvalidRequest
@@ -69,7 +70,8 @@ async def set_memory(
 
 
 @router.post("/memory")
-async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMemory, response: Response) -> ShownMemory:
+@make_idempotent
+async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMemory) -> ShownMemory:
     """Adds lines at the end; with `chat_id`, the log of that chat has a command `/memory`."""
     _check_size(body)
     await check_owner(services.database, user, body.chat_id)
@@ -77,7 +79,7 @@ async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMem
     text = await profiles.add_to_memory(services.database, user.user_id, body.text, most=memory.LONGEST)
     if text is None:
         raise MemoryTooLong
-    shown = _show(text, services, response)
+    shown = _render(text, services)
     if chat is not None:
         result = shown.model_dump(exclude={"text"})
         await conversations.add_command(services.database, user.user_id, chat.id, f"/memory {body.text}", result)
@@ -107,7 +109,11 @@ def _parse_if_match(headers: list[str]) -> list[str] | None:
 
 
 def _show(text: str, services: Services, response: Response) -> ShownMemory:
-    found = memory.render_memory(text, tokens=services.model.endpoint.profile.history_tokens)
     response.headers["ETag"] = f'"{profiles.version_of(text)}"'
     response.headers["Cache-Control"] = "no-store"
+    return _render(text, services)
+
+
+def _render(text: str, services: Services) -> ShownMemory:
+    found = memory.render_memory(text, tokens=services.model.endpoint.profile.history_tokens)
     return ShownMemory(text=text, lines=found.lines, lines_read=found.lines_read)
