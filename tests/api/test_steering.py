@@ -24,6 +24,7 @@ from tests.support.script import (
     delete_tasks,
     pausing_answer,
     says,
+    start_coder,
     start_researcher,
 )
 from tests.support.stack import Stack
@@ -276,6 +277,20 @@ async def test_steer_reaches_a_sub_agent_of_another_process(
         await model.received_requests(2)
         await until(stored.has_waiting_statements)
         await queue(new_user(user.name, backend=1), run, "quick", "steer")
+    await user.runs.read(CHAT, run)
+    assert [text.rpartition(" ")[2] for text in (await last_said(model))[2:]] == ["quick"] * 3
+
+
+async def test_sub_agent_that_waited_for_an_approval_still_reads_the_steer(user: User, model: ScriptedModel) -> None:
+    looks = {**calls(call("list_files")), "hold_after": 1}
+    await model.script(start_coder("tidy up"), looks, calls(call("commit", message="m")), says("Tidy."), says("Done."))
+    run = await start_run(user, CHAT, "tidy up")
+    await model.received_requests(2)
+    await queue(user, run, "quick", "steer")
+    await model.release()
+    async with user.runs.events(CHAT, run) as events:
+        approval = await anext(event.data["approval_id"] async for event in events if event.name == "approval_required")
+    await user.runs.approve(CHAT, run, approval, approved=True)
     await user.runs.read(CHAT, run)
     assert [text.rpartition(" ")[2] for text in (await last_said(model))[2:]] == ["quick"] * 3
 
