@@ -1,4 +1,4 @@
-"""Commands about the `./todo up` of a data directory: what runs, its logs, and its end."""
+"""Commands that control the `./todo up` of a data directory: status, logs and down."""
 
 import argparse
 import contextlib
