@@ -158,6 +158,7 @@ async def _client(server: Connector) -> AsyncIterator[Client]:
             # No redirects: they would take the headers along.
             http = httpx2.AsyncClient(
                 headers={**server.headers},
+                limits=httpx2.Limits(keepalive_expiry=2),  # most servers close idle connections after five seconds
                 timeout=httpx2.Timeout(server.timeout, read=None),
                 verify=ssl.create_default_context(),
             )
