@@ -177,4 +177,4 @@ def _parse_usage(value: Any) -> Counter[str]:
         "output_tokens": sent.get("completion_tokens"),
         "reasoning_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
     }
-    return Counter({name: count for name, count in counts.items() if isinstance(count, int)})
+    return Counter({name: count for name, count in counts.items() if isinstance(count, int) and count >= 0})

@@ -65,6 +65,7 @@ LOOSE = {
     "a role of its own": loose({"role": "bot", "content": "x"}),
     "numbers for texts": loose({"content": "x"}, id=1, model=2, object=3, created="now"),
     "null where a list belongs": loose({"content": "x", "tool_calls": None}, usage=None, service_tier=None),
+    "a negative count": loose({"content": "x"}, usage={"prompt_tokens": -1, "completion_tokens": -1}),
 }
 
 
