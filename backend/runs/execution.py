@@ -33,6 +33,7 @@ from backend.runs.outcomes import Ending, RunError, causes_of, get_ending
 from backend.runs.recorder import Recorder
 from backend.runs.stream import Streams
 from backend.runs.sub_agents import add_results, render_history, render_steering
+from backend.tools.connectors.names import server_of
 from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, DatabaseUnavailable
@@ -41,7 +42,7 @@ ExecutionState = Literal["ended", "waiting", "unread"]
 """How far an execution came: the run has ended, waits for approval, or has messages to read before it can complete."""
 
 MAX_MODEL_TURNS = 10
-_COMMAND_SECONDS = 0.7  # how long a stop waits for a sub-agent's command, which is killed
+_CONNECTOR_SECONDS = 0.7  # how long a stop waits for a tool of another MCP server
 _REASONS: dict[str, CallReason] = {
     "cancelled": "stopped",
     "other_message": "other_message",
@@ -241,7 +242,9 @@ class Execution:
         """
         workspace, now = self._dependencies.workspace, asyncio.get_running_loop().time
         has_sub_agent = self._live.recorders[-1] is not self.recorder
-        deadline = now() + (_COMMAND_SECONDS if self.run.is_sub_agent else self._dependencies.tool_wait_seconds)
+        tools = [call.tool for call in self.recorder.open_calls.values() if call.id in self.recorder.begun]
+        is_connector = any(server_of(tool) is not None for tool in tools)
+        deadline = now() + (_CONNECTOR_SECONDS if is_connector else self._dependencies.tool_wait_seconds)
         while self._is_at_work and not working.done() and (has_sub_agent or now() < deadline):
             if self.run.is_sub_agent and workspace is not None:
                 await workspace.stop(self.context.folder, user_id=self.run.user_id)

@@ -19,7 +19,7 @@ from tests.support.approvals import decide, newest_run, pending
 from tests.support.backends import user_at
 from tests.support.completions import check_pairs
 from tests.support.model_requests import agent_of, outputs_of, requests_to
-from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says, start_coder
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -481,7 +481,7 @@ async def until_ended(user: User, thread: str) -> Json:
 
 STEPS: dict[str, Json] = {
     "command": calls(WRITES, runs_command(SLEEPS)),
-    "answer": {"text": "one two three four five six seven eight nine ten", "token_delay": 0.5},
+    "answer": endless_answer("one two three"),
     "request": {"text": "x", "delay": 30},
 }
 
@@ -512,6 +512,23 @@ class TestEnds:
         await user.chatkit.say("go on", thread)
         [told] = await outputs(model)
         assert ("a.txt" in told) is (kind == "command")
+
+    async def test_stop_while_the_workspace_is_slow(
+        self, services: Services, user: User, model: ScriptedModel, stored: Stored
+    ) -> None:
+        """The command's output is kept all the same."""
+        await model.script(calls(CODER), STEPS["command"])
+        workspace = services.workspace.process
+        assert workspace
+        async with user.chatkit.open("threads.create", input=user_input("do it")) as events:
+            thread = await thread_of(events)
+            await user.wait_for_file(thread, "begun")
+            workspace.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(1)
+        workspace.send_signal(signal.SIGCONT)
+        run = await stored.run_with_status(user.name, "cancelled")
+        steps = (await user.runs.get_steps(thread, run.id))["steps"]
+        assert steps[3]["details"]["stdout"] == "so far\n"
 
     async def test_stop_while_another_agent_waits(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
