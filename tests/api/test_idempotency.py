@@ -13,7 +13,7 @@ from tests.runs_client import id_of, names, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
 from tests.support.fixtures import NewUser
-from tests.support.script import SLOW, SLOW_TEXT, add_task, add_tasks, delete_tasks, says
+from tests.support.script import SLOW, SLOW_TEXT, add_task, add_tasks, delete_tasks, says, summarises
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -128,7 +128,7 @@ async def branch(user: User, model: ScriptedModel) -> tuple[str, Any]:
 
 
 async def compact(user: User, model: ScriptedModel) -> tuple[str, Any]:
-    await model.script(*[says("Hello.")] * 4, says("Much was said."))
+    await model.script(*[says("Hello.")] * 4, summarises("Much was said."))
     for number in range(4):
         await user.runs.say(CHAT, f"hello {number}")
     return "compact", None

@@ -8,7 +8,7 @@ import pytest
 from tests.runs_client import agent_events, id_of, names, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, find_thread, list_texts, list_user_items, start_run
-from tests.support.script import add_tasks, delete_tasks, says
+from tests.support.script import add_tasks, delete_tasks, says, summarises
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -27,7 +27,7 @@ async def talk(user: User, model: ScriptedModel, count: int, *, first: int = 0) 
 
 async def test_summary(user: User, model: ScriptedModel, stored: Stored) -> None:
     await talk(user, model, 4)
-    await model.script(says("Much was said."), says("Hello."))
+    await model.script(summarises("Much was said."), says("Hello."))
     assert await user.runs.compact(CHAT) == {"status": "compacted", "messages": 4}
     assert await user.runs.compact(CHAT) == {"status": "nothing to compact", "messages": 0}
     assert len(stored.runs(user.name)) == 4, "it is no run"
@@ -42,7 +42,7 @@ async def test_summary(user: User, model: ScriptedModel, stored: Stored) -> None
 
 async def test_summary_is_told_by_the_run_that_reads_it_first(user: User, model: ScriptedModel) -> None:
     runs = await talk(user, model, 4)
-    await model.script(says("Much."))
+    await model.script(summarises("Much."))
     await user.runs.compact(CHAT)
     runs += await talk(user, model, 4, first=4)
     events = [await user.runs.read(CHAT, run) for run in runs]
@@ -59,7 +59,7 @@ async def test_failed_summary_changes_nothing(step: Any, user: User, model: Scri
     await talk(user, model, 4)
     thread = await find_thread(user, CHAT)
     before = await user.chatkit.items(thread)
-    await model.script(step)
+    await model.script({"when": "Summarise", **step})
     with pytest.raises(ApiError) as refused:
         await user.runs.compact(CHAT)
     assert refused.value.status in (502, 503)
@@ -88,7 +88,7 @@ async def test_busy_conversation(state: str, user: User, model: ScriptedModel, s
 
 async def test_two_at_once_make_one_summary(user: User, model: ScriptedModel) -> None:
     await talk(user, model, 4)
-    await model.script(*[{**says("Much was said."), "delay": 0.1}] * 2)
+    await model.script(*[{**summarises("Much was said."), "delay": 0.1}] * 2)
     both = await asyncio.gather(*(user.runs.compact(CHAT) for _ in range(2)), return_exceptions=True)
     assert [one for one in both if not isinstance(one, ApiError)], both
     thread = await find_thread(user, CHAT)
@@ -98,7 +98,7 @@ async def test_two_at_once_make_one_summary(user: User, model: ScriptedModel) ->
 @pytest.mark.parametrize("stack_name", ["limits"])
 async def test_summary_counts_against_the_limits(user: User, model: ScriptedModel) -> None:
     await talk(user, model, 4)
-    await model.script(says("Much was said."))
+    await model.script(summarises("Much was said."))
     assert (await user.runs.compact(CHAT))["status"] == "compacted"
     with pytest.raises(ApiError) as refused:
         await user.runs.say(CHAT, "hello")
@@ -108,7 +108,7 @@ async def test_summary_counts_against_the_limits(user: User, model: ScriptedMode
 @pytest.mark.parametrize("number", [0, 1, 3])
 async def test_retry_drops_the_summary_of_what_it_replaces(number: int, user: User, model: ScriptedModel) -> None:
     await talk(user, model, 4)
-    await model.script(says("Much was said."), says("Again."))
+    await model.script(summarises("Much was said."), says("Again."))
     await user.runs.compact(CHAT)
     thread = await find_thread(user, CHAT)
     item = (await list_user_items(user, thread))[number]
@@ -123,7 +123,7 @@ async def test_retry_drops_the_summary_of_what_it_replaces(number: int, user: Us
 
 async def test_summary_of_a_path_that_was_left_is_dropped(user: User, model: ScriptedModel) -> None:
     await talk(user, model, 4)
-    await model.script({"when": "Summarise", **says("Much was said."), "hold_after": 0}, says("Again."))
+    await model.script({**summarises("Much was said."), "hold_after": 0}, says("Again."))
     making = asyncio.create_task(user.runs.compact(CHAT))
     await model.received_requests(5)
     thread = await find_thread(user, CHAT)

@@ -14,7 +14,7 @@ from tests.runs_client import SHAPES, id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.ai_sdk import FRONTENDS, VERSIONS
 from tests.support.answers import start_run
-from tests.support.script import PAUSING, add_task, delete_tasks, says, start_coder
+from tests.support.script import PAUSING, add_task, delete_tasks, says, start_coder, summarises
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -83,7 +83,7 @@ async def prepare(command: Command, user: User, model: ScriptedModel, stored: St
         for text in ("add eggs", "add bread", "add tea", "add jam"):
             await model.script(says("Done."))
             await user.runs.say("groceries", text)
-        await model.script(says("You added milk, eggs and bread."))
+        await model.script(summarises("You added milk, eggs and bread."))
     elif "/steps" in command.text:
         await model.script(start_coder("Write a poem."), says("Here it is."), says("Done."))
         known["RUN"] = await start_run(user, "groceries", "write a poem", until="approval_required")

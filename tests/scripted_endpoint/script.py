@@ -12,6 +12,8 @@ from offline_model.protocol import Completion, CompletionCall, CompletionRequest
 Seconds = Annotated[float, Field(ge=0)]
 Frames = Annotated[int, Field(ge=0)]
 _CHARS_PER_TOKEN = 4  # as `estimate_usage` counts
+_OF_CONVERSATIONS = ("Summarise ", "Write a title ")
+"""How requests begin that follow an answer at any time: they take no step that is meant for the next answer."""
 
 
 class ScriptedCall(BaseModel):
@@ -38,7 +40,9 @@ class Step(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    when: str | None = Field(default=None, description="Use it only if the last user message contains this.")
+    when: str | None = Field(
+        default=None, description="Use it only if the last user message contains this; needed for summaries and titles."
+    )
     text: str = ""
     reasoning: str = ""
     reasoning_field: Literal["reasoning", "reasoning_content"] = "reasoning"
@@ -101,7 +105,7 @@ class Step(BaseModel):
         return [text[start : start + size] for start in range(0, len(text), size)] if size else split_tokens(text)
 
     def matches(self, user_text: str) -> bool:
-        return self.when is None or self.when in user_text
+        return not user_text.startswith(_OF_CONVERSATIONS) if self.when is None else self.when in user_text
 
 
 @dataclass(frozen=True, kw_only=True)

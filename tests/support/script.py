@@ -35,6 +35,10 @@ def says(text: str, *, reasoning: str = "") -> Json:
     return {"text": text, "reasoning": reasoning}
 
 
+def summarises(text: str) -> Json:
+    return {"when": "Summarise", "text": text}
+
+
 def add_task(title: str, **more: Any) -> Json:
     return calls(call("add_task", title=title, **more))
 

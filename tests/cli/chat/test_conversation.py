@@ -10,7 +10,7 @@ from tests.cli.chat.conftest import Start
 from tests.cli.chat.terminal import ALT_ENTER, CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R, ENTER, TAB, UP
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import talk_with_tasks
-from tests.support.script import PAUSING, SLOW_TEXT, add_task, call, calls, delete_tasks, says
+from tests.support.script import PAUSING, SLOW_TEXT, add_task, call, calls, delete_tasks, says, summarises
 from tests.support.users import User
 
 pytestmark = pytest.mark.long(seconds=8)
@@ -199,7 +199,7 @@ async def test_continue(start: Start, model: ScriptedModel, served: ChatKit) -> 
 
 async def test_commands(start: Start, model: ScriptedModel, user: User, served: ChatKit, tmp_path: Path) -> None:
     await talk_with_tasks(user, model, 1)
-    await model.script(*({"text": text} for text in ("Large.", "A slash.", "They talked.", "New.")))
+    await model.script(*({"text": text} for text in ("Large.", "A slash.", "New.")), summarises("They talked."))
     with start() as terminal:
         await terminal.wait_for(">")
         terminal.say("/tsks")
