@@ -9,7 +9,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support import ai_sdk
 from tests.support.ai_sdk import VERSIONS
 from tests.support.answers import HANGS
-from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.script import PAUSING, SLOW_TEXT, add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -188,8 +188,9 @@ async def test_approvals_of_an_agent(user: User, model: ScriptedModel) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_resumed_answer_is_read_from_its_beginning(version: int, user: User, model: ScriptedModel) -> None:
-    await model.script({**SLOW, "token_delay": 0.2})
-    acts = ({"resume": True}, {"leave": "count"}, {"resume": True}, {"resume": True})
+    await model.script(PAUSING)
+    going_on = {"resume": True, "release": f"{model.base_url}/release"}
+    acts = ({"resume": True}, {"leave": "count"}, going_on, {"resume": True})
     before, left, whole, after = await speak(user, *acts, version=version)
     for nothing in (before, after):
         assert (nothing["http"], nothing["status"], nothing.get("error")) == (204, "ready", None)

@@ -26,6 +26,7 @@ class Chat extends AbstractChat {
 }
 
 let seen;
+let release; // the address at which the response that is read, and that the model holds, is let go on
 
 async function readBeside(stream) {
   try {
@@ -44,6 +45,7 @@ async function fetchBoth(address, options) {
   seen.http = response.status;
   seen.sent = options.body && JSON.parse(options.body);
   if (response.status !== 200) return response;
+  if (release) await fetch(release, { method: "POST" });
   const [one, other] = response.body.tee();
   seen.reading = readBeside(other);
   return new Response(one, response);
@@ -69,6 +71,7 @@ const idle = async () => {
 const results = [];
 for (const action of actions) {
   seen = {};
+  release = action.release;
   if ("say" in action) await chat.sendMessage({ text: action.say });
   if ("regenerate" in action) await chat.regenerate();
   if ("decide" in action) {
