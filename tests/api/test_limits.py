@@ -8,8 +8,11 @@ import pytest
 
 from tests.runs_client import names
 from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS
+from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.script import PAUSING, says
+from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -93,9 +96,10 @@ async def test_conversations(api: str, user: User, model: ScriptedModel, stored:
     assert (await send(user, "run_api", "hello", "chat-0")).status_code == 200, "older ones go on"
 
 
-async def test_seconds_of_an_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script({"text": "one two three four", "eof_after": 4, "hang": True}, says("Hello."))
-    events = await user.runs.say("one", "count")
+async def test_seconds_of_an_answer(services: Services, user: User, model: ScriptedModel) -> None:
+    await model.script(HANGS, says("Hello."))
+    async with user_at(services, user, LIMIT_RUN_SECONDS="3") as there:
+        events = await there.runs.say("one", "count")
     assert names(events)[-1] == "interaction_complete"
     assert events[-1].data["status"] == "FAILED"
     assert "error" in names(events)
