@@ -31,7 +31,7 @@ pytest_plugins = ["tests.support.fixtures"]
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY_NEEDED = 256 * 1024 * 1024
-_PORTS = 1_500  # of each process of the test run
+_PORTS = range(20_000, 32_000)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -195,10 +195,10 @@ def find_free_port() -> int:
 @cache
 def _list_ports() -> Iterator[int]:
     """Yields the ports of this process of the test run in turn: a service takes its port later than it is chosen."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-    first = 20_000 + worker % 8 * _PORTS
-    begin = random.randrange(_PORTS)
-    return cycle(first + (begin + number) % _PORTS for number in range(_PORTS))
+    worker, workers = os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:], os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    ports = _PORTS[int(worker) :: int(workers)]
+    begin = random.randrange(len(ports))
+    return cycle([*ports[begin:], *ports[:begin]])
 
 
 def migrate(url: str) -> None:

@@ -45,7 +45,7 @@ class Program:
             assert time.monotonic() < deadline, f"{self._log}: it is not ready:\n{self.log_text[-2000:]}"
             time.sleep(0.02)
 
-    def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 20) -> int:
+    def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 60) -> int:
         """Sends the signal, waits for the end, and returns the exit status; 0 if it was never started."""
         if self.process is None:
             return 0

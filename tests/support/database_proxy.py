@@ -20,6 +20,7 @@ class DatabaseProxy:
         self._address = conninfo_to_dict(database_url)
         self._socket = directory / ".s.PGSQL.5432"
         self._connections: set[asyncio.Task[None]] = set()
+        self._is_cut = False
         self.hide_end = False
         """Whether clients are not told that the database has closed their connection, as if the network were down."""
         self.drop_responses_after: bytes | None = None
@@ -33,10 +34,12 @@ class DatabaseProxy:
     async def restore(self) -> None:
         """Accepts connections, at the start or after `cut`."""
         self.drop_responses_after, self._drops_responses = None, False
+        self._is_cut = False
         self._server = await asyncio.start_unix_server(self._accept, self._socket)
 
     async def cut(self) -> None:
         """Closes all connections and rejects new ones."""
+        self._is_cut = True
         self._server.close()
         self._socket.unlink(missing_ok=True)
         self._end_connections()
@@ -47,15 +50,19 @@ class DatabaseProxy:
             connection.cancel()
 
     async def _accept(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        if self._is_cut:  # since this connection was accepted
+            to_client.close()
+            return
         task = asyncio.current_task()
         assert task
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
-        server, to_server = await self._connect()
         is_idle = asyncio.Event()
         is_idle.set()
+        to_server: asyncio.StreamWriter | None = None
         try:
             with suppress(asyncio.CancelledError, OSError):
+                server, to_server = await self._connect()
                 copies = [
                     asyncio.create_task(self._copy(client, to_server, is_idle)),
                     asyncio.create_task(self._copy(server, to_client, is_idle, is_response=True)),
@@ -69,7 +76,8 @@ class DatabaseProxy:
                         copy.cancel()
         finally:
             to_client.close()
-            to_server.close()
+            if to_server is not None:
+                to_server.close()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = str(self._address.get("host") or "localhost"), str(self._address.get("port") or 5432)
