@@ -1,12 +1,8 @@
-"""Settings of Hypothesis for deterministic examples that share the fixtures of a test."""
+"""Settings of Hypothesis for examples that share the fixtures of a test; tests/conftest.py has those of all."""
 
 from hypothesis import HealthCheck, settings
 
 
 def same_examples(count: int) -> settings:
-    return settings(
-        max_examples=count,
-        derandomize=True,
-        database=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
-    )
+    suppressed = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    return settings(max_examples=count, suppress_health_check=suppressed)
