@@ -85,7 +85,7 @@ class WorkspaceTools(McpConnection):
     async def connect(self) -> None:
         await super().connect()
         self._starting_until = time.monotonic() + _FIRST_SECONDS
-        await self._look()
+        await self._look(_FIRST_SECONDS)
         self.stack.callback(asyncio.create_task(self._watch()).cancel)
 
     @property
@@ -104,10 +104,10 @@ class WorkspaceTools(McpConnection):
     def may_start(self) -> bool:
         return self._missed < _MISSES and (self._mode == "on" or self.confinement in _CONFINED)
 
-    async def _look(self) -> None:
+    async def _look(self, seconds: float = _LOOK_SECONDS) -> None:
         """Asks the service what it confines commands with; after two misses it counts as gone."""
         try:
-            response = await self.http.get("ready", timeout=_LOOK_SECONDS, auth=None)
+            response = await self.http.get("ready", timeout=httpx2.Timeout(seconds, connect=_LOOK_SECONDS), auth=None)
             found = response.raise_for_status().json()
         except (httpx2.HTTPError, ValueError) as error:
             logger.info("the workspace does not answer: %s", type(error).__name__)
