@@ -14,7 +14,7 @@ from backend.tools.table import find_tool
 from backend.tools.task_tools import TaskTools
 
 _MOST_TASKS = 1_000  # of one request, by the task service
-_SECONDS = 1.0  # a conversation opens without the tasks, too
+_SECONDS = 4.0  # a conversation opens without the tasks, too
 
 
 class LastChange(BaseModel):
@@ -91,7 +91,7 @@ def tasks_of(call: ToolCall) -> Sequence[Task]:
 async def load_current_tasks(
     tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None = None
 ) -> CurrentTasks:
-    """Loads tasks as they are, in one request by ids; without a response within a second nothing is known of them."""
+    """Loads tasks as they are, in one request by ids; without a response in time nothing is known of them."""
     ids = sorted(set(task_ids))[-_MOST_TASKS:]
     if not ids:
         return CurrentTasks(now)
@@ -110,7 +110,7 @@ async def load_current_tasks(
 
 
 async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
-    """Loads the titles of up to 1,000 tasks that are on the list; None without a response within a second."""
+    """Loads the titles of up to 1,000 tasks that are on the list; None without a response in time."""
     current = await load_current_tasks(tools, user_id, task_ids)
     on_list = {number: task.title for number, task in current.tasks.items() if task.status != "deleted"}
     return on_list if current.known else None

@@ -171,7 +171,7 @@ async def test_a_reader_in_another_process_follows_live(
             if not acted and scenario.act and event.name == scenario.on:
                 acted = True
                 await scenario.act(other.runs, id_of(live))
-    followed = await asyncio.wait_for(reading[0], 20)
+    followed = await asyncio.wait_for(reading[0], 60)
     assert durable(followed) == durable(live)
     # Text comes in pieces, or is left to `answer` where a reader looked when it was complete.
     assert len({text_of(followed), text_of(live)} - {""}) <= 1
