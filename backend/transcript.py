@@ -89,6 +89,7 @@ class LogRenderer:
         self._line_ids: set[str] = set()
         self._turns: defaultdict[_ModelTurn, list[EventRecord]] = defaultdict(list)  # what belongs to each one's line
         self._result_times: dict[_ModelTurn, datetime] = {}
+        self._newest_result_at = conversation.created_at
 
     def render_start(self, trees: Timeline) -> Line:
         own = self._conversation
@@ -179,11 +180,13 @@ class LogRenderer:
     def _estimate_result_time(self, call: ToolCall, run: Run) -> datetime:
         """Estimates when a result came, as that is not stored: its seconds after the previous result of the turn.
 
-        It is called once for each call, in order.
+        It is called once for each call, in order. No result is before the previous one of any turn: the call of an
+        agent may have begun some time after it was requested.
         """
         requested_at = _get_time(call, run)
         started_at = max(requested_at, self._result_times.get(_get_turn(call), requested_at))
-        self._result_times[_get_turn(call)] = result_at = started_at + timedelta(seconds=call.seconds or 0)
+        result_at = max(started_at + timedelta(seconds=call.seconds or 0), self._newest_result_at)
+        self._result_times[_get_turn(call)] = self._newest_result_at = result_at
         return result_at
 
     def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:

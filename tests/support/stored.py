@@ -77,6 +77,11 @@ class Stored:
         statement = "SELECT 1 FROM tool_calls WHERE user_id = %s AND state = 'awaiting_approval'"
         return len(self._rows(statement, user))
 
+    def set_call_seconds(self, user: str, tool: str, seconds: float) -> None:
+        """Stores that the user's calls of a tool took so long."""
+        statement = "UPDATE tool_calls SET seconds = %s WHERE user_id = %s AND tool = %s"
+        self._connection.execute(statement, [seconds, user, tool])
+
     def queued_messages(self, user: str) -> int:
         """Returns the number of steering messages and follow-ups that no model has read."""
         return len(self._rows("SELECT 1 FROM entries WHERE user_id = %s AND seq IS NULL", user))
