@@ -6,10 +6,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.runs_client import names
+from tests.runs_client import names, text_of
 from tests.scripted_model import ScriptedModel
-from tests.support.answers import HANGS
-from tests.support.backends import user_at
+from tests.support.answers import HANGS, find_thread, list_texts
+from tests.support.backends import local_backend, user_at
 from tests.support.fixtures import NewUser
 from tests.support.script import PAUSING, says
 from tests.support.stack import Services
@@ -96,32 +96,30 @@ async def test_conversations(api: str, user: User, model: ScriptedModel, stored:
     assert (await send(user, "run_api", "hello", "chat-0")).status_code == 200, "older ones go on"
 
 
-async def test_seconds_of_an_answer(services: Services, user: User, model: ScriptedModel) -> None:
+async def test_seconds_of_an_answer(services: Services, model: ScriptedModel) -> None:
     await model.script(HANGS, says("Hello."))
-    async with user_at(services, user, LIMIT_RUN_SECONDS="3") as there:
-        events = await there.runs.say("one", "count")
-    assert names(events)[-1] == "interaction_complete"
-    assert events[-1].data["status"] == "FAILED"
-    assert "error" in names(events)
-    shown = (await user.chatkit.list_threads()).data[0]["id"]
-    texts = [item for item in await user.chatkit.items(shown) if item["type"] == "assistant_message"]
-    assert texts, "what was shown is kept"
-    assert names(await user.runs.say("one", "hello"))[-1] == "interaction_complete"
+    async with user_at(services, LIMIT_RUN_SECONDS="2") as user:
+        events = await user.runs.say("one", "count")
+        assert names(events)[-1] == "interaction_complete"
+        assert events[-1].data["status"] == "FAILED"
+        assert "error" in names(events)
+        shown = await list_texts(user, await find_thread(user, "one"))
+        assert shown == ["count", *filter(None, [text_of(events)])], "what was shown is kept"
+        assert names(await user.runs.say("one", "hello"))[-1] == "interaction_complete"
 
 
-async def test_requests_per_minute(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
+async def test_requests_per_minute(services: Services, model: ScriptedModel, stored: Stored) -> None:
     """Whatever is asked counts; what is rejected changes nothing."""
     await model.script(says("Hello."))
-    thread = (await user.chatkit.say("hello")).thread_id
-    title = "hello"
-    for number in range(300):
-        response = await user.chatkit.post("threads.update", thread_id=thread, title=f"title {number}")
-        if response.status_code == 429:
-            check_rejected(response, 429)
-            break
-        title = f"title {number}"
-    assert title != "title 299"
-    assert stored.conversation_title(user.name, thread) == title
-    token = {"Authorization": f"Bearer {user.token}"}
-    check_rejected(await user.runs.http.post("/session", headers=token), 429)
-    assert (await new_user().chatkit.post("threads.list")).status_code == 200
+    # So few that the next one is allowed only after 20 seconds.
+    async with local_backend(services, LIMIT_REQUESTS_PER_MINUTE="3") as backend, User(backend) as user:
+        thread = (await user.chatkit.say("hello")).thread_id
+        *_, rejected = [
+            await user.chatkit.post("threads.update", thread_id=thread, title=f"title {number}") for number in range(3)
+        ]
+        check_rejected(rejected, 429)
+        assert stored.conversation_title(user.name, thread) == "title 1"
+        token = {"Authorization": f"Bearer {user.token}"}
+        check_rejected(await user.runs.http.post("/session", headers=token), 429)
+        async with User(backend) as other:
+            assert (await other.chatkit.post("threads.list")).status_code == 200

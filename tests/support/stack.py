@@ -63,7 +63,6 @@ STACKS: dict[str, StackSettings] = {
             "LIMIT_RUNS_PER_DAY": "8",
             "LIMIT_CONVERSATIONS": "3",
             "LIMIT_MESSAGE_CHARS": "200",
-            "LIMIT_REQUESTS_PER_MINUTE": "30",
             "ALLOWED_HOSTS": "todo.example",
             "ALLOWED_ORIGINS": "https://app.example",
         }
