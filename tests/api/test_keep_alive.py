@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 CHAT = "groceries"
 COMMENT = ": keep-alive"
-LATE = {"text": "Hello.", "delay": 0.4}
+LATE = {"text": "Hello.", "hold_after": 0}
 SAID = {"messages": [{"role": "user", "content": "hello"}]}
 STREAMS: dict[str, tuple[str, Any]] = {
     "chatkit": ("/chatkit", request("threads.create", input=user_input("hello"))),
@@ -42,11 +42,15 @@ async def user(stack: Stack) -> AsyncIterator[User]:
 async def test_late_answer(stream: str, user: User, model: ScriptedModel) -> None:
     await model.script(LATE)
     path, body = STREAMS[stream]
-    response = await user.runs.http.post(path, json=body)
-    lines = response.text.splitlines()
-    assert lines.count(COMMENT) > 2
-    frames = "\n".join(line for line in lines if line != COMMENT).split("\n\n")
-    assert all(frame.startswith(("data: ", "id: ", "event: ")) for frame in frames), response.text
+    received = ""
+    async with user.runs.http.stream("POST", path, json=body) as response:
+        async for piece in response.aiter_text():
+            received += piece
+            if received.count(COMMENT) > 2:
+                await model.release()
+    frames = "\n".join(line for line in received.splitlines() if line != COMMENT).split("\n\n")
+    assert all(frame.startswith(("data: ", "id: ", "event: ")) for frame in frames), received
+    assert "Hello." in received
 
 
 async def read_comments(user: User, method: str, path: str, body: Any = None) -> str:
