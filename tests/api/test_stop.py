@@ -71,6 +71,7 @@ async def test_stop_lets_a_running_task_tool_finish(user: User, model: ScriptedM
     await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Never."))
     with stored.lock_table("tasks"):
         run = await start_run(user, CHAT, "add both", until="tool_call")
+        await until(stored.has_waiting_statements)
         await user.runs.cancel(CHAT, run)
     thread = await ended(user, stored)
     assert stored.titles(user.name) == ["milk"]
@@ -110,9 +111,8 @@ async def test_connection_that_breaks_at_any_byte(
 ) -> None:
     """A raw socket that is reset with unread data in it: the answer stops, and what was shown is stored."""
     await model.script({"text": WORDS, "chunk_chars": 3, "token_delay": 0.004})
-    received = await read_bytes(user, count=int(share * 6_500))
-    if share or stored.runs(user.name):
-        await ended(user, stored)
+    received = await read_bytes(user, stored, count=int(share * 6_500))
+    await ended(user, stored)
     shown = "".join(re.findall(r'"delta":"([^"]*)"', received.decode(errors="ignore")))
     for conversation in stored.conversations(user.name):
         said, *answer = await list_texts(user, conversation)
@@ -122,8 +122,8 @@ async def test_connection_that_breaks_at_any_byte(
     assert stored.conversations(user.name) or b'"user_message"' not in received
 
 
-async def read_bytes(user: User, *, count: int) -> bytes:
-    """The first bytes of an answer; then the connection is reset."""
+async def read_bytes(user: User, stored: Stored, *, count: int) -> bytes:
+    """The first bytes of an answer; then the connection is reset, when the run has started."""
     url = urlsplit(user.url)
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     body = json.dumps(request("threads.create", input=user_input("count"))).encode()
@@ -135,6 +135,7 @@ async def read_bytes(user: User, *, count: int) -> bytes:
     received = b""
     while len(received) < count and (more := await reader.read(count - len(received))):
         received += more
+    await until(lambda: stored.runs(user.name))
     linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")  # reset instead of an orderly end
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     writer.close()
