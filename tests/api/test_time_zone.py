@@ -25,11 +25,11 @@ async def last_notes(model: ScriptedModel) -> list[str]:
 
 
 async def test_zone_of_the_request_is_remembered(user: User, model: ScriptedModel, stored: Stored) -> None:
-    """It decides which day it is: at 9 in Berlin it is the evening before in Honolulu."""
+    """It decides which day it is: at 9 in Berlin it is the evening before in Pago Pago."""
     await model.script(*[says("Hello.")] * 4)
     for zone, day in (
         (None, "Wed 2026-11-25"),
-        ("Pacific/Honolulu", "Tue 2026-11-24"),
+        ("Pacific/Pago_Pago", "Tue 2026-11-24"),
         (None, "Tue 2026-11-24"),
         ("Asia/Tokyo", "Wed 2026-11-25"),
     ):
@@ -42,7 +42,7 @@ async def test_zone_of_the_request_is_remembered(user: User, model: ScriptedMode
 
 async def test_tools_know_the_zone(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(add_task("run", due="today"), says("Added."))
-    set_zone(user, "Pacific/Honolulu")
+    set_zone(user, "Pacific/Pago_Pago")
     await user.chatkit.say("I ran")
     assert [task.due for task in stored.tasks(user.name)] == ["2026-11-24"]
 
