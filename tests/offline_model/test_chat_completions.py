@@ -1,11 +1,13 @@
 import json
-from datetime import date
+from datetime import datetime
 from typing import Any
 
 import httpx2
 import pytest
 from openai import AsyncOpenAI, BadRequestError, NotFoundError
 from openai.types.chat import ChatCompletionChunk
+
+from offline_model.language import text
 
 TOOLS: Any = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
@@ -37,11 +39,22 @@ async def test_an_answer_in_one_piece(openai: AsyncOpenAI):
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
 
 
-def today() -> str:
-    """By this machine's clock, as no message says what the user's shows."""
-    return f"{date.today():%a %Y-%m-%d}"
+TODAY = "Mon 2026-11-23"
 
 
+@pytest.fixture
+def machine_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what day it is where no message says what the user's clock shows."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> "Clock":
+            return cls(2026, 11, 23, 23, 59)
+
+    monkeypatch.setattr(text, "datetime", Clock)
+
+
+@pytest.mark.usefixtures("machine_clock")
 async def test_tool_calls_have_unique_ids(openai: AsyncOpenAI):
     ids = set()
     for _ in range(2):
@@ -51,7 +64,7 @@ async def test_tool_calls_have_unique_ids(openai: AsyncOpenAI):
         assert choice.message.content is None
         calls = choice.message.tool_calls or []
         assert [json.loads(call.function.arguments) for call in calls if call.type == "function"] == [
-            {"title": "x", "due": today()},
+            {"title": "x", "due": TODAY},
             {"title": "y"},
         ]
         ids |= {call.id for call in calls}
@@ -69,13 +82,14 @@ async def test_a_stream_of_text(openai: AsyncOpenAI):
     assert not any(chunk.usage for chunk in chunks)
 
 
+@pytest.mark.usefixtures("machine_clock")
 async def test_a_stream_of_tool_calls(openai: AsyncOpenAI):
     async with openai.chat.completions.stream(model="any", messages=user("add x today and y"), tools=TOOLS) as stream:
         completion = await stream.get_final_completion()
     calls = completion.choices[0].message.tool_calls or []
     assert completion.choices[0].finish_reason == "tool_calls"
     assert [(call.function.name, json.loads(call.function.arguments)) for call in calls] == [
-        ("add_task", {"title": "x", "due": today()}),
+        ("add_task", {"title": "x", "due": TODAY}),
         ("add_task", {"title": "y"}),
     ]
     assert len({call.id for call in calls}) == 2

@@ -202,15 +202,14 @@ async def test_a_deadlock_is_an_unavailable_database(database: Database) -> None
 
 
 async def test_no_free_connection_in_time_is_an_unavailable_database(database_url: str) -> None:
-    async with (
-        Database(database_url, pool_size=1, pool_timeout_seconds=1) as database,
-        database.transaction("ada") as tx,
-    ):
-        await tx.execute(LIST)
-        assert database.connections_in_use == 1
-        with pytest.raises(DatabaseUnavailable):
-            async with database.transaction("bob"):
-                pytest.fail("there is one connection")
+    async with Database(database_url, pool_size=1, pool_timeout_seconds=1) as database:
+        await until(lambda: database.connections_in_use == 0)  # it is connected
+        async with database.transaction("ada") as tx:
+            await tx.execute(LIST)
+            assert database.connections_in_use == 1
+            with pytest.raises(DatabaseUnavailable):
+                async with database.transaction("bob"):
+                    pytest.fail("there is one connection")
 
 
 async def test_snapshot_reads_one_state_and_writes_nothing(database: Database) -> None:

@@ -14,6 +14,7 @@ from tests.waiting import until
 PROGRAM = """
 import logging
 import sys
+from pathlib import Path
 
 from common import server
 
@@ -37,7 +38,7 @@ def create(address):
     async def app(scope, receive, send):
         await (start if scope["type"] == "lifespan" else respond)(scope, receive, send)
 
-    return server.ServedApplication(app, drain_seconds=float(sys.argv[4]))
+    return server.ServedApplication(app, drain_seconds=float(sys.argv[4]), is_busy=Path("busy").exists)
 
 
 if __name__ == "__main__":
@@ -51,7 +52,7 @@ def start(directory: Path, failure: str, *, workers: int, port: int = 0, drain: 
     program = directory / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, str(program), failure, str(port), str(workers), str(drain)]
-    return subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, cwd=directory, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
 
 
 @pytest.mark.parametrize(("workers", "failure"), [(1, "creation"), (2, "startup")])
@@ -66,13 +67,15 @@ def test_service_that_cannot_start(tmp_path: Path, workers: int, failure: str) -
 async def test_service_that_drains(tmp_path: Path) -> None:
     """It serves on, and says that it is not ready; asked twice, it ends at the same time."""
     port = find_free_port()
-    process = start(tmp_path, "none", workers=1, port=port, drain=4)
+    (tmp_path / "busy").touch()
+    process = start(tmp_path, "none", workers=1, port=port, drain=60)
     await until(lambda: answers(port, "/ready"), seconds=60)
     process.send_signal(signal.SIGTERM)
     await until(lambda: not answers(port, "/ready"))
     process.send_signal(signal.SIGTERM)
     assert answers(port, "/")
-    process.communicate(timeout=30)
+    (tmp_path / "busy").unlink()
+    process.communicate(timeout=60)
     assert process.returncode == 0
 
 
