@@ -17,8 +17,8 @@ from tests.tokens import ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, SigningKey, key_e
 AUDIENCE = "https://todo.example/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
 RSA, EC, ED = SigningKey("RS256", "rsa"), SigningKey("ES256", "ec"), SigningKey("EdDSA", "ed")
-NOW = "2026-11-22T10:54:00+01:00"
-"""When the servers start, a Sunday; their clocks run on from there."""
+NOW = "2026-11-22T10:01:00+01:00"
+"""When the servers start, a Sunday; their clocks run on from there. At noon it is tomorrow in Apia and Midway."""
 COMMON = {
     "MCP_URL": AUDIENCE,
     "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET,

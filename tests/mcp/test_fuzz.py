@@ -60,7 +60,7 @@ def changing_http(server: ServiceProcess) -> Iterator[httpx2.Client]:
     """Of a user with a task, whose name and token the client has."""
     user = new_user()
     headers = {"Authorization": f"Bearer {mint_mcp_token(user, AUDIENCE)}", "X-Request-ID": user}
-    with httpx2.Client(verify=False, base_url=server.url, headers=headers, trust_env=False) as http:
+    with httpx2.Client(verify=False, base_url=server.url, headers=headers, trust_env=False, timeout=60) as http:
         yield http
 
 

@@ -1,5 +1,6 @@
 """`python -m mcp_server import`: todo.txt, CSV of Todoist and our own export; on a Sunday at 10:30 in Berlin."""
 
+import asyncio
 import csv
 import io
 import json
@@ -12,11 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 import pytest
 
+from common.database import advisory_locks
 from tests.clock import set_clock
 from tests.conftest import ROOT
-from tests.logins import as_owner
+from tests.logins import as_admin, as_owner
 from tests.mcp.calls import Tools
 from tests.processes import INHERITED
 from tests.support.stored import Stored
@@ -412,15 +415,24 @@ def test_imports_at_once_add_once(user_environment: dict[str, str], stored: Stor
 
 @pytest.mark.long
 async def test_an_import_that_is_killed_is_completed_by_the_next(
-    user_environment: dict[str, str], imported: Import, stored: Stored, user: str
+    user_environment: dict[str, str], session_database_url: str, imported: Import, stored: Stored, user: str
 ) -> None:
+    def lock(connection: psycopg.Connection[Any]) -> None:
+        connection.execute(f"SELECT {advisory_locks.TASKS}", {"user": user})
+
     text = "".join(f"task {number}\n" for number in range(3_000))
-    with started(user_environment, user) as process:
+    url = as_admin(session_database_url)
+    with psycopg.connect(url) as first, psycopg.connect(url) as second, started(user_environment, user) as process:
+        lock(first)
         assert process.stdin
         process.stdin.write(text.encode())
         process.stdin.close()
         process.stdin = None
-        await until(lambda: bool(stored.titles(user)))
+        await until(stored.has_waiting_statements)
+        locking = asyncio.create_task(asyncio.to_thread(lock, second))
+        await until(lambda: stored.has_waiting_statements(count=2))
+        first.commit()
+        await locking  # between the first and the second transaction of the import
         process.send_signal(signal.SIGKILL)
     half = len(stored.titles(user))
     assert 0 < half < 3_000

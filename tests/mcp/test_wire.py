@@ -113,7 +113,7 @@ async def test_a_cancelled_call_changes_nothing(tools: Tools, stored: Stored) ->
         for other in (7, 1):
             assert not waiting.done()
             assert (await send(tools.http, cancelled(other, token=tools.token))).status_code == 202
-        answer = (await asyncio.wait_for(waiting, 20)).json()
+        answer = (await asyncio.wait_for(waiting, 60)).json()
     assert answer["result"]["isError"]
     assert await tools.tasks() == []
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.mcp.servers import AUDIENCE, COMMON
 from tests.mcp.wire import call, result, send
-from tests.processes import ServiceProcess
+from tests.processes import START_SECONDS, ServiceProcess
 from tests.serving import http_client
 from tests.support.stored import Stored
 from tests.tokens import mint_mcp_token
@@ -97,12 +97,12 @@ async def test_a_worker_that_dies_before_it_serves_is_replaced_at_once(
     environment = {"DATABASE_URL": session_database_url, "MCP_WORKERS": "2", **COMMON}
     service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "log", **environment)
     service.start()
-    await until(lambda: len(service.workers) == 2, seconds=20)
+    await until(lambda: len(service.workers) == 2, seconds=START_SECONDS)
     worker = service.workers[0]
     os.kill(worker, signal.SIGSTOP)
     await asyncio.sleep(1.5)  # the supervisor waits for the first answer of the worker
     os.kill(worker, signal.SIGKILL)
-    await asyncio.to_thread(service.wait_until_all_serve, 2, timeout=45)
+    await asyncio.to_thread(service.wait_until_all_serve, 2)
     assert service.end() == 0
 
 
@@ -114,7 +114,7 @@ async def test_workers_end_with_their_supervisor(session_database_url: str, tmp_
     await asyncio.to_thread(service.wait_until_all_serve, 2)
     workers = service.workers
     service.end(signal.SIGKILL)
-    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), seconds=20)
+    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
     service.start()
     await asyncio.to_thread(service.wait_until_ready)
     assert service.end() == 0
