@@ -171,13 +171,12 @@ async def test_steering(user: User, model: ScriptedModel, golden: Golden, stored
     await check(golden, "steering", model)
 
 
-async def test_follow_up(user: User, model: ScriptedModel, golden: Golden) -> None:
+async def test_follow_up(user: User, model: ScriptedModel, golden: Golden, stored: Stored) -> None:
     await model.script(PAUSING, says("You are welcome."), says("Bye."))
     run = await start(user, "count", until="answer_delta")
     await user.runs.send(CHAT, run, "thanks", mode="follow_up")
     await model.release()
-    await model.received_requests(2)
-    await user.runs.read(CHAT, run)
+    await until(lambda: stored.run_statuses(user.name) == ["completed"] * 2)
     await run_of(user, "bye")
     await check(golden, "follow_up", model)
 

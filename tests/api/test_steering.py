@@ -166,7 +166,7 @@ async def test_message_that_waits_for_a_later_run(user: User, model: ScriptedMod
     await model.script(ADD_MILK, says("Milk."), HANGS)
     async with tool_waits(user, stored) as run:
         _, never, later = [await queue(user, run, text, "follow_up") for text in ("next", "never", "later")]
-    await until(lambda: stored.run_statuses(user.name) == ["completed", "running"])
+    await model.received_requests(3)  # the later run has begun: it would read a steer before its first request
     await user.runs.drop(CHAT, run, never)
     await user.runs.steer(CHAT, run, later)
     assert await unread(user) == [("later", "steer", True)]
