@@ -5,7 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -279,7 +279,7 @@ async def flooded(services: Services, user: User, flood: Flood, **environment: s
 @pytest.mark.parametrize("case", FLOODS)
 async def test_response_over_the_limit(case: str, services: Services, user: User) -> None:
     """It ends with an error that names the setting, and is not asked for again."""
-    flood = FLOODS[case]
+    flood = replace(FLOODS[case])
     whole = {"LLM_TOOL_CALLS": "whole"} if case == "not streamed" else {}
     async with flooded(services, user, flood, **whole) as there:
         answer = await there.chatkit.say("hello")
@@ -309,8 +309,7 @@ async def test_silent_model(case: str, services: Services, user: User, model: Sc
     """The error names the setting; the model is not asked again."""
     step, setting = SILENT[case]
     await model.script(step)
-    seconds = {"LLM_FIRST_TOKEN_SECONDS": "0.6", "LLM_SILENCE_SECONDS": "0.3"}
-    async with user_at(services, user, **seconds) as there:
+    async with user_at(services, user, **{setting: "0.3"}) as there:
         answer = await there.chatkit.say("hello")
     assert setting in error_of(answer)["message"]
     assert answer.text == ("Let me" if setting == "LLM_SILENCE_SECONDS" else "")
