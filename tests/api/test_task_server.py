@@ -80,11 +80,15 @@ CHANGES: dict[str, Change] = {
 
 
 @asynccontextmanager
-async def behind(proxy: Any, services: Services, user: User, *, resend_seconds: float = 20) -> AsyncIterator[User]:
+async def behind(
+    proxy: Any, services: Services, user: User, *, resend_seconds: float = 20, **environment: str
+) -> AsyncIterator[User]:
     """The user at a backend that reaches the task server through the proxy."""
     async with (
         serve(proxy, lifespan="off") as url,
-        user_at(services, user, MCP_INTERNAL_URL=f"{url}/mcp", MCP_RESEND_SECONDS=str(resend_seconds)) as there,
+        user_at(
+            services, user, MCP_INTERNAL_URL=f"{url}/mcp", MCP_RESEND_SECONDS=str(resend_seconds), **environment
+        ) as there,
     ):
         yield there
 
@@ -160,7 +164,7 @@ async def test_stop_while_the_server_is_away(
 ) -> None:
     proxy = Proxy(services)
     await model.script(add_task("milk"))
-    async with behind(proxy, services, user, resend_seconds=0.3) as there:
+    async with behind(proxy, services, user, resend_seconds=60, TOOL_WAIT_SECONDS="0.3") as there:
         proxy.changes = [CHANGES["503 without a body"]] * 10_000
         async with there.chatkit.open("threads.create", input=user_input("add milk")) as events:
             async for event in events:
