@@ -34,7 +34,7 @@ CHECKS = [
 @pytest.fixture
 def document(user: User) -> dict[str, Any]:
     """Published to everybody, with or without a token."""
-    return httpx2.get(f"{user.url}/chats/openapi.json", trust_env=False).json()
+    return httpx2.get(f"{user.url}/chats/openapi.json", trust_env=False, timeout=60).json()
 
 
 def test_document(document: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ def test_generated_requests(user: User, document: dict[str, Any]) -> None:
     assert len(operations) > 10
 
     def check(case: Case) -> None:
-        response = case.call(base_url=user.url, headers=headers, timeout=20)
+        response = case.call(base_url=user.url, headers=headers, timeout=60)
         case.validate_response(response, checks=CHECKS)
         for internal in ("postgresql", "Traceback", "psycopg"):
             assert internal not in response.text

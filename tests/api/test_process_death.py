@@ -51,6 +51,7 @@ async def test_tool_call_of_a_killed_process_is_made_once(
                     item = event["item"]["id"]
                 if event["type"] == "progress_update":
                     break
+            await until(stored.has_waiting_statements)
             stack.backends[0].end(signal.SIGKILL)
     await until(lambda: stored.run_statuses(user.name) != ["running"], seconds=FREE_SECONDS)
     answer = await other.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=item)

@@ -78,7 +78,7 @@ async def test_readers_of_a_user_are_limited(user: User, model: ScriptedModel, s
     run = await start_run(user, CHAT, "count", until="answer_delta")
     events = f"/chats/{CHAT}/interactions/{run}/events"
     thread = await find_thread(user, CHAT)
-    async with asyncio.timeout(20), asyncio.TaskGroup() as readers:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as readers:
         held = [asyncio.Event() for _ in range(20)]
         leave = asyncio.Event()
 
