@@ -79,18 +79,17 @@ async def new_user(stack: Stack) -> AsyncIterator[NewUser]:
 
 @asynccontextmanager
 async def new_users(stack: Stack) -> AsyncIterator[NewUser]:
-    """Waits in the end until no run of these users goes on: it would take a scripted response of the next test."""
-    users: list[User] = []
+    """Waits in the end until no run goes on, of any user: it would take a scripted response of the next test."""
     async with AsyncExitStack() as clients:
 
         def make(name: str | None = None, *, backend: int = 0) -> User:
-            users.append(User(stack, name, backend=backend))
-            clients.push_async_exit(users[-1])
-            return users[-1]
+            user = User(stack, name, backend=backend)
+            clients.push_async_exit(user)
+            return user
 
         yield make
     with Stored(stack.database_url) as stored:
-        await until(lambda: not any("running" in stored.run_statuses(user.name) for user in users))
+        await until(lambda: not stored.is_run_running())
 
 
 @pytest.fixture

@@ -54,6 +54,10 @@ class Stored:
     def run_statuses(self, user: str) -> list[str]:
         return [run.status for run in self.runs(user)]
 
+    def is_run_running(self) -> bool:
+        """Returns whether a run of any user is executed."""
+        return bool(self._rows("SELECT 1 FROM runs WHERE status = 'running' AND parent_call_id IS NULL LIMIT 1"))
+
     async def run_with_status(self, user: str, status: str, *, seconds: float = 30) -> StoredRun:
         """Waits for a run with this status; returns the newest one."""
 
