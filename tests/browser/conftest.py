@@ -1,7 +1,6 @@
 """The page in a real browser, on running services; each test has a user and a browser context of its own."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from tests.browser.task_list import TaskApi
 from tests.node_packages import install_packages
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser, new_users
-from tests.support.stack import NOW, Stack
+from tests.support.stack import CLOCK, Stack
 from tests.support.users import User
 
 PAGE = "/"
@@ -111,8 +110,8 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
 
 
 def clock_from_now() -> str:
-    """A script that gives the page the services' clock, which is at `NOW` whatever day it is."""
-    ahead = round((datetime.fromisoformat(NOW) - datetime.now(UTC)).total_seconds() * 1000)
+    """A script that gives the page the services' clock, whatever day it is."""
+    ahead = round(float(CLOCK["TEST_CLOCK_OFFSET_SECONDS"]) * 1000)
     return f"""{{
         const Real = Date;
         globalThis.Date = class extends Real {{
