@@ -34,7 +34,7 @@ async def run_ai_sdk(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         output, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
     assert not errors, errors.decode()
