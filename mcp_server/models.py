@@ -6,7 +6,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Computed,
-    Date,
     ForeignKeyConstraint,
     Identity,
     Index,
@@ -18,33 +17,40 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIME, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
-from common.clock import utc_now
+from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
+from mcp_server.tasks.lists.statements import COMPLETION
 from mcp_server.tasks.task import ONE_OPEN
 
 _LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in range(1, 11))
-SEARCHED_TEXT = f"title || ' '::text || description || {_LABELS}"
-"""The text of a task that a search looks at, in SQL."""
-
-LONG_AGO = "'-infinity'::timestamp with time zone"
-# As PostgreSQL prints it, because Alembic compares the two.
-_COMPLETION = f"(\nCASE\n    WHEN completed_at IS NULL THEN {LONG_AGO}\n    ELSE completed_at\nEND)"
+_SEARCHED_TEXT = f"title || ' '::text || description || {_LABELS}"
 
 
-def fold(text: str) -> str:
-    return f"lower(regexp_replace(NORMALIZE({text}, NFKD), '[\\u0300-\\u036F]'::text, ''::text, 'g'::text))"
+def _index(name: str, *columns: Any, where: str, unique: bool = False) -> Index:
+    return Index(name, "user_id", *columns, unique=unique, postgresql_where=text(where))
 
 
-class UserRow(SQLModel, table=True):
+def _time() -> Column[datetime]:
+    return Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+
+
+def _row_id() -> Column[int]:
+    return Column(BigInteger, Identity(always=True), primary_key=True)
+
+
+class _OwnedRow(SQLModel):
+    user_id: str = Field(primary_key=True, sa_type=Text)
+
+
+class UserRow(_OwnedRow, table=True):
     __tablename__ = "people"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (CheckConstraint("week_starts BETWEEN 1 AND 7", name="people_week_starts"),)
 
-    user_id: str = Field(sa_column=Column(Text, primary_key=True))
-    last_task_id: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default=text("0")))
-    time_zone: str | None = Field(default=None, sa_column=Column(Text))
-    week_starts: int | None = Field(default=None, sa_column=Column(SmallInteger))
+    last_task_id: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")})
+    time_zone: str | None = Field(sa_type=Text)
+    week_starts: int | None = Field(sa_type=SmallInteger)
 
 
-class TaskRow(SQLModel, table=True):
+class TaskRow(_OwnedRow, table=True):
     """A task, whose id is counted for each user.
 
     The due date is in the user's local time. Priority 1 is high, 3 is low. The tasks of one repeat have the id of the
@@ -64,74 +70,48 @@ class TaskRow(SQLModel, table=True):
             name="tasks_repeat",
         ),
         Index("tasks_by_owner_and_status", "user_id", "status", "id"),
-        Index("tasks_by_due", "user_id", "due_on", "id", postgresql_where=text("status = 'pending'")),
-        Index(
-            "tasks_by_completion",
-            "user_id",
-            text(_COMPLETION),
-            "id",
-            postgresql_where=text("status = 'completed'"),
-        ),
-        Index(
-            ONE_OPEN,
-            "user_id",
-            "series",
-            unique=True,
-            postgresql_where=text("status = 'pending'"),
-        ),
+        _index("tasks_by_due", "due_on", "id", where="status = 'pending'"),
+        _index("tasks_by_completion", text(COMPLETION), "id", where="status = 'completed'"),
+        _index(ONE_OPEN, "series", unique=True, where="status = 'pending'"),
     )
 
-    user_id: str = Field(sa_column=Column(Text, primary_key=True))
     id: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
-    title: str = Field(sa_column=Column(Text, nullable=False))
-    description: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
-    status: str = Field(default="pending", sa_column=Column(Text, nullable=False, server_default="pending"))
-    created_at: datetime = Field(
-        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
-    )
-    updated_at: datetime = Field(
-        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
-    )
-    completed_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
-    due_on: date | None = Field(default=None, sa_column=Column(Date))
-    due_time: time | None = Field(default=None, sa_column=Column(TIME(precision=0)))
-    priority: int | None = Field(default=None, sa_column=Column(SmallInteger))
-    labels: list[str] = Field(default=[], sa_column=Column(ARRAY(Text), nullable=False, server_default="{}"))
-    repeat: str | None = Field(default=None, sa_column=Column(Text))
-    series: int | None = Field(default=None, sa_column=Column(BigInteger))
-    folded: str | None = Field(default=None, sa_column=Column(Text, Computed(fold(SEARCHED_TEXT), persisted=True)))
+    title: str = Field(sa_type=Text)
+    description: str = Field(sa_type=Text, sa_column_kwargs={"server_default": ""})
+    status: str = Field(sa_type=Text, sa_column_kwargs={"server_default": "pending"})
+    created_at: datetime = Field(sa_column=_time())
+    updated_at: datetime = Field(sa_column=_time())
+    completed_at: datetime | None = Field(sa_column=Column(TIMESTAMP(timezone=True)))
+    due_on: date | None
+    due_time: time | None = Field(sa_column=Column(TIME(precision=0)))
+    priority: int | None = Field(sa_type=SmallInteger)
+    labels: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False, server_default="{}"))
+    repeat: str | None = Field(sa_type=Text)
+    series: int | None = Field(sa_type=BigInteger)
+    folded: str | None = Field(sa_column=Column(Text, Computed(FOLD_ACCENTS.format(_SEARCHED_TEXT), persisted=True)))
 
 
-class TaskCall(SQLModel, table=True):
+class TaskCall(_OwnedRow, table=True):
     """A call that changed tasks; calls of a `batch` are undone together."""
 
     __tablename__ = "task_calls"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         CheckConstraint("operation IN ('add', 'complete', 'update', 'delete', 'undo')", name="task_calls_operation"),
-        Index(
-            "task_calls_one_per_key",
-            "user_id",
-            "idempotency_key",
-            unique=True,
-            postgresql_where=text("idempotency_key IS NOT NULL"),
-        ),
+        _index("task_calls_one_per_key", "idempotency_key", unique=True, where="idempotency_key IS NOT NULL"),
         Index("task_calls_by_age", "created_at", postgresql_using="brin"),
-        Index("task_calls_by_batch", "user_id", "batch", "id", postgresql_where=text("batch IS NOT NULL")),
+        _index("task_calls_by_batch", "batch", "id", where="batch IS NOT NULL"),
     )
 
-    user_id: str = Field(sa_column=Column(Text, primary_key=True))
-    id: int | None = Field(default=None, sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
-    operation: str = Field(sa_column=Column(Text, nullable=False))
-    arguments: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
-    actor: str = Field(sa_column=Column(Text, nullable=False))
-    idempotency_key: str | None = Field(default=None, sa_column=Column(Text))
-    batch: str | None = Field(default=None, sa_column=Column(Text))
-    created_at: datetime = Field(
-        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
-    )
+    id: int = Field(sa_column=_row_id())
+    operation: str = Field(sa_type=Text)
+    arguments: dict[str, Any] = Field(sa_type=JSONB)
+    actor: str = Field(sa_type=Text)
+    idempotency_key: str | None = Field(sa_type=Text)
+    batch: str | None = Field(sa_type=Text)
+    created_at: datetime = Field(sa_column=_time())
 
 
-class TaskChange(SQLModel, table=True):
+class TaskChange(_OwnedRow, table=True):
     """A task before and after a call; `undoes` is the id of the change that this one undoes."""
 
     __tablename__ = "task_changes"  # pyright: ignore[reportAssignmentType]
@@ -144,22 +124,13 @@ class TaskChange(SQLModel, table=True):
         ),
         Index("task_changes_by_task", "user_id", "task_id", "id"),
         Index("task_changes_by_call", "user_id", "call_id", "id"),
-        Index(
-            "task_changes_of_deletion",
-            "user_id",
-            "created_at",
-            "id",
-            postgresql_where=text("after IS NULL AND undoes IS NULL"),
-        ),
+        _index("task_changes_of_deletion", "created_at", "id", where="after IS NULL AND undoes IS NULL"),
     )
 
-    user_id: str = Field(sa_column=Column(Text, primary_key=True))
-    id: int | None = Field(default=None, sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
-    call_id: int = Field(sa_column=Column(BigInteger, nullable=False))
-    task_id: int | None = Field(default=None, sa_column=Column(BigInteger))
-    before: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
-    after: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
-    undoes: int | None = Field(default=None, sa_column=Column(BigInteger))
-    created_at: datetime = Field(
-        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
-    )
+    id: int = Field(sa_column=_row_id())
+    call_id: int = Field(sa_type=BigInteger)
+    task_id: int | None = Field(sa_type=BigInteger)
+    before: dict[str, Any] | None = Field(sa_type=JSONB)
+    after: dict[str, Any] | None = Field(sa_type=JSONB)
+    undoes: int | None = Field(sa_type=BigInteger)
+    created_at: datetime = Field(sa_column=_time())

@@ -8,13 +8,13 @@ from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Range
 from mcp_server.tasks.lists import spelling
 from mcp_server.tasks.lists.query import ListQuery
-from mcp_server.tasks.lists.spelling import fold_accents, fold_letters
+from mcp_server.tasks.lists.spelling import FOLD_ACCENTS, fold_letters
 from mcp_server.tasks.task import PRIORITIES
 from mcp_server.tasks.zones import Now
 
 # Folded once in each statement, and then escaped, because a folded letter may be special in LIKE.
 _PATTERNS = rf"""ARRAY(
-    SELECT '%%' || regexp_replace({fold_letters(fold_accents("word"))}, '([\\%%_])', '\\\1', 'g') || '%%'
+    SELECT '%%' || regexp_replace({fold_letters(FOLD_ACCENTS.format("word"))}, '([\\%%_])', '\\\1', 'g') || '%%'
     FROM unnest(%(words)s::text[]) AS word)"""
 # The conditions by the names of their values. With coalesce(…, false) PostgreSQL expects many rows: it then reads the
 # user's tasks in order, and not those of all users by an index.

@@ -9,6 +9,9 @@ from typing import Any, LiteralString
 _MIN_SHARE = 0.3  # of the query's pieces
 _MAX_COMPARED = 200  # letters; NFKD may expand a sign to eighteen
 _ACCENTS = range(0x300, 0x370)
+# As PostgreSQL prints the column `folded` of tasks, because Alembic compares the two.
+FOLD_ACCENTS = r"lower(regexp_replace(NORMALIZE({}, NFKD), '[\u0300-\u036F]'::text, ''::text, 'g'::text))"
+"""SQL that removes case and accents from a text."""
 _HEBREW_POINTS = (*range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7)
 _ARABIC_MARKS = (0x640, *range(0x64B, 0x660), 0x670)  # the first stretches words
 # Letters that the compatibility decomposition (NFKD) does not unify.
@@ -32,11 +35,6 @@ VALUES: dict[str, Any] = {
 def fold(text: str) -> str:
     without = "".join(c for c in unicodedata.normalize("NFKD", text) if ord(c) not in _ACCENTS)
     return without.lower().translate(_IN_PYTHON)
-
-
-def fold_accents(text: LiteralString) -> LiteralString:
-    """Returns SQL that removes case and accents, as in the column `folded` of `tasks`."""
-    return rf"lower(regexp_replace(normalize({text}, NFKD), '[\u0300-\u036F]', '', 'g'))"
 
 
 def fold_letters(folded: LiteralString) -> LiteralString:

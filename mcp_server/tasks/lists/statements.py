@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 
 from mcp_server.tasks.changes import CAN_BE_UNDONE
 from mcp_server.tasks.lists.query import Position, Sorting
-from mcp_server.tasks.lists.spelling import fold_accents
+from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
 from mcp_server.tasks.task import PRIORITIES, TASK_COLUMNS
 
 PAGE_BYTES = 64_000  # of titles and descriptions in a page
@@ -24,15 +24,19 @@ DELETED = f"""(
         (before->>'priority')::smallint AS priority,
         ARRAY(SELECT jsonb_array_elements_text(coalesce(before->'labels', '[]'))) AS labels,
         before->>'repeat' AS repeat, (before->>'series')::bigint AS series,
-        {fold_accents(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
+        {FOLD_ACCENTS.format(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
     FROM task_changes c
     WHERE c.user_id = %(user)s AND c.created_at > %(since)s AND c.after IS NULL AND {CAN_BE_UNDONE}
 ) deleted"""
 _TASKS = "(SELECT * FROM tasks WHERE user_id = %(user)s) tasks"
 
-# As in the index `tasks_by_completion`. It is a CASE, which is leakproof and so may be evaluated before row-level
-# security; a coalesce is not.
-COMPLETION = "(CASE WHEN completed_at IS NULL THEN '-infinity'::timestamptz ELSE completed_at END)"
+# As PostgreSQL prints the index `tasks_by_completion`, because Alembic compares the two. It is a CASE, which is
+# leakproof and so may be evaluated before row-level security; a coalesce is not.
+COMPLETION = """(
+CASE
+    WHEN completed_at IS NULL THEN '-infinity'::timestamp with time zone
+    ELSE completed_at
+END)"""
 # Tasks without a day or time come after those with one.
 _DUE_KEYS: tuple[LiteralString, ...] = ("coalesce(due_on, 'infinity'::date)", "coalesce(due_time, '24:00'::time)")
 _LAST_DUE: tuple[LiteralString, ...] = ("%(last_day)s::date", "%(last_time)s::time")
