@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -62,7 +62,8 @@ class Report:
 class _New:
     key: str
     task: Task
-    file_task: FileTask
+    original: tuple[object, ...] | None
+    """Identifies the exported task of which this is a copy."""
 
 
 async def import_tasks(
@@ -109,7 +110,8 @@ def _check_tasks(file_tasks: FileTasks, now: Now, report: Report) -> Iterator[_N
         except CallError as error:
             report.add_unread(UnreadLine(file_task.location, str(error)))
             continue
-        yield _New(_create_key(file_task, counts), task, file_task)
+        original = _identify(*file_task.original, task.title) if file_task.original else None
+        yield _New(_create_key(file_task, counts), task, original)
 
 
 def _create_key(file_task: FileTask, counts: Counter[bytes]) -> str:
@@ -126,35 +128,25 @@ async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New]) -> tupl
     new = await _list_new(tx, {new.key: new for new in portion})
     fitting = new[: await caller.quota.count_free(tx)]
     if fitting:
-        numbers = await statements.reserve_ids(tx, len(fitting))
-        tasks = {new.key: _set_id(new.task, id) for new, id in zip(fitting, numbers, strict=True)}
-        await statements.insert_imported(tx, caller, tasks)
+        tasks = await statements.number_tasks(tx, [new.task for new in fitting])
+        keys = [new.key for new in fitting]
+        await statements.insert_imported(tx, caller, dict(zip(keys, tasks, strict=True)))
     return len(portion) - len(new), len(fitting)
 
 
 async def _list_new(tx: Transaction, by_key: Mapping[str, _New]) -> list[_New]:
     """Returns the tasks that no import has added and that are not in the list from which they were exported."""
-    ids = [new.file_task.original[0] for new in by_key.values() if new.file_task.original]
+    ids = [new.original[0] for new in by_key.values() if new.original]
     keys = await tx.execute(_KEYS, keys=[*by_key])
     rows = await tx.execute(_ORIGINALS, ids=ids)
     existing = {row["idempotency_key"] for row in await keys.fetchall()}
     originals = {_identify(row["id"], to_utc(row["created_at"]), row["title"]) for row in await rows.fetchall()}
-    return [
-        new for key, new in by_key.items() if key not in existing and not (originals and _is_original(new, originals))
-    ]
-
-
-def _is_original(new: _New, originals: Container[object]) -> bool:
-    return new.file_task.original is not None and _identify(*new.file_task.original, new.task.title) in originals
+    return [new for key, new in by_key.items() if key not in existing and new.original not in originals]
 
 
 def _identify(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
     """Identifies a task by its creation time, and also by its title if that time is only a day."""
     return id, created_at, None if created_at.microsecond else title
-
-
-def _set_id(task: Task, id: int) -> Task:
-    return task.model_copy(update={"id": id, "series": id if task.repeat else None})
 
 
 class _Arguments(BaseModel):

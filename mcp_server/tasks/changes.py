@@ -13,7 +13,7 @@ from common.database import Transaction, advisory_locks
 from common.tool_server.errors import IdempotencyKeyReused
 from mcp_server.tasks import quota
 from mcp_server.tasks.quota import UNLIMITED, TaskQuota
-from mcp_server.tasks.task import Task
+from mcp_server.tasks.task import JSON_COLUMNS, TASK_COLUMNS, Task
 
 UTC = ZoneInfo("UTC")
 Operation = Literal["add", "complete", "update", "delete", "undo"]
@@ -72,6 +72,21 @@ SELECT k.operation, k.arguments, c.before, c.after
 FROM task_calls k JOIN task_changes c ON c.call_id = k.id AND c.user_id = %(user)s
 WHERE k.user_id = %(user)s AND k.idempotency_key = %(key)s
 ORDER BY c.id"""
+_WRITE = f"""
+WITH written AS (
+    INSERT INTO tasks (user_id, {TASK_COLUMNS})
+    SELECT %(user)s, {TASK_COLUMNS} FROM jsonb_to_recordset(%(rows)s) AS r ({JSON_COLUMNS})
+    ON CONFLICT (user_id, id) DO UPDATE SET title = excluded.title, description = excluded.description,
+        status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
+        completed_at = excluded.completed_at, due_on = excluded.due_on, due_time = excluded.due_time,
+        priority = excluded.priority, labels = excluded.labels, repeat = excluded.repeat, series = excluded.series
+), deleted AS (
+    DELETE FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])
+)
+INSERT INTO task_changes (user_id, call_id, task_id, before, after, undoes, created_at)
+SELECT %(user)s, %(call)s, task_id, before, after, undoes, %(logged_at)s
+FROM jsonb_to_recordset(%(changes)s) AS c (nth integer, task_id bigint, before jsonb, after jsonb, undoes bigint)
+ORDER BY nth"""
 # A repeated call of a retried run belongs to the new run.
 _MOVE_TO_BATCH = """
 UPDATE task_calls SET batch = %(batch)s
@@ -84,9 +99,9 @@ async def make_call(
     *,
     operation: Operation,
     arguments: dict[str, Any],
-    work: Callable[[int], Awaitable[Sequence[LoggedChange]]],
+    work: Callable[[], Awaitable[Sequence[LoggedChange]]],
 ) -> Sequence[LoggedChange]:
-    """Calls `work` with the id of a new call and returns the changes, which `work` logs.
+    """Makes and logs the changes that `work` returns, and returns them.
 
     The call's row is stored first: a second call with the same key returns the logged changes. `work` must raise if it
     finds no task, so that the row is rolled back.
@@ -106,10 +121,15 @@ async def make_call(
     call = await claim.fetchone()
     if call is None:
         return await _replay_call(tx, caller, operation=operation, arguments=arguments)
-    log = await work(call["id"])
+    log = await work()
     added = sum(bool(change.after) - bool(change.before) for change in log)
     caller.quota.check(call, added=added, changes=len(log))
+    await _write_changes(tx, call["id"], log, caller.clock())
     return log
+
+
+def get_id_arguments(ids: Sequence[int]) -> dict[str, Any]:
+    return {"task_id": ids[0], **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
 
 
 async def _replay_call(
@@ -121,6 +141,34 @@ async def _replay_call(
     if caller.batch is not None:
         await tx.execute(_MOVE_TO_BATCH, key=caller.idempotency_key, batch=caller.batch)
     return [parse_change(row) for row in rows]
+
+
+async def _write_changes(tx: Transaction, call: int, changes: Sequence[LoggedChange], now: datetime) -> None:
+    """Writes the tasks and logs the changes; several changes of one task follow each other.
+
+    Errors, such as `OneIsOpen`, are raised at the end of the transaction.
+    """
+    last = {change.task.id: change for change in changes}
+    # Completed tasks first, so that two tasks of a repeat are never open at the same time.
+    tasks = sorted((change.after for change in last.values() if change.after), key=lambda task: task.status)
+    log = [
+        {
+            "nth": nth,
+            "task_id": change.task.id,
+            "before": change.before and change.before.as_json(),
+            "after": change.after and change.after.as_json(),
+            "undoes": change.undoes,
+        }
+        for nth, change in enumerate(changes)
+    ]
+    await tx.execute(
+        _WRITE,
+        call=call,
+        rows=Jsonb([task.as_json() for task in tasks]),
+        ids=[id for id, change in last.items() if change.after is None],
+        changes=Jsonb(log),
+        logged_at=now,
+    )
 
 
 def parse_change(row: Mapping[str, Any]) -> LoggedChange:

@@ -8,7 +8,7 @@ from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOf
 from mcp_server.tasks import changes, statements, zones
 from mcp_server.tasks.changes import Caller, LoggedChange
 from mcp_server.tasks.fields import TaskPatch, apply_patch, create_next_task
-from mcp_server.tasks.results import Result, render_added, render_changed, render_deleted
+from mcp_server.tasks.results import Result, render_changed, render_deleted, render_tasks
 from mcp_server.tasks.task import Task
 from mcp_server.tasks.zones import Now
 
@@ -22,24 +22,26 @@ async def add_tasks(
     others: dict[str, Any] = {"also": [*also]} if also else {}
     arguments = {"title": title, "description": "", **patch.values(), **others}
 
-    async def work(call: int) -> list[LoggedChange]:
+    async def work() -> list[LoggedChange]:
         now = await _get_now(tx, caller, needed=patch.due is not None)
         new = apply_patch(Task.new(title, now.instant), patch, now)
-        return await statements.insert_tasks(tx, caller, call, titles, new)
+        tasks = await statements.number_tasks(tx, [new.model_copy(update={"title": title}) for title in titles])
+        return [LoggedChange(None, task) for task in tasks]
 
-    return render_added(await changes.make_call(tx, caller, operation="add", arguments=arguments, work=work))
+    log = await changes.make_call(tx, caller, operation="add", arguments=arguments, work=work)
+    return render_tasks(log, [change.task.id for change in log])
 
 
 async def complete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
     """A task that is completed already stays as it is, and its log row has no change."""
 
-    async def work(call: int) -> list[LoggedChange]:
+    async def work() -> list[LoggedChange]:
         tasks = await _lock_tasks(tx, ids)
         now = await _get_now(tx, caller, needed=any(task.repeat for task in tasks))
         log = [LoggedChange(task, _complete_task(task, now)) for task in tasks]
-        return await _write_changes(tx, caller, call, log, now)
+        return log + await _add_next_tasks(tx, log, now)
 
-    arguments = _get_id_arguments(ids)
+    arguments = changes.get_id_arguments(ids)
     log = await changes.make_call(tx, caller, operation="complete", arguments=arguments, work=work)
     return render_changed(log, ids)
 
@@ -50,31 +52,25 @@ async def update_tasks(tx: Transaction, caller: Caller, ids: Sequence[int], patc
     if patch.title is not None and len(ids) > 1:
         raise TitleOfMany
 
-    async def work(call: int) -> list[LoggedChange]:
+    async def work() -> list[LoggedChange]:
         tasks = await _lock_tasks(tx, ids)
         dated = patch.due is not None or patch.repeat is not None
         now = await _get_now(tx, caller, needed=dated or any(task.repeat for task in tasks))
         log = [LoggedChange(task, await _update_task(tx, task, patch, now)) for task in tasks]
-        return await _write_changes(tx, caller, call, log, now)
+        return log + await _add_next_tasks(tx, log, now)
 
-    arguments = _get_id_arguments(ids) | patch.values()
+    arguments = changes.get_id_arguments(ids) | patch.values()
     log = await changes.make_call(tx, caller, operation="update", arguments=arguments, work=work)
     return render_changed(log, ids)
 
 
 async def delete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
-    async def work(call: int) -> list[LoggedChange]:
-        log = [LoggedChange(task, None) for task in await _lock_tasks(tx, ids)]
-        await statements.write_changes(tx, caller, call, log)
-        return log
+    async def work() -> list[LoggedChange]:
+        return [LoggedChange(task, None) for task in await _lock_tasks(tx, ids)]
 
-    arguments = _get_id_arguments(ids)
+    arguments = changes.get_id_arguments(ids)
     log = await changes.make_call(tx, caller, operation="delete", arguments=arguments, work=work)
     return render_deleted(log, ids)
-
-
-def _get_id_arguments(ids: Sequence[int]) -> dict[str, object]:
-    return {"task_id": ids[0], **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
 
 
 async def _get_now(tx: Transaction, caller: Caller, *, needed: bool) -> Now:
@@ -114,21 +110,14 @@ def _complete_task(task: Task, now: Now) -> Task:
     return task.model_copy(update={"status": "completed", "completed_at": now.instant, "updated_at": now.instant})
 
 
-async def _write_changes(
-    tx: Transaction, caller: Caller, call: int, log: list[LoggedChange], now: Now
-) -> list[LoggedChange]:
-    """Writes the changes, together with the next tasks of repeating ones that they complete."""
+async def _add_next_tasks(tx: Transaction, log: Sequence[LoggedChange], now: Now) -> list[LoggedChange]:
+    """Returns the additions of the tasks that follow repeating ones which these changes complete."""
     completed = [
         change.after
         for change in log
         if change.before and change.after and (change.before.status, change.after.status) == ("pending", "completed")
     ]
     successors = [task for task in (create_next_task(task, now) for task in completed) if task is not None]
-    if successors:
-        numbers = await statements.reserve_ids(tx, len(successors))
-        log += [
-            LoggedChange(None, task.model_copy(update={"id": number}))
-            for number, task in zip(numbers, successors, strict=True)
-        ]
-    await statements.write_changes(tx, caller, call, log)
-    return log
+    if not successors:
+        return []
+    return [LoggedChange(None, task) for task in await statements.number_tasks(tx, successors)]

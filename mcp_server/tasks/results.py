@@ -37,13 +37,7 @@ def render_changed(log: Sequence[LoggedChange], ids: Sequence[int]) -> Result:
     return _render_in_order({change.task.id: change for change in log if change.before is not None}, ids, following)
 
 
-def render_added(log: Sequence[LoggedChange]) -> Result:
-    by_id = {change.task.id: change for change in log}
-    return _render_in_order(by_id, sorted(by_id), {})
-
-
-def render_restored(log: Sequence[LoggedChange], ids: Sequence[int]) -> Result:
-    """Renders the tasks of the call, without those that were removed together with an undone completion."""
+def render_tasks(log: Sequence[LoggedChange], ids: Sequence[int]) -> Result:
     return _render_in_order({change.task.id: change for change in log}, ids, {})
 
 

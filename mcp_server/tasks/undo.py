@@ -12,7 +12,7 @@ from common.tool_server.errors import to_printable
 from mcp_server.errors import ChangedSince, NextIsChanged, NothingInBatch, NothingToUndo
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CAN_BE_UNDONE, UNDO_PERIOD, Caller, LoggedChange, parse_change
-from mcp_server.tasks.results import Result, render_restored, render_restored_batch
+from mcp_server.tasks.results import Result, render_restored_batch, render_tasks
 from mcp_server.tasks.task import Task
 
 _LAST = f"""
@@ -39,28 +39,25 @@ ORDER BY c.task_id, c.id"""
 async def undo_last(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
     """Restores each task as it was before its last change: a deleted task is added, an added one deleted."""
 
-    async def work(call: int) -> list[LoggedChange]:
+    async def work() -> list[LoggedChange]:
         now = await statements.lock_tasks(tx, ids)
         # By the change they undo: a task may be named and be removed with another.
         log: dict[int | None, LoggedChange] = {}
         for id in ids:
             log |= {change.undoes: change for change in await _undo_task(tx, caller, id, now.get(id))}
-        await statements.write_changes(tx, caller, call, [*log.values()])
         return [*log.values()]
 
-    arguments: dict[str, object] = {"task_id": ids[0], "undo": True, **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
+    arguments = changes.get_id_arguments(ids) | {"undo": True}
     log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work)
-    return render_restored(log, ids)
+    return render_tasks(log, ids)  # without those that were removed together with an undone completion
 
 
 async def _undo_task(tx: Transaction, caller: Caller, id: int, task: Task | None) -> list[LoggedChange]:
     last = await _find_last_change(tx, caller, id)
     if last is None:
         raise NothingToUndo(task_id=id)
-    before = parse_change(last).before
-    restored = before and before.model_copy(update={"updated_at": caller.clock()})
-    removals = await _remove_next_task(tx, caller, last) if before is not None else []
-    return [LoggedChange(task, restored, undoes=last["id"]), *removals]
+    removals = await _remove_next_task(tx, caller, last) if last["before"] is not None else []
+    return [*_undo_each(task, [last], caller), *removals]
 
 
 async def _find_last_change(tx: Transaction, caller: Caller, id: int) -> dict[str, Any] | None:
@@ -88,7 +85,7 @@ async def undo_batch(tx: Transaction, caller: Caller, batch: str) -> Result:
     Changes that are undone already, and undos in the batch, are skipped.
     """
 
-    async def work(call: int) -> list[LoggedChange]:
+    async def work() -> list[LoggedChange]:
         left = await (await tx.execute(_OF_BATCH, batch=batch)).fetchall()
         if not any(row["created_at"] > caller.clock() - UNDO_PERIOD for row in left):
             raise NothingInBatch
@@ -96,9 +93,7 @@ async def undo_batch(tx: Transaction, caller: Caller, batch: str) -> Result:
         now = await statements.lock_tasks(tx, ids)
         # By task and in order, from the first of the batch on.
         since = await tx.execute(_SINCE, ids=ids, first=min(row["id"] for row in left))
-        log = _undo_tasks(await since.fetchall(), batch, now, caller)
-        await statements.write_changes(tx, caller, call, log)
-        return log
+        return _undo_tasks(await since.fetchall(), batch, now, caller)
 
     arguments = {"undo_batch": batch}
     log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work)
