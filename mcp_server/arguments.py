@@ -78,6 +78,9 @@ def _none_if_empty(value: Any) -> Any:
     return None if value in ("", "null") else value
 
 
+_NONE_IF_EMPTY = BeforeValidator(_none_if_empty)
+
+
 def _none_if(word: str) -> BeforeValidator:
     return BeforeValidator(lambda value: None if value == word else _none_if_empty(value))
 
@@ -136,26 +139,12 @@ def _is_query(text: str) -> bool:
 
 _UserId = Annotated[str, AfterValidator(_check(is_user_id))]
 _Cursor = Annotated[str, AfterValidator(_check(lambda text: len(text) <= _MAX_CURSOR and is_storable(text)))]
-_Title = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True),
-    AfterValidator(_check(partial(is_single_line_text, max_length=200))),
-    BeforeValidator(_clean_text),
-]
-_Text = Annotated[
-    str,
-    AfterValidator(_check(partial(_is_text, min_length=0, max_length=_MAX_DESCRIPTION))),
-    BeforeValidator(_clean_text),
-]
-_ShortText = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True),
-    AfterValidator(_check(partial(_is_text, max_length=_MAX_SHORT_TEXT))),
-    BeforeValidator(_clean_text),
-]
-_Query = Annotated[
-    str, StringConstraints(strip_whitespace=True), AfterValidator(_check(_is_query)), BeforeValidator(_clean_text)
-]
+_Clean = Annotated[str, BeforeValidator(_clean_text)]
+_Stripped = Annotated[_Clean, StringConstraints(strip_whitespace=True)]
+_Title = Annotated[_Stripped, AfterValidator(_check(partial(is_single_line_text, max_length=200)))]
+_Text = Annotated[_Clean, AfterValidator(_check(partial(_is_text, min_length=0, max_length=_MAX_DESCRIPTION)))]
+_ShortText = Annotated[_Stripped, AfterValidator(_check(partial(_is_text, max_length=_MAX_SHORT_TEXT)))]
+_Query = Annotated[_Stripped, AfterValidator(_check(_is_query))]
 _Texts = Annotated[list[_ShortText], AfterValidator(_check(lambda texts: len(texts) <= _MAX_LABELS))]
 _NOT_BOOL = BeforeValidator(_check(lambda value: not isinstance(value, bool)))
 _Limit = Annotated[int, Field(ge=1, le=100), _NOT_BOOL]
@@ -164,33 +153,27 @@ Status = Literal["pending", "completed", "all", "deleted"]
 Order = Literal["created", "due", "priority", "completed"]
 Priority = Literal["high", "medium", "low", "none"]
 
-_OptionalText = Annotated[_ShortText | None, BeforeValidator(_none_if_empty)]
+_OptionalText = Annotated[_ShortText | None, _NONE_IF_EMPTY]
 _OptionalTexts = Annotated[_Texts | None, BeforeValidator(_parse_list)]
 
-UserId = Annotated[_UserId | None, BeforeValidator(_none_if_empty), Field(description="Whose tasks; empty: your own.")]
+UserId = Annotated[_UserId | None, _NONE_IF_EMPTY, Field(description="Whose tasks; empty: your own.")]
 Title = Annotated[_Title, Field(description="What to do, on one line.", json_schema_extra={"maxLength": 200})]
-NewTitle = Annotated[_Title | None, BeforeValidator(_none_if_empty), Field(description="New title.")]
-Description = Annotated[_Text | None, BeforeValidator(_none_if_empty), Field(description="Details, if any.")]
+NewTitle = Annotated[_Title | None, _NONE_IF_EMPTY, Field(description="New title.")]
+Description = Annotated[_Text | None, _NONE_IF_EMPTY, Field(description="Details, if any.")]
 NewDescription = Annotated[
     _Text | None, BeforeValidator(_empty_if_none), Field(description="New details; none removes them.")
 ]
 TaskId = Annotated[_Id, Field(description="The task's id, from list_tasks.")]
 StatusFilter = Annotated[
-    Status | None,
-    BeforeValidator(_none_if_empty),
-    Field(description="deleted: in the last 30 days; undo restores them."),
+    Status | None, _NONE_IF_EMPTY, Field(description="deleted: in the last 30 days; undo restores them.")
 ]
 Query = Annotated[
     _Query | None,
-    BeforeValidator(_none_if_empty),
+    _NONE_IF_EMPTY,
     Field(description="Words in title, description or labels. If nothing matches, nearest has similar titles."),
 ]
-Cursor = Annotated[
-    _Cursor | None,
-    BeforeValidator(_none_if_empty),
-    Field(description="next_cursor of the page before."),
-]
-Limit = Annotated[_Limit | None, BeforeValidator(_none_if_empty), Field(description="Tasks per page.")]
+Cursor = Annotated[_Cursor | None, _NONE_IF_EMPTY, Field(description="next_cursor of the page before.")]
+Limit = Annotated[_Limit | None, _NONE_IF_EMPTY, Field(description="Tasks per page.")]
 AlsoTitles = Annotated[
     Annotated[list[_Title], Field(max_length=50)] | None,
     BeforeValidator(_parse_list),
@@ -221,14 +204,10 @@ FewerLabels = Annotated[_OptionalTexts, Field(description="Labels to remove; * f
 Label = Annotated[_OptionalText, Field(description="Only with this label.")]
 Repeat = Annotated[_OptionalText, Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion.")]
 NewRepeat = Annotated[_OptionalText, Field(description="As in add_task; none ends it.")]
-NewStatus = Annotated[
-    Literal["pending", "completed"] | None,
-    _none_if(KEEP),
-    Field(description="pending reopens it."),
-]
+NewStatus = Annotated[Literal["pending", "completed"] | None, _none_if(KEEP), Field(description="pending reopens it.")]
 Undo = Annotated[
     bool | None,
     BeforeValidator(_parse_flag),
     Field(description="true reverts its last change, also a deletion; give only task_id and also with it."),
 ]
-OrderBy = Annotated[Order | None, BeforeValidator(_none_if_empty), Field(description="Sorted by.")]
+OrderBy = Annotated[Order | None, _NONE_IF_EMPTY, Field(description="Sorted by.")]

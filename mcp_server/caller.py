@@ -25,13 +25,6 @@ _USER_ID: str | None = CallArgument("user_id")
 _CONTEXT: Context = CurrentContext()
 
 
-async def _get_owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> str:
-    owner = _check_user(user_id, context)
-    if (call := calls.current.get()) is not None:
-        call.owner = owner
-    return owner
-
-
 def _check_user(user_id: str | None, context: Context) -> str:
     token = get_access_token()
     if token is None:
@@ -41,9 +34,6 @@ def _check_user(user_id: str | None, context: Context) -> str:
     if user_id and user_id != token.subject:
         raise ForeignUserId
     return token.subject
-
-
-OWNER: str = Depends(_get_owner)
 
 
 class SingleUser(Middleware):
@@ -65,7 +55,10 @@ class SingleUser(Middleware):
         return await call_next(context.copy(message=context.message.model_copy(update={"arguments": rest})))
 
 
-async def _create_caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
+async def _create_caller(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> Caller:
+    owner = _check_user(user_id, context)
+    if (call := calls.current.get()) is not None:
+        call.owner = owner
     request = context.request_context
     meta = (request and request.meta) or {}
     client = request and request.session.client_params

@@ -41,15 +41,14 @@ async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) 
 MAX_CHANGES = 1_000  # a client that has missed more reads the whole list again
 
 
-# At least one row, and one for each change after the number; each row also has the number of the newest change.
-CHANGES_SINCE = """
+# At least one row, and one for each change after the number, if there is one; each row also has the newest number.
+_CHANGES_SINCE = """
 SELECT newest.last, later.task_id
 FROM (SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s) newest
 LEFT JOIN (
-    SELECT id, task_id FROM task_changes WHERE user_id = %(user)s AND id > %(after)s ORDER BY id LIMIT %(most)s
+    SELECT id, task_id FROM task_changes WHERE user_id = %(user)s AND id > %(after)s::bigint ORDER BY id LIMIT %(most)s
 ) later ON true
 ORDER BY later.id"""
-_NEWEST = "SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s"
 
 
 async def read_changes(database: Database, user_id: str, after: int | None) -> Result:
@@ -61,13 +60,10 @@ async def read_changes(database: Database, user_id: str, after: int | None) -> R
     A user's changes are committed in the order of their numbers (`advisory_locks.TASKS`), so none is missed. A number
     beyond the newest belongs to a log that was replaced, for example by a restored backup.
     """
-    if after is None:
-        [newest] = await database.fetch_all(user_id, _NEWEST)
-        return {"last": newest["last"] or 0, "task_ids": [], "more": False}
-    rows = await database.fetch_all(user_id, CHANGES_SINCE, after=after, most=MAX_CHANGES + 1)
+    rows = await database.fetch_all(user_id, _CHANGES_SINCE, after=after, most=MAX_CHANGES + 1)
     last = rows[0]["last"] or 0
     ids = [row["task_id"] for row in rows if row["task_id"] is not None]
-    is_partial = len(ids) > MAX_CHANGES or after > last
+    is_partial = len(ids) > MAX_CHANGES or (after is not None and after > last)
     return {"last": last, "task_ids": [] if is_partial else [*dict.fromkeys(ids)], "more": is_partial}
 
 
