@@ -87,8 +87,8 @@ def _migrate(url: str, current: str | None) -> None:
     from alembic.util.exc import CommandError
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
+    from migrations.database import create_alembic_config
     from migrations.from_0_1_0 import preparation
-    from migrations.schema import alembic_config
 
     progress = logging.getLogger("alembic.runtime.migration")
     progress.addFilter(lambda record: record.msg.startswith("Running"))
@@ -96,7 +96,7 @@ def _migrate(url: str, current: str | None) -> None:
     try:
         if current is not None:
             preparation.prepare(url, current)
-        command.upgrade(alembic_config(url), "head")
+        command.upgrade(create_alembic_config(url), "head")
     except DBAPIError as error:
         raise error.orig or error from error
     except ArgumentError:

@@ -1,13 +1,17 @@
 """Creates the roles, tables, policies and functions of a database that has none, or those of version 0.1.0."""
 
+from pathlib import Path
 from typing import Any
 
+from alembic.config import Config
 from sqlalchemy import Connection, inspect
 
+from backend.conversations import schema
+from mcp_server.models import TaskRow
 from migrations.from_0_1_0 import conversion
 from migrations.functions import ACROSS_USERS, OF_TRANSACTIONS
-from migrations.schema import METADATA
 
+METADATA = [schema.METADATA, TaskRow.metadata]
 # Roles belong to the whole cluster: an administrator or another migration may have created it. The second block tries
 # the role, because since PostgreSQL 16 the creator of a role is its member, but may not use SET ROLE.
 _CREATE_ROLE = """
@@ -51,6 +55,13 @@ AS $$ SELECT set_config('todo.all_people', 'on', true); {statement} $$;
 REVOKE ALL ON FUNCTION {signature} FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION {signature} TO todo_app
 """
+
+
+def create_alembic_config(url: str) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.attributes["url"] = url
+    return config
 
 
 def create_database(connection: Connection) -> None:

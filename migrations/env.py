@@ -2,9 +2,8 @@ from alembic import context
 from sqlalchemy import create_engine, make_url, text
 
 from common.database.schema import REVISION
-from migrations.database import create_database
+from migrations.database import METADATA, create_database
 from migrations.from_0_1_0.preparation import VERSION_0_1_0
-from migrations.schema import METADATA
 
 _LOCK = 0x746F646F  # "todo": one migration at a time in a database
 

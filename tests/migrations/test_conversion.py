@@ -25,8 +25,8 @@ from backend.conversations.steering import load_queue
 from backend.runs.outcomes import sentence_of
 from cli.database import postgres_binaries
 from common.database import Database
+from migrations.database import create_alembic_config
 from migrations.from_0_1_0.conversion import OLD_TABLES
-from migrations.schema import alembic_config
 from tests.conftest import new_database, prepare_roles
 from tests.logins import as_admin, as_owner, as_service
 from tests.migrations.process import run
@@ -67,7 +67,7 @@ def converted_url(server_url: str) -> Iterator[str]:
     with new_database(server_url) as (_, url):
         prepare_roles(url)
         load_version_0_1_0(url)
-        command.upgrade(alembic_config(as_owner(url)), "head")
+        command.upgrade(create_alembic_config(as_owner(url)), "head")
         yield url
 
 

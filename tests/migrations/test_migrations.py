@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from psycopg.sql import SQL, Identifier
 
 from common.database import schema
-from migrations.schema import alembic_config
+from migrations.database import create_alembic_config
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
 from tests.scale.pooler import run_pgbouncer
@@ -31,12 +31,12 @@ def tables(url: str) -> set[str]:
 
 
 def test_one_head() -> None:
-    assert ScriptDirectory.from_config(alembic_config("")).get_heads() == [schema.REVISION]
+    assert ScriptDirectory.from_config(create_alembic_config("")).get_heads() == [schema.REVISION]
 
 
 def test_models_equal_the_database(fresh_database_url: str) -> None:
     with redirect_stdout(StringIO()):
-        command.check(alembic_config(as_owner(fresh_database_url)))
+        command.check(create_alembic_config(as_owner(fresh_database_url)))
 
 
 def test_newer_revision_is_left_alone(fresh_database_url: str) -> None:
