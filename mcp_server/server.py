@@ -20,7 +20,7 @@ from mcp_server.caller import SingleUser
 from mcp_server.errors import explain_error
 from mcp_server.read_routes import ReadRoutes
 from mcp_server.settings import McpSettings
-from mcp_server.tasks import statements
+from mcp_server.tasks import changes
 from mcp_server.tasks.quota import SWEEP_SECONDS, TaskQuota, delete_old_changes
 from mcp_server.tools import create_tools
 
@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 
 def create_app(settings: McpSettings) -> ASGIApp:
     database = settings.create_database(
-        translate_error=statements.translate_error, pool_timeout_seconds=_POOL_TIMEOUT_SECONDS
+        translate_error=changes.translate_error, pool_timeout_seconds=_POOL_TIMEOUT_SECONDS
     )
     clock = settings.create_clock()
     per_minute = settings.limit_tool_calls_per_minute

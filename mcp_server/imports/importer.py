@@ -16,8 +16,8 @@ from common.database import Database, Transaction
 from common.tool_server.errors import ArgumentsInvalid, CallError
 from mcp_server import arguments
 from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine
-from mcp_server.tasks import statements, undo, zones
-from mcp_server.tasks.changes import LOCK, Caller
+from mcp_server.tasks import changes, undo, zones
+from mcp_server.tasks.changes import LOCK, Caller, LoggedChange
 from mcp_server.tasks.fields import TaskPatch, apply_patch
 from mcp_server.tasks.task import Task
 from mcp_server.tasks.zones import Now
@@ -29,6 +29,12 @@ _MAX_LISTED = 1_000  # lines that cannot be read
 _KEYS = """
 SELECT idempotency_key FROM task_calls
 WHERE user_id = %(user)s AND idempotency_key IS NOT NULL AND idempotency_key = ANY(%(keys)s::text[])"""
+# The arguments of these calls contain no text, because their rows outlive the log of changes.
+_CLAIM_EACH = """
+INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, batch, created_at)
+SELECT %(user)s, 'add', jsonb_build_object('task_id', id), %(actor)s, key, %(batch)s, %(now)s
+FROM unnest(%(ids)s::bigint[], %(keys)s::text[]) AS task (id, key) ORDER BY id
+RETURNING id, idempotency_key"""
 _ORIGINALS = "SELECT id, created_at, title FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
 
 _LAST_BATCH = """
@@ -128,10 +134,18 @@ async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New]) -> tupl
     new = await _list_new(tx, {new.key: new for new in portion})
     fitting = new[: await caller.quota.count_free(tx)]
     if fitting:
-        tasks = await statements.number_tasks(tx, [new.task for new in fitting])
-        keys = [new.key for new in fitting]
-        await statements.insert_imported(tx, caller, dict(zip(keys, tasks, strict=True)))
+        tasks = await changes.number_tasks(tx, [new.task for new in fitting])
+        calls = await _claim_calls(tx, caller, [new.key for new in fitting], [task.id for task in tasks])
+        await changes.write_changes(tx, caller, calls, [LoggedChange(None, task) for task in tasks])
     return len(portion) - len(new), len(fitting)
+
+
+async def _claim_calls(tx: Transaction, caller: Caller, keys: Sequence[str], ids: Sequence[int]) -> list[int]:
+    """Stores a call with each of these keys, which must be new, and returns the ids of the calls."""
+    values = {"actor": caller.actor, "batch": caller.batch, "now": caller.clock()}
+    rows = await tx.execute(_CLAIM_EACH, keys=[*keys], ids=[*ids], **values)
+    by_key = {row["idempotency_key"]: row["id"] for row in await rows.fetchall()}
+    return [by_key[key] for key in keys]
 
 
 async def _list_new(tx: Transaction, by_key: Mapping[str, _New]) -> list[_New]:

@@ -1,4 +1,4 @@
-"""The log of calls and their changes, which serves undo and idempotency."""
+"""Writes tasks together with the log of calls and their changes, which serves undo and idempotency."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
+import psycopg
 from psycopg.types.json import Jsonb
 
 from common.clock import utc_now
 from common.database import Transaction, advisory_locks
 from common.tool_server.errors import IdempotencyKeyReused
+from mcp_server.errors import OneIsOpen
 from mcp_server.tasks import quota
 from mcp_server.tasks.quota import UNLIMITED, TaskQuota
-from mcp_server.tasks.task import JSON_COLUMNS, TASK_COLUMNS, Task
+from mcp_server.tasks.task import ONE_OPEN, TASK_COLUMNS, Task
 
 UTC = ZoneInfo("UTC")
 Operation = Literal["add", "complete", "update", "delete", "undo"]
@@ -72,10 +74,14 @@ SELECT k.operation, k.arguments, c.before, c.after
 FROM task_calls k JOIN task_changes c ON c.call_id = k.id AND c.user_id = %(user)s
 WHERE k.user_id = %(user)s AND k.idempotency_key = %(key)s
 ORDER BY c.id"""
+# The columns of rows that are JSON objects, in the order of TASK_COLUMNS.
+_JSON_COLUMNS = """id bigint, title text, description text, status text, created_at timestamptz,
+    updated_at timestamptz, completed_at timestamptz, due_on date, due_time time(0), priority smallint, labels text[],
+    repeat text, series bigint"""
 _WRITE = f"""
 WITH written AS (
     INSERT INTO tasks (user_id, {TASK_COLUMNS})
-    SELECT %(user)s, {TASK_COLUMNS} FROM jsonb_to_recordset(%(rows)s) AS r ({JSON_COLUMNS})
+    SELECT %(user)s, {TASK_COLUMNS} FROM jsonb_to_recordset(%(rows)s) AS r ({_JSON_COLUMNS})
     ON CONFLICT (user_id, id) DO UPDATE SET title = excluded.title, description = excluded.description,
         status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
         completed_at = excluded.completed_at, due_on = excluded.due_on, due_time = excluded.due_time,
@@ -84,9 +90,17 @@ WITH written AS (
     DELETE FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])
 )
 INSERT INTO task_changes (user_id, call_id, task_id, before, after, undoes, created_at)
-SELECT %(user)s, %(call)s, task_id, before, after, undoes, %(logged_at)s
-FROM jsonb_to_recordset(%(changes)s) AS c (nth integer, task_id bigint, before jsonb, after jsonb, undoes bigint)
+SELECT %(user)s, call, task_id, before, after, undoes, %(logged_at)s
+FROM jsonb_to_recordset(%(changes)s)
+    AS c (nth integer, call bigint, task_id bigint, before jsonb, after jsonb, undoes bigint)
 ORDER BY nth"""
+_LOCK_TASKS = f"""
+SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR UPDATE"""
+# The user's row stays locked until the end of the transaction, so that no id is used twice, or lost by a failed call.
+_RESERVE_IDS = """
+INSERT INTO people (user_id, last_task_id) VALUES (%(user)s, %(many)s::bigint)
+ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id + %(many)s::bigint
+RETURNING last_task_id"""
 # A repeated call of a retried run belongs to the new run.
 _MOVE_TO_BATCH = """
 UPDATE task_calls SET batch = %(batch)s
@@ -124,7 +138,7 @@ async def make_call(
     log = await work()
     added = sum(bool(change.after) - bool(change.before) for change in log)
     caller.quota.check(call, added=added, changes=len(log))
-    await _write_changes(tx, call["id"], log, caller.clock())
+    await write_changes(tx, caller, [call["id"]] * len(log), log)
     return log
 
 
@@ -143,8 +157,8 @@ async def _replay_call(
     return [parse_change(row) for row in rows]
 
 
-async def _write_changes(tx: Transaction, call: int, changes: Sequence[LoggedChange], now: datetime) -> None:
-    """Writes the tasks and logs the changes; several changes of one task follow each other.
+async def write_changes(tx: Transaction, caller: Caller, calls: Sequence[int], changes: Sequence[LoggedChange]) -> None:
+    """Writes the tasks and logs each change for its call; several changes of one task follow each other.
 
     Errors, such as `OneIsOpen`, are raised at the end of the transaction.
     """
@@ -154,23 +168,42 @@ async def _write_changes(tx: Transaction, call: int, changes: Sequence[LoggedCha
     log = [
         {
             "nth": nth,
+            "call": call,
             "task_id": change.task.id,
             "before": change.before and change.before.as_json(),
             "after": change.after and change.after.as_json(),
             "undoes": change.undoes,
         }
-        for nth, change in enumerate(changes)
+        for nth, (call, change) in enumerate(zip(calls, changes, strict=True))
     ]
     await tx.execute(
         _WRITE,
-        call=call,
         rows=Jsonb([task.as_json() for task in tasks]),
         ids=[id for id, change in last.items() if change.after is None],
         changes=Jsonb(log),
-        logged_at=now,
+        logged_at=caller.clock(),
     )
+
+
+async def lock_tasks(tx: Transaction, ids: Sequence[int]) -> dict[int, Task]:
+    rows = await tx.execute(_LOCK_TASKS, ids=[*ids])
+    return {row["id"]: Task.model_validate(row) for row in await rows.fetchall()}
+
+
+async def number_tasks(tx: Transaction, tasks: Sequence[Task]) -> list[Task]:
+    """Gives new tasks the next ids of the user; a repeating one that is not part of a series begins one."""
+    row = await (await tx.execute(_RESERVE_IDS, many=len(tasks))).fetchone()
+    assert row is not None
+    return [
+        task.model_copy(update={"id": id, "series": (task.series or id) if task.repeat else task.series})
+        for id, task in enumerate(tasks, row["last_task_id"] - len(tasks) + 1)
+    ]
 
 
 def parse_change(row: Mapping[str, Any]) -> LoggedChange:
     before, after = (task and Task.model_validate(task) for task in (row["before"], row["after"]))
     return LoggedChange(before, after)
+
+
+def translate_error(error: psycopg.Error) -> Exception | None:
+    return OneIsOpen() if error.diag.constraint_name == ONE_OPEN else None

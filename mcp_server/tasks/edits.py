@@ -5,7 +5,7 @@ from typing import Any
 
 from common.database import Transaction
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
-from mcp_server.tasks import changes, statements, zones
+from mcp_server.tasks import changes, zones
 from mcp_server.tasks.changes import Caller, LoggedChange
 from mcp_server.tasks.fields import TaskPatch, apply_patch, create_next_task
 from mcp_server.tasks.results import Result, render_changed, render_deleted, render_tasks
@@ -25,7 +25,7 @@ async def add_tasks(
     async def work() -> list[LoggedChange]:
         now = await _get_now(tx, caller, needed=patch.due is not None)
         new = apply_patch(Task.new(title, now.instant), patch, now)
-        tasks = await statements.number_tasks(tx, [new.model_copy(update={"title": title}) for title in titles])
+        tasks = await changes.number_tasks(tx, [new.model_copy(update={"title": title}) for title in titles])
         return [LoggedChange(None, task) for task in tasks]
 
     log = await changes.make_call(tx, caller, operation="add", arguments=arguments, work=work)
@@ -79,7 +79,7 @@ async def _get_now(tx: Transaction, caller: Caller, *, needed: bool) -> Now:
 
 
 async def _lock_tasks(tx: Transaction, ids: Sequence[int]) -> list[Task]:
-    tasks = await statements.lock_tasks(tx, ids)
+    tasks = await changes.lock_tasks(tx, ids)
     if not tasks:
         raise TaskNotFound(task_id=ids[0])
     return [*tasks.values()]
@@ -120,4 +120,4 @@ async def _add_next_tasks(tx: Transaction, log: Sequence[LoggedChange], now: Now
     successors = [task for task in (create_next_task(task, now) for task in completed) if task is not None]
     if not successors:
         return []
-    return [LoggedChange(None, task) for task in await statements.number_tasks(tx, successors)]
+    return [LoggedChange(None, task) for task in await changes.number_tasks(tx, successors)]

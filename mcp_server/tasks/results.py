@@ -45,8 +45,7 @@ def render_restored_batch(log: Sequence[LoggedChange]) -> Result:
     """Renders the tasks of a batch, without those that an undone completion had added."""
     last = {change.task.id: change for change in log}
     reopened = {change.after.series for change in last.values() if change.after} - {None}
-    ids = [id for id, change in last.items() if change.after or change.task.series not in reopened]
-    return _render_in_order(last, ids, {})
+    return render_tasks(log, [id for id, change in last.items() if change.after or change.task.series not in reopened])
 
 
 def render_deleted(log: Sequence[LoggedChange], ids: Sequence[int]) -> Result:

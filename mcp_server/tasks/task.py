@@ -8,10 +8,6 @@ from mcp_server.tasks.dates import Due, render_due
 
 TASK_COLUMNS = """id, title, description, status, created_at, updated_at, completed_at, due_on, due_time, priority,
     labels, repeat, series"""
-JSON_COLUMNS = """id bigint, title text, description text, status text, created_at timestamptz,
-    updated_at timestamptz, completed_at timestamptz, due_on date, due_time time(0), priority smallint, labels text[],
-    repeat text, series bigint"""
-"""The columns of rows that are JSON objects, in the order of `TASK_COLUMNS`."""
 ONE_OPEN = "tasks_one_open_of_series"  # the index that allows one open task in a series
 PRIORITIES = ("high", "medium", "low")  # 1, 2 and 3 in the database
 

@@ -10,7 +10,7 @@ from typing import Any
 from common.database import Transaction
 from common.tool_server.errors import to_printable
 from mcp_server.errors import ChangedSince, NextIsChanged, NothingInBatch, NothingToUndo
-from mcp_server.tasks import changes, statements
+from mcp_server.tasks import changes
 from mcp_server.tasks.changes import CAN_BE_UNDONE, UNDO_PERIOD, Caller, LoggedChange, parse_change
 from mcp_server.tasks.results import Result, render_restored_batch, render_tasks
 from mcp_server.tasks.task import Task
@@ -40,7 +40,7 @@ async def undo_last(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Resu
     """Restores each task as it was before its last change: a deleted task is added, an added one deleted."""
 
     async def work() -> list[LoggedChange]:
-        now = await statements.lock_tasks(tx, ids)
+        now = await changes.lock_tasks(tx, ids)
         # By the change they undo: a task may be named and be removed with another.
         log: dict[int | None, LoggedChange] = {}
         for id in ids:
@@ -70,7 +70,7 @@ async def _remove_next_task(tx: Transaction, caller: Caller, completion: dict[st
     series = parse_change(completion).task.series
     rows = await tx.execute(_ADDED_BY_CALL, call=completion["call_id"])
     added = {row["task_id"]: row["id"] for row in await rows.fetchall()}
-    locked = await statements.lock_tasks(tx, [*added]) if series is not None and added else {}
+    locked = await changes.lock_tasks(tx, [*added]) if series is not None and added else {}
     following = [task for task in locked.values() if task.series == series]
     for task in following:
         last = await _find_last_change(tx, caller, task.id)
@@ -90,7 +90,7 @@ async def undo_batch(tx: Transaction, caller: Caller, batch: str) -> Result:
         if not any(row["created_at"] > caller.clock() - UNDO_PERIOD for row in left):
             raise NothingInBatch
         ids = sorted({row["task_id"] for row in left})
-        now = await statements.lock_tasks(tx, ids)
+        now = await changes.lock_tasks(tx, ids)
         # By task and in order, from the first of the batch on.
         since = await tx.execute(_SINCE, ids=ids, first=min(row["id"] for row in left))
         return _undo_tasks(await since.fetchall(), batch, now, caller)

@@ -92,5 +92,5 @@ def test_statement_names_the_user(name: str) -> None:
 def test_statements_are_found() -> None:
     found = " ".join(STATEMENTS)
     assert len(STATEMENTS) > 150
-    for module in ("conversations.runs", "users.data", "tasks.statements", "tasks.undo", "lists.reads"):
+    for module in ("conversations.runs", "users.data", "tasks.changes", "tasks.undo", "lists.reads"):
         assert module in found
