@@ -205,7 +205,7 @@ class LiveScreen(TerminalScreen):
             return
         if event.current_buffer.text:
             event.current_buffer.reset()
-        elif self.is_interrupted_again() and hint:
+        elif hint:
             event.app.exit()
         else:
             self._hint = AGAIN_LEAVES

@@ -109,7 +109,6 @@ class TerminalScreen(Screen, ABC):
         self._open_text = ""
         """Text of the answer that may still be drawn in another way."""
         self._needs_gap = False  # between what was printed and the answer's text
-        self._interrupted_at = -TWICE_SECONDS
 
     @property
     def width(self) -> int:
@@ -130,10 +129,6 @@ class TerminalScreen(Screen, ABC):
     @abstractmethod
     async def print_lines(self, lines: Sequence[str], *, open_text: str | None = None) -> None:
         """Prints lines, and changes the text below them."""
-
-    def is_interrupted_again(self) -> bool:
-        before, self._interrupted_at = self._interrupted_at, time.monotonic()
-        return self._interrupted_at - before < TWICE_SECONDS
 
     async def show(self, *renderables: RenderableType) -> None:
         self._needs_gap = True
@@ -186,6 +181,7 @@ class PlainScreen(TerminalScreen):
         super().__init__(colour=False)
         self._left = asyncio.Event()
         self._input = b""
+        self._interrupted_at = -TWICE_SECONDS
 
     async def run(self, chat: "TerminalChat") -> None:
         loop = asyncio.get_running_loop()
@@ -222,7 +218,8 @@ class PlainScreen(TerminalScreen):
     def _interrupt(self, chat: "TerminalChat") -> None:
         if chat.interrupted():
             return
-        if self.is_interrupted_again():
+        before, self._interrupted_at = self._interrupted_at, time.monotonic()
+        if self._interrupted_at - before < TWICE_SECONDS:
             self.leave()
         else:
             _write(f"\n{AGAIN_LEAVES}\n")

@@ -37,14 +37,14 @@ def check_token(url: str, token: str | None) -> None:
 
 
 async def start_and_wait(directory: Path, connection: "Connection") -> bool:
-    from todo_client.connection import ConnectionLost
+    from todo_client.connection import ApiError, ConnectionLost
 
     process = _start(directory)
     with suppress(TimeoutError):
         async with asyncio.timeout(START_SECONDS):
             while process.poll() is None:
-                with suppress(ConnectionLost):
-                    await connection.alive()
+                with suppress(ApiError, ConnectionLost):
+                    await connection.runs.ready()
                     return True
                 await asyncio.sleep(0.2)
     return False

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -14,6 +15,10 @@ from cli.errors import CliError
 
 LEFTOVER_SECONDS = 45  # services end their work in order even when `up` was killed
 TELL_AFTER_SECONDS = 1
+# The kernel's `struct flock`: a lock of a whole file, by the type, and the process that holds it.
+_FLOCK = "qqihh" if sys.platform == "darwin" else "hhqqi"
+_WHOLE_FILE = (0, 0, 0, fcntl.F_WRLCK, 0) if sys.platform == "darwin" else (fcntl.F_WRLCK, 0, 0, 0, 0)
+_TYPE = 3 if sys.platform == "darwin" else 0
 
 
 class InUseError(CliError):
@@ -72,12 +77,12 @@ def find_owner(data_dir: Path, *, prefix: str = "") -> int | None:
     except OSError:
         return None
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return int(os.pread(descriptor, 20, 0) or 0)
+        # To try the lock would be to have it for a moment, in which the owner could not take it.
+        found = fcntl.fcntl(descriptor, fcntl.F_GETLK, struct.pack(_FLOCK, *_WHOLE_FILE))
+        is_free = struct.unpack(_FLOCK, found)[_TYPE] == fcntl.F_UNLCK
+        return None if is_free else int(os.pread(descriptor, 20, 0) or 0)
     finally:
         os.close(descriptor)
-    return None
 
 
 def _take_owner(data_dir: Path, path: Path) -> int:

@@ -11,7 +11,7 @@ import httpx2
 from pydantic import BaseModel
 
 PORT = 11434
-SECONDS = 2.0  # for all requests; where nothing listens, the connection is refused at once
+SECONDS = 5.0  # for all requests; where nothing listens, the connection is refused at once
 
 # The first family that is there is taken, of one family the largest model; families that are not named come last.
 PREFERRED = ("gpt-oss", "qwen3.6", "qwen3.5", "qwen3", "gemma4", "mistral-small", "llama3.3", "llama3.1", "qwen2.5")
