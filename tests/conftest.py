@@ -30,7 +30,7 @@ from tests.logins import as_admin, as_owner, as_service, password
 pytest_plugins = ["tests.support.fixtures"]
 
 ROOT = Path(__file__).resolve().parent.parent
-MEMORY_NEEDED = 256 * 1024 * 1024
+MEMORY_NEEDED = 512 * 1024 * 1024
 _PORTS = range(20_000, 32_000)
 
 
@@ -91,12 +91,16 @@ def server_url() -> Iterator[str]:
         prepare_roles(url)
         yield url
         return
-    shared_memory = Path("/dev/shm")
-    has_space = shared_memory.is_dir() and shutil.disk_usage(shared_memory).free > MEMORY_NEEDED
-    with tempfile.TemporaryDirectory(prefix="todo-test-", dir=shared_memory if has_space else None) as directory:
+    with tempfile.TemporaryDirectory(prefix="todo-test-", dir=find_memory()) as directory:
         os.chmod(directory, 0o711)  # PostgreSQL may run as another account
         with Cluster.start(directory, durable=False) as cluster:
             yield cluster.admin_url
+
+
+def find_memory() -> Path | None:
+    """Returns the directory whose files are in memory, if there is space for a database or for large files."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > MEMORY_NEEDED else None
 
 
 @pytest.fixture(scope="session")

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from cli.database import postgres
-from tests.conftest import ROOT
+from tests.conftest import ROOT, find_memory
 
 
 @pytest.fixture
 def shared_dir() -> Iterator[Path]:
     """A directory that PostgreSQL's user can enter, unlike pytest's own."""
-    memory = Path("/dev/shm")
-    directory = tempfile.mkdtemp(prefix="todo-cli-", dir=memory if memory.is_dir() else None)
+    directory = tempfile.mkdtemp(prefix="todo-cli-", dir=find_memory())
     os.chmod(directory, 0o711)
     yield Path(directory)
     for data_dir in (directory, f"{directory}/data"):  # left behind by owners that were killed
@@ -68,7 +67,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], None]:
-    def wait(condition: Callable[[], object], seconds: float = 15) -> None:
+    def wait(condition: Callable[[], object], seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} seconds"

@@ -15,6 +15,7 @@ from fastmcp.client.transports import StreamableHttpTransport
 
 from common.tokens import make_call_token
 from tests import workspace_service
+from tests.conftest import find_memory
 from tests.processes import ServiceProcess
 from tests.serving import http_client
 from tests.tokens import MCP_TOKEN_SECRET
@@ -27,8 +28,7 @@ ACCOUNT = workspace_service.ACCOUNT if os.getuid() == 0 else None
 @contextmanager
 def directory() -> Iterator[Path]:
     """One that the workspace's account owns alone, in one that it may enter."""
-    memory = Path("/dev/shm")
-    place = Path(tempfile.mkdtemp(prefix="todo-workspace-", dir=memory if memory.is_dir() else None))
+    place = Path(tempfile.mkdtemp(prefix="todo-workspace-", dir=find_memory()))
     place.chmod(0o711)
     (place / "workspaces").mkdir(mode=0o700)
     if ACCOUNT:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import find_memory
 from workspace.files.folder import Folder, Store
 from workspace.files.quota import Quota
 
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="todo-files-", dir=memory if memory.is_dir() else None) as root:
+    with tempfile.TemporaryDirectory(prefix="todo-files-", dir=find_memory()) as root:
         made = Store(Path(root), Quota(bytes=200_000_000, files=20_000))
         made.prepare()
         yield made
