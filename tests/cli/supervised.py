@@ -1,6 +1,6 @@
 """A supervisor with services of a test, each of which is a name and Python code, and short pauses between restarts.
 
-`python -m tests.cli.supervised LOGS SERVICES`, in JSON: name, code and whether it is optional.
+`python -m tests.cli.supervised LOGS SERVICES`, in JSON: name, code, whether it is optional, and its port.
 """
 
 import asyncio
@@ -14,7 +14,6 @@ from cli import terminal
 from cli.errors import CliError
 from cli.processes.children import Reaper
 from cli.services.parts import Restarts, Service
-from cli.services.ports import find_free_port
 from cli.services.running import StatusFile
 from cli.services.supervisor import StopWanted, Supervisor
 
@@ -35,9 +34,8 @@ async def supervise(logs: Path, reaper: Reaper) -> None:
     supervisor = Supervisor(logs, reaper, StatusFile(logs, {}), restarts=restarts)
     with contextlib.suppress(StopWanted):
         try:
-            for name, code, optional in json.loads(sys.argv[2]):
+            for name, code, optional, port in json.loads(sys.argv[2]):
                 command = [sys.executable, "-c", f"import os, signal, sys, time\n{code}\n{SERVE}"]
-                port = find_free_port()
                 supervisor.start(Service(name, [*command, str(port)], {}, port, optional=optional))
             await supervisor.wait_until_ready()
             terminal.say("started")

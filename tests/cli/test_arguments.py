@@ -159,7 +159,7 @@ class TestLogs:
         log.write_text("third\n")
         assert following.stdout.readline() == "third\n"
         following.send_signal(2)
-        assert following.wait(20) == 130
+        assert following.wait(60) == 130
 
 
 @pytest.mark.parametrize("name", ["nothing.txt", ".", "x" * 300])

@@ -97,7 +97,10 @@ async def test_backup_while_messages_are_answered_and_restore(
         ):
             assert await export(restored_stack, user) == exported
             await check_it_is_used(restored_stack, user, busy, thread)
-            await until(lambda: not any('"status": "running"' in run for (run,) in restored.rows_of(busy.name)["runs"]))
+            await until(
+                lambda: not any('"status": "running"' in run for (run,) in restored.rows_of(busy.name)["runs"]),
+                seconds=60,  # until the new process has been connected for ten
+            )
         restored.close()
 
 

@@ -34,7 +34,7 @@ def todo(checkout, tmp_path):
     def run(*arguments: str, program: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(tmp_path / "bin"), "CHECKOUT": str(checkout), **more}
         command = [str(program or checkout / "todo"), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=20, cwd="/")
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd="/")
 
     return run
 
@@ -126,7 +126,7 @@ def calls(directory: Path) -> list[str]:
 )
 def test_commands_without_packages(entry, tmp_path, arguments, status):
     process = entry(*arguments)
-    assert process.wait(20) == status
+    assert process.wait(60) == status
     assert calls(tmp_path) == []
     assert not (tmp_path / ".venv").exists()
 
@@ -134,7 +134,7 @@ def test_commands_without_packages(entry, tmp_path, arguments, status):
 def test_each_command_installs_what_it_needs(entry, tmp_path):
     installed = []
     for command in ("up", "migrate", "test", "up", "audit"):
-        output, _ = entry(command).communicate(timeout=20)
+        output, _ = entry(command).communicate(timeout=60)
         assert output.endswith(RAN.format(command))
         installed.append((tmp_path / "calls.requirements").read_text().split("==1")[0])
         (tmp_path / "calls.requirements").write_text("nothing==1")
@@ -144,18 +144,18 @@ def test_each_command_installs_what_it_needs(entry, tmp_path):
 
 
 def test_changed_lock(entry, tmp_path):
-    entry("up").wait(20)
+    entry("up").wait(60)
     (tmp_path / "requirements-runtime.lock").write_text("runtime.lock==2\n")
-    output, _ = entry("up").communicate(timeout=20)
+    output, _ = entry("up").communicate(timeout=60)
     assert output == f"Updating {tmp_path}/.venv …\n" + RAN.format("up")
     assert calls(tmp_path) == ["venv", "pip", "pip"]
 
 
 def test_tools_of_the_tests_are_kept(entry, tmp_path):
-    entry("test").wait(20)
+    entry("test").wait(60)
     for lock in ("requirements-runtime.lock", "requirements.lock"):
         (tmp_path / lock).write_text(f"{lock}==2\n")
-    entry("up").wait(20)
+    entry("up").wait(60)
     assert (tmp_path / "calls.requirements").read_text().startswith("requirements.lock==2\n")
 
 
@@ -166,25 +166,25 @@ def test_two_at_once(entry, tmp_path, eventually):
     second = entry("up")
     assert second.stdout.readline() == "Waiting for another ./todo that is installing packages …\n"
     (tmp_path / "calls.wait").unlink()
-    assert (first.wait(20), second.wait(20)) == (0, 0)
+    assert (first.wait(60), second.wait(60)) == (0, 0)
     assert calls(tmp_path) == ["venv", "pip"]
 
 
 def test_python_that_cannot_be_run(entry, tmp_path):
-    entry("up").wait(20)
+    entry("up").wait(60)
     (tmp_path / ".venv/bin/python").chmod(0o644)
     process = entry("up")
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=60)
     sentence = f"cannot be run: Permission denied. Delete {tmp_path}/.venv and try again.\n"
     assert (process.returncode, output) == (1, f"error: {tmp_path}/.venv/bin/python {sentence}")
 
 
 def test_failure(entry, tmp_path):
     process = entry("up", uv_says="error sending request for url")
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     *_, reason, sentence = output.splitlines()
     assert reason == "error sending request for url"
     assert sentence.startswith("error: The packages could not be installed, for the reason above. Check the network")
     assert "Traceback" not in output
-    assert entry("up").wait(20) == 0
+    assert entry("up").wait(60) == 0

@@ -50,7 +50,7 @@ def test_up(start, old_data: Path) -> None:
                 break
         chats = get(port, "/chats")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0, lines
+        assert process.wait(60) == 0, lines
         return lines, chats
 
     lines, chats = run()

@@ -14,6 +14,11 @@ from tests.fake_ollama import model, send, send_endlessly, serve_ollama
 TOOLS = ("completion", "tools")
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ollama, "SECONDS", 60)
+
+
 def found(host: str, **variables: str) -> tuple[str, str] | None:
     result = ollama.find({"OLLAMA_HOST": host, **variables})
     return result and (result.model, result.note)

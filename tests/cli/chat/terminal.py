@@ -12,6 +12,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -20,10 +21,11 @@ import pyte
 
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT
+from tests.waiting import until
 
 ENTER, TAB, ALT_ENTER, UP = "\r", "\t", "\x1b\r", "\x1b[A"
 CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R = "\x01", "\x03", "\x04", "\n", "\x12"
-SECONDS = 30
+SECONDS = 120  # of a busy machine that starts all services
 
 
 class _Screen(pyte.HistoryScreen):
@@ -103,9 +105,20 @@ class Terminal:
             await asyncio.sleep(0.01)
         return text
 
+    async def complete(self, text: str) -> None:
+        """Presses Tab until the text is there: the names that can be completed are read in the background."""
+        for _ in range(SECONDS):
+            self.keys(TAB)
+            with suppress(AssertionError):
+                await until(lambda: text in self.text, seconds=1)
+                return
+        raise AssertionError(f"it is not completed:\n{self.text}")
+
     async def ended(self) -> int:
-        """The status."""
-        return await asyncio.to_thread(self.process.wait, SECONDS)
+        """The status, when all that it has printed is read."""
+        status = await asyncio.to_thread(self.process.wait, SECONDS)
+        await asyncio.to_thread(self._reader.join, SECONDS)
+        return status
 
     def _read(self) -> None:
         while True:

@@ -88,7 +88,7 @@ async def test_messages_while_an_answer_runs(start: Start, model: ScriptedModel)
         terminal.say("and that?")
         await terminal.wait_for("> and that?", "Press Enter to send it now")
         await model.release()
-        await terminal.wait_for("And that.", "total")
+        await terminal.wait_for("And that.", "total", times=2)
         await model.script({**add_task("milk"), "hold_after": 0}, {"text": "Both of it."})
         terminal.say("add milk")
         await model.received_requests(3)
@@ -97,7 +97,7 @@ async def test_messages_while_an_answer_runs(start: Start, model: ScriptedModel)
         terminal.keys(ENTER)
         await terminal.wait_for("before its next step")
         await model.release()
-        await terminal.wait_for("Both of it.", "total", times=2)
+        await terminal.wait_for("Both of it.", "total", times=3)
     said = [[one["content"] for one in request["body"]["messages"]] for request in await model.finished_requests()]
     assert "and that?" in said[1][-1]
     assert "and eggs" in said[3][-1]
@@ -137,7 +137,7 @@ async def test_undo(start: Start, model: ScriptedModel, served: ChatKit) -> None
         terminal.say("add bread")
         await model.received_requests(1)
         terminal.say("and eggs")
-        await terminal.wait_for("Bread.", "Eggs.", "total")
+        await terminal.wait_for("Bread.", "Eggs.", "total", times=2)
         terminal.say("/undo")
         await terminal.wait_for("Undone. The tasks are now:", "· eggs (deleted)")
     with start("--continue") as terminal:
@@ -263,8 +263,8 @@ async def test_lines_history_and_completion(start: Start, model: ScriptedModel, 
         terminal.keys(ENTER)
         await terminal.wait_for("add them")
         for whole in ("/open add them", "/model large", "/tasks upcoming"):
-            terminal.keys(whole[:-3], TAB)
-            await terminal.wait_for(f"> {whole}")
+            terminal.keys(whole[:-3])
+            await terminal.complete(f"> {whole}")
             terminal.keys(CTRL_C)
             await terminal.wait_until(lambda text, whole=whole: f"> {whole}" not in text)
     with start("--continue") as terminal:
@@ -279,8 +279,8 @@ async def test_lines_history_and_completion(start: Start, model: ScriptedModel, 
         await terminal.wait_for("> /threads", "I-search backward: /th")
         terminal.keys(ENTER, ENTER)
         await terminal.wait_for("● ", "add them")
-        terminal.keys("complete task nu", TAB)
-        await terminal.wait_for("> complete task number 1")
+        terminal.keys("complete task nu")
+        await terminal.complete("> complete task number 1")
         terminal.keys(ENTER)
         await terminal.wait_for("Completed.")
     said = [str(request["body"]["messages"][-1]) for request in await model.finished_requests()]

@@ -17,7 +17,7 @@ from tests.cli.chat.terminal import chat as run_chat
 from tests.conftest import ROOT, find_free_port
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import talk_with_tasks
-from tests.support.script import add_task, call, calls, delete_tasks, says
+from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says
 from tests.support.users import User
 
 pytestmark = pytest.mark.long
@@ -122,7 +122,7 @@ async def test_exit_status(served: ChatKit, user: User, chat: Chat, model: Scrip
 
 @pytest.mark.parametrize("request_", [signal.SIGINT, signal.SIGTERM])
 async def test_interrupted(request_: signal.Signals, served: ChatKit, user: User, model: ScriptedModel) -> None:
-    await model.script({"text": "one two three four " * 10, "chunk_chars": 8, "token_delay": 0.2})
+    await model.script(endless_answer("one two three"))
     command = [sys.executable, "-P", "-m", "cli", "chat", "--url", served.base_url, "--exec", "count"]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TODO_TOKEN": user.token}
     piped = asyncio.subprocess.PIPE
