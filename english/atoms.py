@@ -20,8 +20,6 @@ UNIT = "(?:day|week|fortnight|month|year)"
 
 @dataclass(frozen=True)
 class Clock:
-    """The user's clock, and how they order day and month."""
-
     now: datetime
     order: DateOrder | None = None
     is_record: bool = False
@@ -108,6 +106,7 @@ class Unread:
     """The weekday of a date, if the text names another one."""
 
 
+UNREAD = Unread()
 Meaning = Day | Time | PartOfDay | Repeat | End | Tag | Unread
 Rule = tuple[re.Pattern[str], Callable[[Clock, re.Match[str]], Meaning | None]]
 
@@ -124,6 +123,10 @@ class Atom:
 def rule(pattern: str, meaning: Callable[[Clock, re.Match[str]], Meaning | None]) -> Rule:
     """Compiles a row of a table; `meaning` returns None if the words mean nothing."""
     return re.compile(rf"(?:{pattern})(?= |$)"), meaning
+
+
+def list_unread(*patterns: str, meaning: Unread = UNREAD) -> tuple[Rule, ...]:
+    return tuple(rule(pattern, lambda clock, match: meaning) for pattern in patterns)
 
 
 def match_rule(rules: Sequence[Rule], line: str, position: int, clock: Clock) -> tuple[int, Meaning] | None:

@@ -48,13 +48,10 @@ def find_day_of_year(today: date, month: int, day: int) -> date | None:
     return _find_first(today, (create_day(year, month, day) for year in range(today.year, today.year + 9)))
 
 
-def find_nth_weekday(month: date, nth: int, weekday: int) -> date | None:
-    """Returns the first, second, … or, for -1, last such weekday of the month that begins on `month`."""
-    if nth < 0:
-        last = find_period(month, "month")[1]
-        return add_days(last, -((last.weekday() - weekday) % 7))
-    day = add_days(month, (weekday - month.weekday()) % 7 + 7 * (nth - 1))
-    return day if day.month == month.month else None
+def find_nth_weekday(month: tuple[date, date], nth: int, weekday: int) -> date:
+    """Returns the first to fourth or, for -1, last such weekday of a month, which is its first and last day."""
+    first, last = month
+    return find_weekday(add_days(last, -7) if nth < 0 else add_days(first, 7 * nth - 8), weekday)
 
 
 def find_period(today: date, unit: str, later: int = 0) -> tuple[date, date]:

@@ -1,6 +1,7 @@
 """The table of phrases for days. To add one, add a row, and a phrase to the table of the tests."""
 
 import re
+from contextlib import suppress
 from datetime import date, timedelta
 from datetime import time as clock_time
 
@@ -16,6 +17,7 @@ from english.atoms import (
     Meaning,
     Rule,
     Unread,
+    list_unread,
     parse_count,
     parse_month,
     parse_weekday,
@@ -139,14 +141,10 @@ def _read_range(clock: Clock, match: re.Match[str]) -> Meaning:
 
 def _read_iso(clock: Clock, match: re.Match[str]) -> Meaning:
     day = _reject_past(clock, create_day(int(match["year"]), int(match["month"]), int(match["day"])))
-    try:
-        return (
-            Day(day, clock_time.fromisoformat(match["time"]) if match["time"] else None, is_sure=True)
-            if day
-            else Unread()
-        )
-    except ValueError:
-        return Unread()
+    with suppress(ValueError):
+        time = clock_time.fromisoformat(match["time"]) if match["time"] else None
+        return Day(day, time, is_sure=True) if day else Unread()
+    return Unread()
 
 
 def _read_numeric(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -286,34 +284,33 @@ _MOVABLE_HOLIDAYS = (
     r"(?:easter(?: sunday| monday)?|good friday|thanksgiving|(?:mother|father)'?s'? day|labou?r day|memorial day"
     r"|passover|ramadan|eid|diwali|hanukkah|new year(?:'s)?(?! eve| day))"
 )
-_QUIET, _LOOSE = Unread(is_quiet=True), Unread(is_quiet=True, is_loose=True)
-NOT_DAYS: tuple[Rule, ...] = tuple(
-    rule(pattern, lambda clock, match, meaning=meaning: meaning)
-    for pattern, meaning in (
-        (rf"(?:{_FULL}|today|tomorrow)'s|(?:{_FULL})s", Unread()),
-        (rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})", Unread()),
-        (rf"(?:{_NAMED}|tonight) (?:\d\d?|[12]\d[0-5]\d)(?=$| [,.;)!?])", Unread()),
-        (rf"(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})", Unread()),
-        (rf"\d\d? (?:{_NAMED}) (?:{_PARTS})|(?:{_NAMED}|this) (?:{_PARTS}) \d\d?(?=$| [,.;)!?])", Unread()),
-        (r"(?:the )?(?:day|week|month|night|evening|morning|weekend) (?:before|after) \w+(?: \w+day)?", Unread()),
-        (rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday|overmorrow", Unread()),
-        ("this (?:week|month|year|quarter)|next quarter|(?:week|month) after next", Unread()),
-        (rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))", Unread()),
-        (rf"(?:in|by|during|around|before|until) (?:{MONTH})(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?", Unread()),
-        (rf"(?:{MONTH})(?<!may)(?<!march)(?: 20\d\d)?", _LOOSE),
-        (rf"in (?:a few|few|several|some|\d+ - \d+|\d+ or \d+) (?:{UNIT}|hour|minute)", Unread()),
-        (
-            r"(?:with)?in (?:the next )?\d+ (?:(?:business|working|work) day|workdays?|weekdays?)"
-            r"|\d+ (?:(?:business|working|work) day|workdays?|weekdays?) from \w+",
-            Unread(),
-        ),
-        (r"or (?:on )?(?:the )?(?:(?:day|week|month|weekend) after|(?:next|following) (?:day|week))(?! \w)", Unread()),
-        (rf"in \d+ (?:{_FULL})s|\d+ (?:{_FULL})s (?:from now|ago)", Unread()),
-        (rf"(?:on|by|before|until|over|after) {_MOVABLE_HOLIDAYS}", Unread()),
-        (rf"(?:on|by|before|until) the (?!first of ){_ORDINAL}(?: of the month)?(?=$| (?:at|[,.;)!?])(?: |$))", _QUIET),
-        (rf"(?:in )?\d+ (?:{UNIT}|hour|minute) (?:before|after|ago|prior)", Unread()),
-        (rf"fortnight (?:on )?(?:{_NAMED})", Unread()),
-        (rf"(?:the )?\d\d? ?{TH}", _QUIET),
-        (rf"\d\d? (?:or|and) \d\d?(?: of)? (?:{MONTH})", Unread()),
-    )
+_WORKDAYS = "(?:(?:business|working|work) day|workdays?|weekdays?)"
+_LOOSE = Unread(is_quiet=True, is_loose=True)
+NOT_DAYS = (
+    *list_unread(
+        rf"(?:{_FULL}|today|tomorrow)'s|(?:{_FULL})s",
+        rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})",
+        rf"(?:{_NAMED}|tonight) (?:\d\d?|[12]\d[0-5]\d)(?=$| [,.;)!?])",
+        rf"(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})",
+        rf"\d\d? (?:{_NAMED}) (?:{_PARTS})|(?:{_NAMED}|this) (?:{_PARTS}) \d\d?(?=$| [,.;)!?])",
+        r"(?:the )?(?:day|week|month|night|evening|morning|weekend) (?:before|after) \w+(?: \w+day)?",
+        rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday|overmorrow",
+        "this (?:week|month|year|quarter)|next quarter|(?:week|month) after next",
+        rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))",
+        rf"(?:in|by|during|around|before|until) (?:{MONTH})(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?",
+        rf"in (?:a few|few|several|some|\d+ - \d+|\d+ or \d+) (?:{UNIT}|hour|minute)",
+        rf"(?:with)?in (?:the next )?\d+ {_WORKDAYS}|\d+ {_WORKDAYS} from \w+",
+        r"or (?:on )?(?:the )?(?:(?:day|week|month|weekend) after|(?:next|following) (?:day|week))(?! \w)",
+        rf"in \d+ (?:{_FULL})s|\d+ (?:{_FULL})s (?:from now|ago)",
+        rf"(?:on|by|before|until|over|after) {_MOVABLE_HOLIDAYS}",
+        rf"(?:in )?\d+ (?:{UNIT}|hour|minute) (?:before|after|ago|prior)",
+        rf"fortnight (?:on )?(?:{_NAMED})",
+        rf"\d\d? (?:or|and) \d\d?(?: of)? (?:{MONTH})",
+    ),
+    *list_unread(
+        rf"(?:on|by|before|until) the (?!first of ){_ORDINAL}(?: of the month)?(?=$| (?:at|[,.;)!?])(?: |$))",
+        rf"(?:the )?\d\d? ?{TH}",
+        meaning=Unread(is_quiet=True),
+    ),
+    *list_unread(rf"(?:{MONTH})(?<!may)(?<!march)(?: 20\d\d)?", meaning=_LOOSE),
 )

@@ -25,8 +25,6 @@ _LATE = ("afternoon", "evening", "night", "tonight")
 
 @dataclass(frozen=True)
 class Span:
-    """A range of characters and its kind."""
-
     start: int
     end: int
     kind: Kind
@@ -238,7 +236,6 @@ def _remove_separators(words: Words, removed_words: set[int], at: int) -> None:
 def _list_not_understood(
     words: Words, groups: Sequence[Group], atoms: Sequence[Atom], used: Sequence[Atom], *, has_date: bool
 ) -> Iterator[Span]:
-    """Yields what looks like a date and was not used."""
     chosen = {at for atom in used for at in range(atom.first, atom.end)}
     for group in groups:
         rest = [atom for atom in group.atoms if not chosen.intersection(range(atom.first, atom.end))]

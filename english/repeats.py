@@ -16,6 +16,7 @@ from english.atoms import (
     Repeat,
     Rule,
     Unread,
+    list_unread,
     parse_count,
     parse_month,
     parse_weekday,
@@ -34,7 +35,6 @@ _UNITS = {
     "year": ("YEARLY", 1),
 }
 _ADVERBS = {f"{unit}ly": unit for unit in _UNITS} | {"daily": "day", "everyday": "day", "annually": "year"}
-"""Adverbs and their units."""
 _NTH = {"first": 1, "1st": 1, "2nd": 2, "second": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": -1}
 _ORDINAL = "first|second|third|fourth|last|1 st|2 nd|3 rd|4 th|1st|2nd|3rd|4th"
 _DAYS = rf"(?:{WEEKDAY})s?"
@@ -118,9 +118,9 @@ def _read_nth_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
     if nth == 2 and not match["of"] and match["every"]:
         return Unread()
 
-    def first(start: date) -> date | None:
-        days = (find_nth_weekday(find_period(start, "month", later)[0], nth, weekday) for later in range(3))
-        return next((day for day in days if day and day >= start), None)
+    def first(start: date) -> date:
+        days = (find_nth_weekday(find_period(start, "month", later), nth, weekday) for later in (0, 1))
+        return next(day for day in days if day >= start)
 
     return Repeat(_render_rule("MONTHLY", by=f"BYDAY={nth}{WEEKDAYS[weekday][:2].upper()}"), first)
 
@@ -200,19 +200,16 @@ REPEATS: tuple[Rule, ...] = (
     ),
     rule(rf"(?P<days>{_SEVERAL})", _read_bare_list),
 )
-NOT_REPEATS: tuple[Rule, ...] = tuple(
-    rule(pattern, lambda clock, match: Unread())
-    for pattern in (
-        r"(?:twice|once|\d+ ?x|\d+ time|\d+ times|several times|three times) (?:a|per|every|each|in a) \w+",
-        rf"{_EVERY}!? (?:few|couple|so|now|hour|minute|(?:\w+ ){{0,2}}(?:hour|minute)s?)(?: often| and then| of \w+)?",
-        rf"{_EVERY}!? (?:\w+ )?(?:{WEEKDAY}|day|week|month|year|{MONTH})(?: except \w+| but \w+| if \w+| unless \w+)?",
-        rf"{_EVERY} (?:other|second|2nd) (?:weekend|weekday)s?",
-        r"(?:first|last) (?:working|work|business) day(?: of (?:the|each|every) month)?|nightly",
-        r"hourly|biweekly|bi - weekly|bimonthly|(?:semi|bi)(?: - )?annually|biennially|twice daily|weekly or \w+",
-        r"except(?: on)? (?:\w+)|all day every day|on and off",
-        rf"{_EVERY} {_NUMBER} (?:{WEEKDAY})",
-        rf"(?:the )?(?:{_ORDINAL}) (?:{WEEKDAY})(?: of (?:the|next|this) month)?(?: (?:in|of) \w+)?",
-    )
+NOT_REPEATS = list_unread(
+    r"(?:twice|once|\d+ ?x|\d+ time|\d+ times|several times|three times) (?:a|per|every|each|in a) \w+",
+    rf"{_EVERY}!? (?:few|couple|so|now|hour|minute|(?:\w+ ){{0,2}}(?:hour|minute)s?)(?: often| and then| of \w+)?",
+    rf"{_EVERY}!? (?:\w+ )?(?:{WEEKDAY}|day|week|month|year|{MONTH})(?: except \w+| but \w+| if \w+| unless \w+)?",
+    rf"{_EVERY} (?:other|second|2nd) (?:weekend|weekday)s?",
+    r"(?:first|last) (?:working|work|business) day(?: of (?:the|each|every) month)?|nightly",
+    r"hourly|biweekly|bi - weekly|bimonthly|(?:semi|bi)(?: - )?annually|biennially|twice daily|weekly or \w+",
+    r"except(?: on)? (?:\w+)|all day every day|on and off",
+    rf"{_EVERY} {_NUMBER} (?:{WEEKDAY})",
+    rf"(?:the )?(?:{_ORDINAL}) (?:{WEEKDAY})(?: of (?:the|next|this) month)?(?: (?:in|of) \w+)?",
 )
 ENDS: tuple[Rule, ...] = (
     rule(r"(?:for )?(?P<count>[1-9]\d{0,2}) times", lambda clock, match: End(count=int(match["count"]))),

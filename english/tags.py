@@ -5,14 +5,9 @@ import re
 from english.atoms import Clock, Meaning, Rule, Tag, rule
 
 _LEVELS = {
-    "high": "high",
-    "top": "high",
-    "urgent": "high",
-    "highest": "high",
-    "medium": "medium",
-    "normal": "medium",
-    "low": "low",
-    "lowest": "low",
+    **dict.fromkeys(("high", "top", "urgent", "highest"), "high"),
+    **dict.fromkeys(("medium", "normal"), "medium"),
+    **dict.fromkeys(("low", "lowest"), "low"),
     "no": "none",
 }
 _MARKS = {"p4": "none"}

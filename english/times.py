@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from english.atoms import MONTH, UNIT, Clock, Meaning, PartOfDay, Rule, Time, Unread, rule
+from english.atoms import MONTH, UNIT, Clock, Meaning, PartOfDay, Rule, Time, Unread, list_unread, rule
 
 PARTS = {"morning": "09:00", "afternoon": "15:00", "evening": "19:00", "night": "20:00"}
 """The time of a part of the day without an hour."""
@@ -97,18 +97,15 @@ TIMES: tuple[Rule, ...] = (
         ),
     ),
 )
-NOT_TIMES: tuple[Rule, ...] = tuple(
-    rule(pattern, lambda clock, match: Unread())
-    for pattern in (
-        rf"{_ABOUT}{_CLOCK} ?(?:am|pm)? {_ZONES}",
-        r"at \d\d?(?:(?: ,| and| , and| &) \d\d?)+(?: ?(?:am|pm))?",
-        f"{_ABOUT}midnight",
-        r"(?:at |around |by )?half (?:\d\d?)",
-        r"(?:after|past|since|until) \d\d?(?:[:.]\d\d)? ?(?:am|pm)|(?:after|past|since|until) \d\d?:\d\d|after noon",
-        r"(?:at )?\d\d?(?:[:.]\d\d)? ?(?:am|pm)? or \d\d?(?:[:.]\d\d)? ?(?:am|pm)",
-        r"(?:at )?\d{1,3}:\d\d",
-        r"\d\d? in the (?:morning|afternoon|evening)",  # an hour, or how many
-        r"within the hour|(?:by|before|after) lunch|end of play",
-        r"first thing in the morning|(?:at |around |about )?\d\d?ish",
-    )
+NOT_TIMES = list_unread(
+    rf"{_ABOUT}{_CLOCK} ?(?:am|pm)? {_ZONES}",
+    r"at \d\d?(?:(?: ,| and| , and| &) \d\d?)+(?: ?(?:am|pm))?",
+    f"{_ABOUT}midnight",
+    r"(?:at |around |by )?half (?:\d\d?)",
+    r"(?:after|past|since|until) \d\d?(?:[:.]\d\d)? ?(?:am|pm)|(?:after|past|since|until) \d\d?:\d\d|after noon",
+    r"(?:at )?\d\d?(?:[:.]\d\d)? ?(?:am|pm)? or \d\d?(?:[:.]\d\d)? ?(?:am|pm)",
+    r"(?:at )?\d{1,3}:\d\d",
+    r"\d\d? in the (?:morning|afternoon|evening)",  # an hour, or how many
+    r"within the hour|(?:by|before|after) lunch|end of play",
+    r"first thing in the morning|(?:at |around |about )?\d\d?ish",
 )

@@ -16,7 +16,6 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 _NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_UNITS = "day week month year hour minute"
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -44,32 +43,21 @@ VERBS = word_set("""
     """)
 """Verbs with which tasks begin."""
 
-_SPELLINGS = (
-    {word: str(number) for number, word in enumerate(_NUMBERS, 1)}
-    | {"fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40", "ninety": "90"}
-    | {month[:3]: month for month in MONTHS}
-    | {"sept": "september"}
-    | {f"{unit}s": unit for unit in _UNITS.split()}
-    | dict.fromkeys(
-        word_set(
-            "tmrw tmr tmw tmrrw tomoz 2moro 2morrow 2mrw tomorow tommorow tommorrow tomorro tomorrrow tomrow "
-            "tommorw tomorrow"
-        ),
-        "tomorrow",
-    )
-    | dict.fromkeys(word_set("tonite 2nite tonght"), "tonight")
-    | {"tues": "tue", "weds": "wed", "thur": "thu", "thurs": "thu", "wensday": "wednesday", "wendsday": "wednesday"}
-    | dict.fromkeys(word_set("hr hrs h"), "hour")
-    | dict.fromkeys(word_set("min mins"), "minute")
-    | dict.fromkeys(word_set("wk wks w"), "week")
-    | dict.fromkeys(word_set("mth mths"), "month")
-    | dict.fromkeys(word_set("yr yrs"), "year")
-    | {"d": "day", "fortnights": "fortnight"}
-    | dict.fromkeys(word_set("till til 'til"), "until")
-    | {"oclock": "o'clock", "\u2013": "-", "\u2014": "-"}
-    | {"midday": "noon", "every!": "every!", "nite": "night", "everyday": "everyday", "evry": "every", "eveyr": "every"}
-    | {"a.m": "am", "p.m": "pm", "a.m.": "am", "p.m.": "pm"}
-)
+_OTHER_SPELLINGS = {
+    **{month: month[:3] for month in MONTHS},
+    "september": "sep sept",
+    "tomorrow": "tmrw tmr tmw tmrrw tomoz 2moro 2morrow 2mrw tomorow tommorow tommorrow tomorro tomorrrow tomrow "
+    "tommorw",
+    "tonight": "tonite 2nite tonght",
+    **{"tue": "tues", "wed": "weds", "wednesday": "wensday wendsday", "thu": "thur thurs"},
+    **{"hour": "hours hr hrs h", "minute": "minutes min mins", "day": "days d", "week": "weeks wk wks w"},
+    **{"month": "months mth mths", "year": "years yr yrs", "fortnight": "fortnights"},
+    **{"until": "till til 'til", "o'clock": "oclock", "noon": "midday", "night": "nite", "every": "evry eveyr"},
+    **{"am": "a.m a.m.", "pm": "p.m p.m.", "-": "\u2013 \u2014"},
+    **{str(number): word for number, word in enumerate(_NUMBERS, 1)},
+    **{"15": "fifteen", "20": "twenty", "30": "thirty", "40": "forty", "90": "ninety"},
+}
+_SPELLINGS = {other: word for word, others in _OTHER_SPELLINGS.items() for other in others.split()}
 # Words that are one letter away from the name of a day or month.
 _OTHER_WORDS = word_set("sundae sundry sundaes mundane match marsh larch parch starch augusta augusts monde")
 _MIN_LETTERS = 5  # of a name in which one wrong letter is accepted
