@@ -13,8 +13,6 @@ Outcome = Literal["right", "asked", "declined", "wrong state", "false claim", "e
 
 
 class ListedTask(NamedTuple):
-    """A stored task, with the values that a case uses."""
-
     title: str
     description: str = ""
     due: str = ""
@@ -136,7 +134,6 @@ def _is_expected(row: ListedTask, task: ExpectedTask) -> bool:
 
 
 def _is_accepted(name: str, found: Any, accepted: Any) -> bool:
-    """Whether a field has the accepted value, or one of several."""
     if name == "labels":
         return sorted(found) == sorted(accepted)
     values = accepted if isinstance(accepted, tuple) else (accepted,)

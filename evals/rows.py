@@ -1,7 +1,7 @@
 """A user's tasks in PostgreSQL, read and written as its administrator instead of through the services."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 
@@ -33,14 +33,6 @@ WHERE user_id = %s AND id > %s AND before IS DISTINCT FROM after ORDER BY id
 """
 
 
-class LoggedChanges(NamedTuple):
-    """The changes that the log has since a change; `last` is the number of the newest."""
-
-    last: int
-    writes: int
-    deeds: frozenset[Deed]
-
-
 def seed(connection: Connection, person: str, tasks: Sequence[CaseTask]) -> None:
     connection.execute(_PERSON, [person, len(tasks)])
     for number, task in enumerate(tasks, 1):
@@ -59,7 +51,6 @@ def read_tasks(connection: Connection, person: str) -> dict[int, ListedTask]:
     }
 
 
-def read_changes(connection: Connection, person: str, after: int) -> LoggedChanges:
-    found = connection.execute(_CHANGES, [person, after]).fetchall()
-    deeds: frozenset[Deed] = frozenset(deed for _, deed in found)
-    return LoggedChanges(found[-1][0] if found else after, len(found), deeds)
+def read_changes(connection: Connection, person: str, after: int) -> list[tuple[int, Deed]]:
+    """Returns the changes since a change, by their numbers in the log."""
+    return connection.execute(_CHANGES, [person, after]).fetchall()

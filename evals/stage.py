@@ -33,15 +33,17 @@ class Stage:
     backend: Server
     secret: str
 
-    def person(self, name: str, zone: str) -> Runs:
-        """Returns a user's connection, signed in for an hour, in a time zone."""
-        claims = {"sub": name, "iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + 3_600}
-        token = jwt.encode(claims, self.secret, algorithm="HS256")
-        return Runs(f"http://{HOST}:{self.backend.port}", token=token, headers={"X-Time-Zone": zone})
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.backend.port}"
+
+    def create_token(self, user: str) -> str:
+        claims = {"sub": user, "iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + 3_600}
+        return jwt.encode(claims, self.secret, algorithm="HS256")
 
     async def model(self) -> dict[str, str]:
-        async with self.person("nobody", "UTC") as nobody:
-            model = (await nobody.request_json("GET", "/ready"))["model"]
+        async with Runs(self.url, token=self.create_token("nobody")) as runs:
+            model = (await runs.ready())["model"]
         return {"provider": model["provider"], "name": model["name"]}
 
 

@@ -3,16 +3,16 @@
 import asyncio
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from evals import rows
 from evals.case import Case
+from evals.claims import Deed
 from evals.judge import TrialAnswer, TrialCall, judge
 from evals.rows import Connection
 from evals.stage import Stage
-from todo_client.connection import ApiError, ConnectionLost
-from todo_client.runs import RunEvent, Runs
+from todo_client import Agent, AgentEvent, ApiError, ConnectionLost, EventType, RunFailed
 
 MINUTE = 60.0
 CHAT = "eval"  # a chat with a name: nobody asks the model for another
@@ -38,78 +38,50 @@ class RequestLimit:
         self._free_at += requests * self._seconds
 
 
-@dataclass
-class _Response:
-    interaction: str = ""
-    answers: list[str] = field(default_factory=list[str])
-    called: dict[str, tuple[str, Any]] = field(default_factory=dict[str, tuple[str, Any]])
-    results: dict[str, Any] = field(default_factory=dict[str, Any])
-    asked_for: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
-    fault: str = ""
-
-    @property
-    def calls(self) -> list[TrialCall]:
-        """Includes calls that the user rejected: they were not made, but the model wanted them."""
-        made = [TrialCall(tool, arguments, self.results.get(id)) for id, (tool, arguments) in self.called.items()]
-        wanted = {(call.tool, json.dumps(call.arguments)) for call in made}
-        refused = [one for one in self.asked_for if (one[0], json.dumps(one[1])) not in wanted]
-        return [*made, *(TrialCall(tool, arguments) for tool, arguments in refused)]
-
-
-@dataclass
 class CaseUser:
-    name: str
-    case: Case
-    connection: Connection
-    runs: Runs
-
-    def __post_init__(self) -> None:
+    def __init__(self, name: str, case: Case, connection: Connection, agent: Agent) -> None:
         self.turns: list[TrialAnswer] = []
-        self.used = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self.seconds: list[float] = []
         self.passing = False
+        self._name, self._case, self._connection, self._agent = name, case, connection, agent
         self._logged = 0
+        self._answers: list[str] = []
+        self._calls: dict[str, TrialCall] = {}
+        self._fault = ""
+        agent.subscribe(self._handle)
 
-    async def say(self, text: str) -> int:
-        """Sends a message and returns how many requests to the model it took."""
+    async def say(self, text: str) -> None:
+        self._answers, self._calls, self._fault = [], {}, ""
         began = time.monotonic()
-        response = _Response()
         try:
-            async with self.runs.interact(CHAT, text) as events:
-                async for event in events:
-                    await self._handle(event, response)
-            usage = (await self.runs.get_interaction(CHAT, response.interaction))["usage"] or {}
-        except (ApiError, ConnectionLost) as error:
-            response.fault, usage = str(error), {}
+            reason = (await self._agent.prompt(text)).reason
+        except (ApiError, ConnectionLost, RunFailed) as error:
+            reason = str(error)
+        fault = self._fault or ("" if reason == "completed" else reason or "error")
         self.seconds.append(round(time.monotonic() - began, 3))
-        for name in self.used:
-            self.used[name] += usage.get(name) or 0
-        log = rows.read_changes(self.connection, self.name, self._logged)
-        self._logged, self.passing = log.last, response.fault.startswith(_PASSING)
-        answer = "\n".join(response.answers)
-        fault = response.fault or ("" if answer else "it said nothing")
-        self.turns.append(TrialAnswer(answer, response.calls, log.deeds, log.writes, fault))
-        return usage.get("requests") or 0
+        log = rows.read_changes(self._connection, self._name, self._logged)
+        self._logged = log[-1][0] if log else self._logged
+        self.passing = fault.startswith(_PASSING)
+        answer = "\n".join(self._answers)
+        fault = fault or ("" if answer else "it said nothing")
+        deeds: frozenset[Deed] = frozenset(deed for _, deed in log)
+        self.turns.append(TrialAnswer(answer, tuple(self._calls.values()), deeds, len(log), fault))
 
-    async def _handle(self, event: RunEvent, response: _Response) -> None:
+    def _handle(self, event: AgentEvent) -> None:
+        """Notes also calls that the user rejects: they are not made, but the model wanted them."""
         data = event.data
-        match event.name:
-            case "interaction_started":
-                response.interaction = data["interaction_id"]
-            case "tool_call":
-                response.called[data["id"]] = data["tool_name"], _parse(data["tool_input"])
-            case "tool_result":
-                response.results[data["id"]] = _parse_result(data["tool_output"])
-            case "approval_required":
-                response.asked_for.append((data["tool_name"], _parse(data["tool_input"])))
-                id, approved = data["approval_id"], self.case.consents
-                await self.runs.approve(CHAT, response.interaction, id, approved=approved)
-            case "answer":
-                response.answers.append(data["content"])
-            case "error":
-                response.fault = data["error"]
-            case "interaction_complete" if data["status"] != "COMPLETED":
-                response.fault = response.fault or data.get("reason") or data["status"]
+        match event.type:
+            case EventType.TOOL_CALL_START:
+                self._calls[data["id"]] = TrialCall(data["name"], data["input"])
+            case EventType.TOOL_CALL_END:
+                self._calls[data["id"]] = replace(self._calls[data["id"]], result=_parse_result(data["output"]))
+            case EventType.APPROVAL_REQUIRED:
+                self._calls.setdefault(data["approval_id"], TrialCall(data["name"], data["input"]))
+                self._agent.approve(data["approval_id"], approved=self._case.consents)
+            case EventType.TEXT:
+                self._answers.append(data["text"])
+            case EventType.ERROR:
+                self._fault = data["error"]
             case _:
                 pass
 
@@ -118,13 +90,15 @@ async def run(case: Case, name: str, stage: Stage, connection: Connection, limit
     """Returns the trial as it is reported; `passing` means that it failed for a temporary reason."""
     rows.seed(connection, name, case.tasks)
     before = rows.read_tasks(connection, name)
-    async with stage.person(name, case.zone) as runs:
-        person = CaseUser(name, case, connection, runs)
-        for text in case.say:
-            await limit.wait()
-            limit.count(await person.say(text))
-            if person.turns[-1].fault:
-                break
+    agent = Agent(stage.url, stage.create_token(name), CHAT, time_zone=case.zone)
+    person = CaseUser(name, case, connection, agent)
+    for text in case.say:
+        await limit.wait()
+        before_answer = agent.usage.requests
+        await person.say(text)
+        limit.count(agent.usage.requests - before_answer)
+        if person.turns[-1].fault:
+            break
     verdict = judge(case, before, rows.read_tasks(connection, name), person.turns)
     calls = [call for turn in person.turns for call in turn.calls]
     return {
@@ -137,20 +111,16 @@ async def run(case: Case, name: str, stage: Stage, connection: Connection, limit
         "obeyed": verdict.obeyed,
         "answers": [turn.answer for turn in person.turns],
         "calls": [{"tool": call.tool, "arguments": call.arguments, "refused": call.result is None} for call in calls],
-        **person.used,
+        **{name: getattr(agent.usage, name) for name in ("requests", "input_tokens", "output_tokens")},
         "seconds": person.seconds,
         "passing": person.passing,
     }
 
 
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _parse_result(output: str) -> Any:
     """Returns the result of a tool call; None for the sentence of an error."""
-    value = _parse(output)
+    try:
+        value = json.loads(output)
+    except ValueError:
+        return None
     return value if isinstance(value, dict) else None
