@@ -101,7 +101,6 @@ async def _measure(arguments: argparse.Namespace, database: Cluster, progress: t
 
 
 async def _collect(measuring: AsyncIterator[ReportRow], progress: terminal.Progress) -> list[ReportRow]:
-    """Reads the rows, and shows every second how many there are."""
     rows: list[ReportRow] = []
 
     async def show_progress() -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, repeat
+from itertools import cycle
 from statistics import median
 
 from bench import seed
@@ -126,13 +126,16 @@ class Measurement:
     async def _measure_sizes(self) -> list[ReportRow]:
         admin_url, items, tasks = self._services.admin_url, self._scale.items, self._scale.tasks
         _, turn = await self._client.create_thread("add milk")
-        short = cycle(seed.copy_conversation(admin_url, turn, prefix="thr_short_", threads=100, turns=10))
+        shorts = cycle(seed.copy_conversation(admin_url, turn, prefix="thr_short_", threads=100, turns=10))
         [long] = seed.copy_conversation(admin_url, turn, prefix="thr_long_", threads=1, turns=items // 2)
         for user, count in ((_FEW, 20), (_MANY, tasks)):
             seed.add_tasks(admin_url, user, count)
         seed.vacuum(admin_url)
         opened = await self._compare_sizes(
-            "open a long conversation", "20 items", self._client.open_thread, short, repeat(long)
+            "open a long conversation",
+            "20 items",
+            small=lambda: self._client.open_thread(next(shorts)),
+            large=lambda: self._client.open_thread(long),
         )
         summaries = -1
         while summaries < (summaries := seed.count_summaries(admin_url, long)):  # each turn summarises a part
@@ -141,30 +144,20 @@ class Measurement:
         turn_row = await self._compare_sizes(
             "turn in a long conversation",
             "20 items",
-            lambda thread: self._client.send_message(thread, "add milk"),
-            short,
-            repeat(long),
+            small=lambda: self._client.send_message(next(shorts), "add milk"),
+            large=lambda: self._client.send_message(long, "add milk"),
         )
-        few, many = (repeat(self._services.create_token(user)) for user in (_FEW, _MANY))
+        few, many = (self._services.create_token(user) for user in (_FEW, _MANY))
         first_page = await self._compare_sizes(
             "first page of many tasks",
             "20 tasks",
-            lambda token: self._client.call_tool(token, "list_tasks", {"limit": 20}),
-            few,
-            many,
+            small=lambda: self._client.call_tool(few, "list_tasks", {"limit": 20}),
+            large=lambda: self._client.call_tool(many, "list_tasks", {"limit": 20}),
         )
         return [opened, turn_row, first_page]
 
-    async def _compare_sizes(
-        self,
-        name: str,
-        small_name: str,
-        call: Callable[[str], Awaitable[Timing]],
-        small: "repeat[str] | cycle[str]",
-        large: "repeat[str] | cycle[str]",
-    ) -> ReportRow:
-        sides = {"large": lambda: call(next(large)), "small": lambda: call(next(small))}
-        loads = await self._alternate(sides, callers=1)
+    async def _compare_sizes(self, name: str, small_name: str, *, small: Call, large: Call) -> ReportRow:
+        loads = await self._alternate({"large": large, "small": small}, callers=1)
         figures, baselines = ([load.p50_ms for load in loads[side]] for side in ("large", "small"))
         return compare(name, "ms", figures, baselines, small_name)
 
@@ -197,7 +190,6 @@ class Measurement:
         return loads
 
     async def _run(self, call: Call, callers: int, *, is_sdk: bool) -> _Load:
-        """Runs callers in parallel, each of which repeats the call for the round's time."""
         timings: list[Timing] = []
         cpu_before, began = self._cpu_seconds(is_sdk=is_sdk), time.perf_counter()
 
@@ -211,12 +203,9 @@ class Measurement:
 
     def _cpu_seconds(self, *, is_sdk: bool) -> float:
         """The processor time of this process, in which the SDK runs, or of backend and tool server."""
-        services = self._services
-        return (
-            time.process_time()
-            if is_sdk
-            else read_cpu_seconds(services.backend.pid) + read_cpu_seconds(services.mcp.pid)
-        )
+        if is_sdk:
+            return time.process_time()
+        return sum(read_cpu_seconds(server.pid) for server in (self._services.backend, self._services.mcp))
 
 
 def _compare(name: str, unit: str, loads: Mapping[str, Sequence[_Load]], figure: _Figure) -> ReportRow:

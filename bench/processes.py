@@ -9,15 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+from cli.errors import CliError
 from cli.processes.children import die_with_parent
 from cli.services.running import probe
 
 START_SECONDS = 60
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH")
-
-
-class NotReady(Exception):
-    """A process did not become ready; the message has the end of its log."""
 
 
 class Server:
@@ -45,7 +42,7 @@ class Server:
         deadline = time.monotonic() + START_SECONDS
         while (await asyncio.to_thread(probe, self.port, path))[0] != 200:
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise NotReady(f"{self._log.stem} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
+                raise CliError(f"{self._log.stem} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
             await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
@@ -65,7 +62,6 @@ def read_private_memory(pid: int) -> int:
 
 
 def read_cpu_seconds(pid: int) -> float:
-    """Returns the processor time of all threads of a process, in seconds."""
     nanoseconds = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{thread}/schedstat") as file:

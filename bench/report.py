@@ -34,7 +34,6 @@ def compute_percentile(values: Sequence[float], percent: int) -> float:
 
 
 def format_columns(cells: Sequence[Sequence[str]], *, left: Sequence[int]) -> Iterator[str]:
-    """Yields the lines of a table; the columns named in `left` are aligned to the left."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         padded = (

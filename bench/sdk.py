@@ -27,7 +27,6 @@ class SdkAgent:
         self._agent = Agent(name="Baseline", instructions="You keep a to-do list.", model=model, tools=[add_task])
 
     async def send_message(self, text: str) -> Timing:
-        """Runs the agent on a message that follows one short exchange."""
         began = time.perf_counter()
         result = Runner.run_streamed(self._agent, [*_EARLIER, {"role": "user", "content": text}])
         async for _ in result.stream_events():

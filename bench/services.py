@@ -66,7 +66,6 @@ def temporary_database(*, durable: bool = True) -> Iterator[Cluster]:
 async def serve(
     work: Path, *, both: Mapping[str, str], mcp: Mapping[str, str], backend: Mapping[str, str]
 ) -> AsyncIterator[tuple[Server, Server]]:
-    """Starts the tool server and the backend, with settings of both and of each."""
     mcp_port, port = find_free_port(), find_free_port()
     both = {**both, "MCP_URL": f"http://{HOST}:{mcp_port}/mcp"}
     async with AsyncExitStack() as stack:
