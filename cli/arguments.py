@@ -7,13 +7,14 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from cli import data_dir, terminal
 from cli.errors import CliError
 
 USAGE_STATUS = 2
+N = TypeVar("N", int, float)
 
 
 class UsageError(CliError):
@@ -88,36 +89,23 @@ def conversation(text: str) -> str:
     return text
 
 
-def port(text: str) -> int:
-    return _parse_whole_number(text, 65_535, "a port")
+def _parse_number(kind: type[N], is_valid: Callable[[N], bool], what: str) -> Callable[[str], N]:
+    def parse(text: str) -> N:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = None
+        if number is None or not is_valid(number):
+            raise argparse.ArgumentTypeError(f"{text} is not {what}")
+        return number
+
+    return parse
 
 
-def count(text: str) -> int:
-    return _parse_whole_number(text, 100, "a whole number")
-
-
-def _parse_whole_number(text: str, most: int, what: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
-        raise argparse.ArgumentTypeError(f"{text} is not {what} from 1 to {most}")
-    return int(text)
-
-
-def amount(text: str) -> float:
-    return _parse_number(text, lambda number: 0 < number < math.inf, "a number above 0")
-
-
-def temperature(text: str) -> float:
-    return _parse_number(text, lambda number: 0 <= number <= 2, "a number from 0 to 2")
-
-
-def _parse_number(text: str, is_valid: Callable[[float], bool], what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not is_valid(number):
-        raise argparse.ArgumentTypeError(f"{text} is not {what}")
-    return number
+port = _parse_number(int, lambda number: 0 < number < 65_536, "a port from 1 to 65535")
+count = _parse_number(int, lambda number: 0 < number <= 100, "a whole number from 1 to 100")
+amount = _parse_number(float, lambda number: 0 < number < math.inf, "a number above 0")
+temperature = _parse_number(float, lambda number: 0 <= number <= 2, "a number from 0 to 2")
 
 
 def parse_existing_directory(text: str) -> Path:

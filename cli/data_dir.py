@@ -80,5 +80,4 @@ def explain_write_error(data_dir: Path) -> AbstractContextManager[None]:
 
 
 def is_traversable(path: Path) -> bool:
-    """Whether everybody may enter `path` and all directories above it."""
     return all(directory.stat().st_mode & 0o001 for directory in (path, *path.parents))

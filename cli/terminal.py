@@ -27,7 +27,6 @@ def say(text: str = "") -> None:
 
 
 def notice(text: str) -> None:
-    """Writes to stderr, which is not the command's own output."""
     _write(sys.stderr, clean(text))
 
 

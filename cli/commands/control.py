@@ -110,7 +110,8 @@ def run_logs(arguments: argparse.Namespace) -> int:
     readers: dict[str, TextIO] = {}
     for name, file in files.items():
         if arguments.follow and file.exists():
-            readers[name] = _open_at_end(file)
+            readers[name] = file.open(errors="replace")
+            readers[name].seek(0, os.SEEK_END)
         for line in read_last_lines(file, _LINES).splitlines():
             show(name, line)
     while arguments.follow:
@@ -119,12 +120,6 @@ def run_logs(arguments: argparse.Namespace) -> int:
                 show(name, line.rstrip("\n"))
         time.sleep(_LOOK_SECONDS)
     return 0
-
-
-def _open_at_end(file: Path) -> TextIO:
-    reader = file.open(errors="replace")
-    reader.seek(0, 2)
-    return reader
 
 
 def _read_new(readers: dict[str, TextIO], name: str, file: Path) -> list[str]:
