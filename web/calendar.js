@@ -42,7 +42,7 @@ export async function showCalendar(unauthorized) {
   const ask = async (method, change) => {
     const response = await fetch("/calendar", { method }).catch(() => null);
     if (!response) return draw({ problem: TEXTS.unreachable });
-    if (response.status === 401) return unauthorized();
+    if (response.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
     draw(response.ok ? await change(response) : { problem: await sentence(response) });
     if (method !== "GET") dialog.querySelector("h2")?.focus(); // the clicked button may be gone
   };

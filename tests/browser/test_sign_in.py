@@ -1,7 +1,9 @@
 """Sign-in with a token, and sign-out, which leaves nothing behind."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage
@@ -85,6 +87,24 @@ async def test_dialog_closes_with_the_session_and_keeps_its_text_for_its_user(
     await screen.from_menu(page, "Memory")
     await expect(memory).to_be_enabled()
     await expect(memory).to_have_value("")
+
+    # a late response to the last session signs nobody out
+    signed_in = asyncio.Event()
+
+    async def reject_late(route: Route) -> None:
+        await signed_in.wait()
+        await route.fulfill(status=401, json={"error": "Sign in."})
+
+    await page.route("**/memory", reject_late, times=1)
+    await screen.button(page, "Save").click()
+    await page.context.clear_cookies()
+    await sign_in(page, user.token)
+    await screen.from_menu(page, "Memory")
+    await expect(memory).to_be_enabled()
+    async with page.expect_response("**/memory"):
+        signed_in.set()
+    await memory.fill("my habits")
+    await expect(memory).to_have_value("my habits")
 
 
 async def test_message_on_its_way_is_forgotten_after_sign_out(open_page: OpenPage, user: User) -> None:
