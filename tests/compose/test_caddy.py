@@ -3,7 +3,6 @@
 import os
 import shutil
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pytest
 from tests.conftest import ROOT, find_free_port
 from tests.logins import as_service
 from tests.processes import Program, ServiceProcess
+from tests.support.script import pausing_answer
 from tests.support.stack import AUDIENCE, SIGN_IN
 from tests.tokens import IDP_SECRET, ISSUER, mint_token
 
@@ -27,6 +27,7 @@ PROGRAM = shutil.which("caddy") or "/usr/bin/caddy"
 class Site:
     url: str
     plain_url: str
+    model_url: str
     trust: ssl.SSLContext
 
     def client(self, audience: str = "") -> httpx2.Client:
@@ -43,7 +44,7 @@ def site(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
     port, plain_port = find_free_port(), find_free_port()
     url = f"https://localhost:{port}"
     shared = {**SIGN_IN, "DATABASE_URL": as_service(session_database_url), "MCP_URL": f"{url}/mcp"}
-    offline = ServiceProcess("offline_model", "OFFLINE_PORT", tmp_path / "offline.log", OFFLINE_TOKEN_DELAY="0.1")
+    offline = ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", tmp_path / "offline.log")
     mcp = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "mcp.log", **shared)
     backend = ServiceProcess(
         *("backend", "BACKEND_PORT", tmp_path / "backend.log"),
@@ -72,8 +73,19 @@ def site(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
         for service in (mcp, backend):
             service.wait_until_ready()
         authority = tmp_path / "caddy/pki/authorities/local/root.crt"
-        caddy.wait_until(authority.exists)
-        yield Site(url, f"http://localhost:{plain_port}", ssl.create_default_context(cafile=str(authority)))
+        plain_url = f"http://localhost:{plain_port}"
+        caddy.wait_until(lambda: is_served(url, authority) and is_served(plain_url, authority))
+        yield Site(url, plain_url, offline.url, ssl.create_default_context(cafile=str(authority)))
+
+
+def is_served(url: str, authority: Path) -> bool:
+    """Caddy makes its certificates before and while it begins to listen."""
+    try:
+        trust = ssl.create_default_context(cafile=str(authority))
+        httpx2.get(url, verify=trust, trust_env=False, timeout=30)
+    except (OSError, httpx2.TransportError):
+        return False
+    return True
 
 
 def start_caddy(directory: Path, places: dict[str, str]) -> Program:
@@ -91,7 +103,7 @@ def start_caddy(directory: Path, places: dict[str, str]) -> Program:
 
 
 def test_page_and_stream(site: Site) -> None:
-    redirect = httpx2.get(site.plain_url, trust_env=False)
+    redirect = httpx2.get(site.plain_url, trust_env=False, timeout=30)
     assert (redirect.status_code, redirect.headers["location"]) == (308, "https://localhost/")
     with site.client() as http:
         page = http.get("/")
@@ -101,11 +113,13 @@ def test_page_and_stream(site: Site) -> None:
         assert http.get("/metrics").status_code == 404
         assert http.post("/chatkit", json={"message": "hello"}).status_code == 401
 
-    events: list[tuple[float, str]] = []
-    with site.client(AUDIENCE) as http, http.stream("POST", "/chatkit", json={"message": "add buy milk"}) as answer:
-        events += [(time.monotonic(), line) for line in answer.iter_lines() if line.startswith("data:")]
-    assert '"status": "completed"' in events[-1][1]
-    assert events[-1][0] - events[0][0] > 0.3, "events arrive as they are sent"
+    with httpx2.Client(base_url=site.model_url, trust_env=False, timeout=30) as model, site.client(AUDIENCE) as http:
+        model.post("/script", json={"steps": [pausing_answer("Good ", "morning.")]})
+        with http.stream("POST", "/chatkit", json={"message": "hello"}) as answer:
+            lines = (line for line in answer.iter_lines() if line.startswith("data:"))
+            assert any("Good " in line for line in lines), "events arrive as they are sent"
+            model.post("/release")
+            assert '"status": "completed"' in [*lines][-1]
 
 
 def test_tools(site: Site) -> None:
