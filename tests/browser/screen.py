@@ -7,6 +7,8 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tests import waiting
 
+LOST = "Connection lost. Reconnecting…"
+
 
 def watch(page: Page, problems: list[str]) -> None:
     """Collect what no page may do: script errors and policy violations; a lost connection is none."""

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from fastmcp import Client
-from playwright.async_api import Locator, Page
+from playwright.async_api import Locator, Page, expect
 
 from tests.support.stack import NOW
 from tests.support.users import User
@@ -122,5 +122,7 @@ async def loaded(page: Page) -> None:
 
 async def see(page: Page, view: str) -> None:
     """One of the views, when it is read."""
-    await region(page).get_by_role("navigation", name="Views").get_by_role("button", name=view, exact=True).click()
+    button = region(page).get_by_role("navigation", name="Views").get_by_role("button", name=view, exact=True)
+    await button.click()
+    await expect(button).to_have_attribute("aria-current", "page")  # until then, the last view is shown as read
     await loaded(page)

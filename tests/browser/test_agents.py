@@ -15,6 +15,7 @@ from tests.support.script import call, calls
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
+from tests.waiting import until
 
 pytestmark = [pytest.mark.long(seconds=9), pytest.mark.asyncio(loop_scope="session")]
 
@@ -157,6 +158,7 @@ async def test_files_are_uploaded_an_agent_works_and_its_files_are_opened(
         await gone.get_by_role("link", name="n 1", exact=True).click()
     await (await opening.value).close()
     await expect(gone).to_be_hidden()
+    await until(lambda: told)  # it is hidden before
     assert len(told) == 1
     await expect(written).to_contain_text("out/count.txt")
 
@@ -194,6 +196,7 @@ async def test_agent_is_started_from_a_task_stopped_and_interrupted(
     await expect(work(page)).to_contain_text("Running echo again; sleep 60…")
     await expect(work(page).locator(".spinner")).to_have_count(0)
     await stored.run_with_status(user.name, "interrupted")  # until then the conversation is busy
+    await expect(page.get_by_text(screen.LOST)).to_have_count(0)
 
     await model.reset()
     name = "the count #1.txt"

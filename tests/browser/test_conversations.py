@@ -1,7 +1,7 @@
 """Conversations: opened, renamed, deleted, searched, loaded page by page, and each with an address of its own."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Page, Route, expect
@@ -68,7 +68,7 @@ async def test_conversations_are_opened_renamed_and_deleted(open_page: OpenPage)
 async def test_conversations_are_listed_by_day(open_page: OpenPage, user: User) -> None:
     await user.runs.begin("An old one")
     [thread] = (await user.chatkit.list_threads()).data
-    created = datetime.fromisoformat(thread["created_at"])
+    created = datetime.fromisoformat(thread["created_at"]).astimezone(UTC)
     page = await open_page("about:blank", timezone_id="UTC", locale="de-DE")
     for days, heading in ((0, "Today"), (1, "Yesterday"), (800, created.strftime("%Y"))):
         await page.clock.set_fixed_time(created + timedelta(days=days))

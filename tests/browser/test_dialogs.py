@@ -81,7 +81,7 @@ async def test_memory_is_edited_and_no_change_is_lost(open_page: OpenPage, viola
 
 
 def status_of(url: str) -> int:
-    return httpx2.get(url, trust_env=False).status_code
+    return httpx2.get(url, trust_env=False, timeout=60).status_code
 
 
 async def make(page: Page, name: str) -> str:

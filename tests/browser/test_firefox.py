@@ -52,7 +52,7 @@ async def test_list_and_chat_in_firefox(stack: Stack, model: ScriptedModel, user
         await browser.until(BOX % "bread")  # the list is told at once, while the answer goes on
         assert await browser.evaluate(f"{ANSWER}.ariaBusy") == "true"
         await model.release()
-        await browser.until(f"{ANSWER}.ariaBusy === 'false' && {ANSWER}.querySelectorAll('strong').length === 20")
+        await browser.until(f"{ANSWER}?.ariaBusy === 'false' && {ANSWER}.querySelectorAll('strong').length === 20")
         assert await browser.evaluate("document.querySelector('.widget [type=checkbox]').ariaLabel") == "bread"
         await browser.click("textbox", "Message")
         await browser.write("again")
@@ -79,7 +79,7 @@ async def firefox() -> AsyncIterator["Firefox"]:
         options = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"]
         process = await asyncio.create_subprocess_exec(program(), *options, stderr=asyncio.subprocess.PIPE)
         try:
-            async with asyncio.timeout(4 * _SECONDS), connect(f"{await _address(process)}/session") as socket:
+            async with asyncio.timeout(4 * _SECONDS), _connect(await _address(process)) as socket:
                 browser = Firefox(socket)
                 await browser.begin()
                 yield browser
@@ -94,6 +94,10 @@ async def _address(process: asyncio.subprocess.Process) -> str:
         if _LISTENING in (text := line.decode()):
             return text.partition(_LISTENING)[2].strip()
     raise AssertionError("Firefox ended before it listened")
+
+
+def _connect(address: str) -> connect:
+    return connect(f"{address}/session", open_timeout=None, ping_interval=None)  # Firefox may be slow
 
 
 class Failed(Exception):

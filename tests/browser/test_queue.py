@@ -68,6 +68,7 @@ async def test_waiting_message_names_a_task(open_page: OpenPage, model: Scripted
     await page.reload()
     await expect(queue(page)).to_contain_text("complete @Buy milk")
     await model.release()
+    await expect(screen.answers(page).last).to_contain_text("Done.")
     await screen.answered(page)
     await expect(screen.questions(page).last).to_contain_text("complete @Buy milk")
     assert "complete @1" in str((await model.finished_requests())[-1]["body"]["messages"][-1]["content"])
@@ -91,6 +92,7 @@ async def test_one_is_sent_at_once_and_one_is_removed(
     await screen.button(quick, "Send now").click()
     await expect(quick).to_contain_text("The assistant reads this next.")
     await model.release()
+    await expect(screen.answers(page).last).to_contain_text("Later.")
     await screen.answered(page)
     await expect(screen.questions(page)).to_have_text(["count", "quick", "later"], use_inner_text=True)
     sent = [str(request["body"]["messages"][-1]["content"]) for request in await model.finished_requests()]

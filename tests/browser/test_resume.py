@@ -224,6 +224,7 @@ async def test_terminals_and_page_show_the_same(
                 await terminal.wait_for("four five", "And that.", "total")
             await expect(screen.answers(page).last).to_contain_text("And that.")
             await expect(screen.questions(page)).to_have_count(3)
+            await screen.answered(page)  # it would not look while it follows an answer
             other.say("good night")
             await other.wait_for("Good night.", "total", times=2)
             await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # its user comes back to it

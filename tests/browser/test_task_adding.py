@@ -41,8 +41,8 @@ async def test_parsed_fields_are_shown_and_can_stay_in_the_title(open_list: Open
         await route.continue_()
 
     await page.route("**/tasks/preview?*", delay, times=1)
-    await task_list.adding(page).fill("call dad tomorrow at 15:00")
-    await page.wait_for_timeout(300)  # the preview was asked for
+    async with page.expect_request("**/tasks/preview?*"):
+        await task_list.adding(page).fill("call dad tomorrow at 15:00")
     await task_list.adding(page).press("Enter")
     await expect(task_list.notice(page)).to_contain_text("Added “call dad”")
     task = await tasks.task("call dad")

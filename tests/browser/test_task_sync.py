@@ -124,7 +124,7 @@ async def test_changes_without_server_are_saved_later(open_list: OpenPage, tasks
         await expect(task_list.region(page).get_by_text("2 changes will be saved")).to_be_visible()
     finally:
         await asyncio.to_thread(stack.ensure_running)
-    await expect(away).to_be_hidden(timeout=15_000)
+    await expect(away).to_be_hidden()
     await expect(task_list.titles(page)).to_have_text(["brown bread"])
     await tasks.until("all", ["brown bread"])  # the page shows it before it is saved
     await tasks.until("done", ["milk"])
