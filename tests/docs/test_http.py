@@ -129,7 +129,7 @@ async def test_request(command: Command, user: User, model: ScriptedModel, store
 
 
 def test_each_operation_has_a_command(user: User) -> None:
-    paths = httpx2.get(f"{user.url}/chats/openapi.json", trust_env=False).json()["paths"]
+    paths = httpx2.get(f"{user.url}/chats/openapi.json", trust_env=False, timeout=60).json()["paths"]
     published = {(method, path) for path, methods in paths.items() for method in methods}
     assert {operation(command) for command in REQUESTS} == {*published, *UNPUBLISHED}
 

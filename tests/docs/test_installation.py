@@ -72,7 +72,7 @@ def installation() -> Iterator[Installation]:
             yield Installation(directory, environment, ports[0])
         finally:
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
 
 
 def executed_here(command: Command) -> bool:
