@@ -43,9 +43,10 @@ class Answer:
         self._debug = debug
         self._activity = "thinking"
         self._began = time.monotonic()
-        self._calls: dict[str, tuple[str, str]] = {}
-        self._listed = "", ""
-        """Arguments and output of the last call, if it returned a list of tasks."""
+        self._calls: dict[str, str] = {}
+        """The arguments of calls without a result yet."""
+        self._listed: tuple[str, dict[str, Any]] = "", {}
+        """Arguments and result of the last call, if it listed tasks."""
         self._text = ""
         """What has come of the message that is being written."""
         self._complete_text = ""
@@ -111,32 +112,33 @@ class Answer:
         """Shows also the list that the text is about, except in a script if it names all tasks."""
         await self._screen.end_text()
         self._complete_text += f"{self._text}\n".casefold()
-        (arguments, output), self._listed = self._listed, ("", "")
+        (arguments, page), self._listed = self._listed, ("", {})
         self._text = ""
-        tasks = rendering.parse_tasks(output) or ()
+        tasks = page.get("tasks", ())
         is_named = all(task["title"].casefold() in self._complete_text for task in tasks)
         if tasks and (self._screen.is_terminal or not is_named):
             shown = tasks[:_MOST_TASKS]
-            more = rendering.count_more(output, arguments, shown=len(shown))
+            more = rendering.count_tasks(page, arguments) - len(shown)
             table = rendering.render_tasks(shown, self._screen.width)
             await self._screen.show("", table, *([f"and {more} more"] if more else []))
 
     async def _show_call(self, data: dict[str, Any]) -> None:
-        tool, arguments = self._calls[data["id"]] = data["tool_name"], data["tool_input"]
+        tool, arguments = data["tool_name"], data["tool_input"]
+        self._calls[data["id"]] = arguments
         self._activity = rendering.describe_call(tool, arguments)
         if rendering.get_agent(tool):
             await self._screen.report(rendering.render_agent_start(tool, arguments))
 
     async def _show_result(self, data: dict[str, Any]) -> None:
-        tool, arguments = self._calls.pop(data["id"], (data["tool_name"], ""))
-        output = data["tool_output"]
-        self._listed = (arguments, output) if rendering.parse_tasks(output) else ("", "")
+        arguments, details = self._calls.pop(data["id"], ""), data["details"] or {}
+        is_list = data["tool_name"] == "list_tasks" and not data["is_error"]
+        self._listed = (arguments, details) if is_list else ("", {})
         self._activity = "thinking"
-        if agent := rendering.get_agent(tool):
+        if agent := rendering.get_agent(data["tool_name"]):
             end = rendering.render_agent_line(agent, "failed" if data["is_error"] else "completed")
-            await self._screen.report(end, rendering.render_output(output))
+            await self._screen.report(end, rendering.render_output(data["tool_output"]))
             return
-        await self._screen.report(rendering.render_call(tool, arguments, output))
+        await self._screen.report(rendering.render_call(arguments, data))
 
     async def _show_agent(self, name: str, data: dict[str, Any]) -> None:
         if name == "tool_call":

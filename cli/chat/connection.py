@@ -2,10 +2,11 @@
 
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -17,6 +18,7 @@ from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
 from todo_client.runs import Memory, RunEvent, Runs
 
+T = TypeVar("T")
 _INTERACTION = "todo.interaction"
 _NOT_THERE = 404
 _LONGEST_TITLE = 1_000
@@ -85,12 +87,8 @@ class Connection:
         if chat_id is None and self.directory is not None:
             chat_id = await self.begin(text[:_LONGEST_TITLE], left=left)
         if chat_id is None:
-            try:
-                return await self._start_answer("threads.create", None, {"left": left}, input=user_input(text))
-            except ApiError as error:
-                if left is None or error.status != _NOT_THERE:
-                    raise
-                return await self.say(None, text)  # the other one was deleted
+            create = partial(self._start_answer, "threads.create", input=user_input(text))
+            return await _send_about(left, lambda left: create({"left": left}))
         key = str(uuid.uuid4())
         return Reading(chat_id, start=lambda runs: runs.interact(chat_id, text, key=key, more=self._get_options()))
 
@@ -105,25 +103,16 @@ class Connection:
         if message is None:
             raise ApiError(_NOT_THERE, "There is no message to answer again.")
         return await self._start_answer(
-            "threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=message["id"]
+            "threads.retry_after_item", {}, chat_id=chat_id, thread_id=thread, item_id=message["id"]
         )
 
     async def begin(self, title: str, *, left: str | None) -> str:
-        try:
-            return (await self.runs.begin(title, left=left, directory=self.directory))["id"]
-        except ApiError as error:
-            if left is None or error.status != _NOT_THERE:
-                raise
-            return await self.begin(title, left=None)  # the other one was deleted
+        begin = partial(self.runs.begin, title, directory=self.directory)
+        return (await _send_about(left, lambda left: begin(left=left)))["id"]
 
     async def add_to_memory(self, chat_id: str | None, text: str) -> Memory:
         """Adds lines, also if no log can show it because the conversation has only a name yet or was deleted."""
-        try:
-            return await self.runs.add_to_memory(text, chat_id=chat_id)
-        except ApiError as error:
-            if chat_id is None or error.status != _NOT_THERE:
-                raise
-            return await self.runs.add_to_memory(text)
+        return await _send_about(chat_id, lambda chat_id: self.runs.add_to_memory(text, chat_id=chat_id))
 
     def events(self, reading: Reading) -> AsyncGenerator[RunEvent]:
         """Yields the rest of an answer's events; raises the error when the server is away for too long."""
@@ -169,14 +158,15 @@ class Connection:
         return (await self.chatkit.ask("items.list", thread_id=thread, limit=100, order="desc", after=None))["data"]
 
     async def steps(self, chat_id: str, run_id: str) -> list[dict[str, Any]]:
-        page = await self.runs.get_steps(chat_id, run_id, limit=100)
-        steps = page["steps"]
-        while page["after"] is not None:
-            page = await self.runs.get_steps(chat_id, run_id, limit=100, after=page["after"])
-            steps += page["steps"]
+        steps, after = list[dict[str, Any]](), 0
+        while after is not None:
+            page = await self.runs.get_steps(chat_id, run_id, limit=100, after=after)
+            steps, after = steps + page["steps"], page["after"]
         return steps
 
-    async def _start_answer(self, kind: str, chat_id: str | None, metadata: dict[str, Any], **params: Any) -> Reading:
+    async def _start_answer(
+        self, kind: str, metadata: dict[str, Any], *, chat_id: str | None = None, **params: Any
+    ) -> Reading:
         """Starts an answer by a request of ChatKit, and leaves its stream; the answer continues."""
         run_id: str | None = None
         sent = {"detached": True, "model": self.model, "temperature": self.temperature, **metadata}
@@ -199,6 +189,16 @@ class Connection:
     def _get_options(self) -> dict[str, Any]:
         temperature = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
         return {**({"model": self.model} if self.model else {}), **temperature}
+
+
+async def _send_about(chat_id: str | None, send: Callable[[str | None], Awaitable[T]]) -> T:
+    """Sends a request that names a conversation; without the name if there is no such conversation."""
+    try:
+        return await send(chat_id)
+    except ApiError as error:
+        if chat_id is None or error.status != _NOT_THERE:
+            raise
+        return await send(None)
 
 
 def _is_served_by_user(port: int) -> bool:

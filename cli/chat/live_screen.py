@@ -40,26 +40,20 @@ _FEWEST = 2  # letters of a title
 
 class ChatCompleter(Completer):
     def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
-
-    async def learn(self, connection: Connection) -> None:
-        self._names["tasks"] = [clean(task["title"]) for task in (await connection.runs.tasks("all"))["tasks"]]
-        chats = (await connection.runs.get_chats(limit=20))["chats"]
-        self._names["chats"] = [clean(chat["title"]) for chat in chats if chat["title"]]
-        self._names["models"] = list((await connection.runs.ready()).get("model", {}).get("models", ()))
+        self.names: dict[str, list[str]] = {"views": [*VIEWS], "commands": [f"/{name}" for name in COMMANDS]}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         text = document.text_before_cursor
         if text.startswith("/") and not text.startswith("//") and "\n" not in text:
             command, space, rest = text.partition(" ")
-            names = self._names.get(_COMPLETED.get(command, "") if space else "commands", ())
+            names = self.names.get(_COMPLETED.get(command, "") if space else "commands", ())
             typed = rest if space else command
             matches = (name for name in names if (typed.lower() in name.lower() if space else name.startswith(typed)))
             yield from (Completion(name, -len(typed)) for name in matches)
         elif complete_event.completion_requested:
             for begin in (found.start() for found in re.finditer(r"\S+", text)):
                 words = text[begin:]
-                for title in self._names.get("tasks", ()) if len(words) >= _FEWEST else ():
+                for title in self.names.get("tasks", ()) if len(words) >= _FEWEST else ():
                     if title.lower().startswith(words.lower()) and title != words:
                         yield Completion(title, -len(words))
 
@@ -70,7 +64,7 @@ class LiveScreen(TerminalScreen):
         self._completer = ChatCompleter()
         self._printing = asyncio.Lock()
         self._hint = ""
-        self._chat: TerminalChat | None = None
+        self._chat: TerminalChat
         self._session: PromptSession[None] = PromptSession(
             self._render_prompt,
             multiline=True,
@@ -147,7 +141,10 @@ class LiveScreen(TerminalScreen):
         self._session.default_buffer.cursor_position = len(text)
 
     async def learn_names(self, connection: Connection) -> None:
-        await self._completer.learn(connection)
+        names, runs = self._completer.names, connection.runs
+        names["tasks"] = [clean(task["title"]) for task in (await runs.tasks("all"))["tasks"]]
+        names["chats"] = [clean(chat["title"]) for chat in (await runs.get_chats(limit=20))["chats"] if chat["title"]]
+        names["models"] = list((await runs.ready()).get("model", {}).get("models", ()))
 
     def leave(self) -> None:
         if self._app.is_running and not self._app.is_done:
@@ -184,8 +181,7 @@ class LiveScreen(TerminalScreen):
         text = buffer.text
         buffer.reset(append_to_history=bool(text.strip()))
         self._hint = ""
-        if self._chat is not None:
-            self._chat.entered(text)
+        self._chat.entered(text)
 
     def _complete(self, event: KeyPressEvent) -> None:
         """Completes at once if there is one way, else what all ways have in common, then one after the other."""
@@ -201,7 +197,7 @@ class LiveScreen(TerminalScreen):
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         hint, self._hint = self._hint, ""
-        if self._chat is not None and self._chat.interrupted():
+        if self._chat.interrupted():
             return
         if event.current_buffer.text:
             event.current_buffer.reset()

@@ -32,7 +32,6 @@ def render_marked(mark: str, text: str, *, style: str = "", mark_style: str = ""
 
 
 def cut_line(*parts: str | tuple[str, str]) -> Text:
-    """Cuts a text at the end of the line; a part is a text, or a text and its style."""
     line = Text(no_wrap=True, overflow="ellipsis")
     for part in parts:
         text, style = part if isinstance(part, tuple) else (part, "")
@@ -40,11 +39,12 @@ def cut_line(*parts: str | tuple[str, str]) -> Text:
     return line
 
 
-def render_call(tool: str, arguments: str, output: str) -> RenderableType:
-    result = _parse_object(output)
-    name = tool.replace("_", " ")
-    if result is not None:
-        return cut_line(("✓ ", "green"), (f"{name} {_describe_result(result)}", "dim"))
+def render_call(arguments: str, result: Json) -> RenderableType:
+    """Renders a call with its result, as the run API sends that."""
+    tool, output = result["tool_name"], result["tool_output"]
+    if not result["is_error"]:
+        described = _describe_result(result["details"] or {})
+        return cut_line(("✓ ", "green"), (f"{tool.replace('_', ' ')} {described}", "dim"))
     call = cut_line(("✗ ", "red"), (describe_call(tool, arguments), "dim"))
     return Group(call, render_output(output)) if output.strip() else call
 
@@ -98,19 +98,10 @@ def render_step(step: Json) -> RenderableType:
             return render_agent_output(content.get("output", ""), details, is_error=details.get("ok") is False)
 
 
-def parse_tasks(output: str) -> Sequence[Json] | None:
-    """The tasks in a tool's result; None if it is no list of tasks, because an agent may answer anything."""
-    result = _parse_object(output)
-    tasks = result.get("tasks") if result is not None else None
-    return tasks if isinstance(tasks, list) and all(map(_is_task, tasks)) else None
-
-
-def count_more(output: str, arguments: str, *, shown: int) -> int:
-    """How many tasks a list has besides those that are shown; of a later page, how many that page has."""
-    result, given = _parse_object(output) or {}, _parse_object(arguments) or {}
-    total = None if given.get("cursor") else result.get("total")
-    count = len(result.get("tasks", ()))
-    return max(count, total if isinstance(total, int) else 0) - shown
+def count_tasks(page: Json, arguments: str) -> int:
+    """Returns how many tasks a list has; of a later page, how many that page has."""
+    is_later = (_parse_object(arguments) or {}).get("cursor")
+    return len(page["tasks"]) if is_later else max(len(page["tasks"]), page["total"])
 
 
 def render_tasks(tasks: Sequence[Json], width: int) -> RenderableType:
@@ -158,10 +149,10 @@ def render_chats(chats: Sequence[Json], current: str | None) -> RenderableType:
 
 
 def describe_usage(usage: Json | None, seconds: float) -> str:
-    used = usage or {}
-    tokens = used.get("input_tokens", 0), used.get("output_tokens", 0)
-    counts = (*zip(tokens, ("in", "out"), strict=True), (used.get("reasoning_tokens", 0), "thinking"))
-    return " · ".join([*(f"{n:,} {name}" for n, name in (*counts, (sum(tokens), "total"))), f"{seconds:.1f} s"])
+    names = ("input_tokens", "output_tokens", "reasoning_tokens")
+    sent, received, thinking = ((usage or {}).get(name, 0) for name in names)
+    total = sent + received
+    return f"{sent:,} in · {received:,} out · {thinking:,} thinking · {total:,} total · {seconds:.1f} s"
 
 
 def render_due(task: Json) -> str:
@@ -182,13 +173,13 @@ def _describe_more(task: Json) -> str:
 
 
 def _describe_result(result: Json) -> str:
-    if isinstance(result.get("tasks"), list):
-        return f"{len(result['tasks'])} of {result.get('total', len(result['tasks']))}"
+    if "tasks" in result:
+        return f"{len(result['tasks'])} of {result['total']}"
     if "title" not in result:
         return ""
-    others = len(also) if isinstance(also := result.get("also"), list) else 0
+    others = len(result.get("also") or ())
     due = f" · {render_due(result)}" if result.get("due") else ""
-    return f"{result.get('id', '')} {result['title']}{due}{f' and {others} more' if others else ''}"
+    return f"{result['id']} {result['title']}{due}{f' and {others} more' if others else ''}"
 
 
 def _choose_output(output: str) -> str:
@@ -201,16 +192,6 @@ def _parse_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _is_task(value: Any) -> bool:
-    if not isinstance(value, dict) or type(value.get("id")) is not int or not isinstance(value.get("title"), str):
-        return False
-    texts = (value.get(name) for name in ("due", "time", "priority", "repeat"))
-    labels = value.get("labels") or []
-    return all(text is None or isinstance(text, str) for text in texts) and (
-        isinstance(labels, list) and all(isinstance(label, str) for label in labels)
-    )
 
 
 def _shorten(value: Any) -> str:

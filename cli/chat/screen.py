@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import shutil
 import signal
 import sys
 import time
@@ -116,11 +117,7 @@ class TerminalScreen(Screen, ABC):
 
     @property
     def size(self) -> tuple[int, int]:
-        try:
-            columns, rows = os.get_terminal_size()
-        except OSError:
-            columns, rows = 0, 0
-        return columns or 80, rows or 24
+        return shutil.get_terminal_size()
 
     @abstractmethod
     async def run(self, chat: "TerminalChat") -> None:

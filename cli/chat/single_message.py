@@ -54,11 +54,11 @@ class _JsonAnswer(Answer):
 
 
 async def run(text: str, connection: Connection, arguments: argparse.Namespace) -> Exit:
-    task = asyncio.ensure_future(_run(text, connection, arguments))
+    screen = Screen()
+    task = asyncio.ensure_future(_run(text, connection, arguments, screen))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
-    screen = Screen()
     try:
         return await task
     except ApprovalNeeded:
@@ -77,10 +77,9 @@ async def run(text: str, connection: Connection, arguments: argparse.Namespace) 
         return NO_SERVER
 
 
-async def _run(text: str, connection: Connection, arguments: argparse.Namespace) -> Exit:
+async def _run(text: str, connection: Connection, arguments: argparse.Namespace, screen: Screen) -> Exit:
     await connection.alive()
     chat_id = await connection.runs.find_last_used_chat() if arguments.thread == NEWEST else arguments.thread
-    screen = Screen()
     if text.startswith("/") and not text.startswith("//"):
         from cli.chat.commands import table  # with imports that a message does not need
         from cli.chat.terminal_chat import TerminalChat
