@@ -153,7 +153,7 @@ async def test_queued_commands_of_one_user_hold_up_nobody_else(alice: Person, wo
     """Four commands of a user run at once and one in a folder; the others wait, and each runs in its turn."""
     folders = [f"folder-{number}" for number in range(6)]
     waiting = [
-        asyncio.create_task(alice.call("run_command", folder=folder, command="touch begun; sleep 100"))
+        asyncio.create_task(alice.call("run_command", folder=folder, command="touch begun; sleep 300", timeout_s=300))
         for folder in folders
     ]
     waiting.append(asyncio.create_task(alice.call("run_command", folder=folders[0], command="echo next")))

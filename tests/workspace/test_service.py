@@ -406,25 +406,25 @@ async def test_an_upload_that_stays_silent_ends_and_a_slow_one_does_not(tmp_path
     """However long a file of that size may take."""
 
     async def slow() -> AsyncIterator[bytes]:
-        for _ in range(30):
+        for _ in range(50):
             yield b"x"
             await asyncio.sleep(0.1)
 
     with directory() as root:
-        process = service(root, tmp_path / "log", READ_TIMEOUT_SECONDS="1")
+        process = service(root, tmp_path / "log", READ_TIMEOUT_SECONDS="4")
         process.start()
         process.wait_until_ready()
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", httpx2.URL(process.url).port)
             head = f"PUT /files/cnv_1/a HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token('alice')}\r\n"
             writer.write(f"{head}content-length: 5000000\r\n\r\nx".encode())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 answer = (await reader.read()).decode()
             assert answer.startswith("HTTP/1.1 408 ")
-            assert answer.endswith('{"error": "Nothing of the request arrived for 1 seconds."}')
+            assert answer.endswith('{"error": "Nothing of the request arrived for 4 seconds."}')
             writer.close()
             async with acting(process.url) as alice:
-                assert (await alice.http.put("/files/cnv_1/a", content=slow())).json()["bytes"] == 30
+                assert (await alice.http.put("/files/cnv_1/a", content=slow())).json()["bytes"] == 50
         finally:
             process.end()
 
@@ -448,7 +448,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
             assert parent.stdout is not None
             workspace = partial(state_of, int(parent.stdout.readline()))
-            assert workspace() in ("R", "S")
+            assert workspace() not in ("Z", None)
             parent.kill()
             asyncio.run(until(lambda: workspace() in ("Z", None)))
 
