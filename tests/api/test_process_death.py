@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS, list_texts, start_run
 from tests.support.approvals import APIS, wait_for_approval
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
@@ -58,6 +59,19 @@ async def test_tool_call_of_a_killed_process_is_made_once(
     assert answer.text == "It is on your list."
     assert stored.titles(user.name) == ["milk"], "a retry sends the same idempotency key"
     assert [operation for operation, _ in stored.task_calls(user.name)] == ["add"]
+
+
+async def test_words_of_a_killed_process_are_kept(
+    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """An answer is stored as it grows."""
+    await model.script(HANGS)
+    await start_run(user, CHAT, "count", until="answer_delta")
+    await until(lambda: any(row["text"].startswith("one") for row in stored.rows_of(user.name, "entries")))
+    stack.backends[0].end(signal.SIGKILL)
+    await until(lambda: stored.run_statuses(user.name) == ["interrupted"], seconds=FREE_SECONDS)
+    asked, text = await list_texts(new_user(user.name, backend=1), thread_of(stored, user))
+    assert (asked, text[:3]) == ("count", "one")
 
 
 async def test_outcome_of_the_call_of_a_killed_process_is_unknown(

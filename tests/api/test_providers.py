@@ -51,6 +51,16 @@ async def test_empty_text_beside_calls_is_no_message(user: User, model: Scripted
     assert answer.text == "Added."
 
 
+async def test_equal_calls_are_all_made(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """But one that is sent again under its id is made once."""
+    deltas = [
+        call_delta(index=index, id=id, name="add_task", arguments='{"title": "a"}') for index, id in enumerate("xyy")
+    ]
+    await model.script(raw(*map(chunk, deltas), chunk({}, "tool_calls")), says("Added."))
+    assert (await user.chatkit.say("add a twice")).text == "Added."
+    assert stored.titles(user.name) == ["a", "a"]
+
+
 def error_of(answer: Answer) -> Json:
     assert answer.error is not None
     return answer.error
@@ -65,6 +75,7 @@ LOOSE = {
     "a role of its own": loose({"role": "bot", "content": "x"}),
     "numbers for texts": loose({"content": "x"}, id=1, model=2, object=3, created="now"),
     "null where a list belongs": loose({"content": "x", "tool_calls": None}, usage=None, service_tier=None),
+    "a list of parts": loose({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "x"}]}),
     "a negative count": loose({"content": "x"}, usage={"prompt_tokens": -1, "completion_tokens": -1}),
 }
 

@@ -59,6 +59,12 @@ async def test_native_call_wins(user: User, model: ScriptedModel, stored: Stored
     assert stored.titles(user.name) == ["native"]
 
 
+async def test_final_answer_within_prose(user: User, model: ScriptedModel) -> None:
+    final = orchestrator_json(action="final", answer="It is.")
+    await model.script({"text": f"Here:\n\n```json\n{final}\n```\nBye.", "chunk_chars": 4})
+    assert text_of(await user.runs.say("chat", "go")) == "Here:\n\nIt is.\n\nBye."
+
+
 def written(name: str, **arguments: Any) -> str:
     return json.dumps({"name": name, "arguments": arguments})
 

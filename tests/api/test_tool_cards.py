@@ -82,6 +82,11 @@ CASES: dict[str, Case] = {
         (call("complete_task", task_id=1),),
         (["☑ milk · Completed · [Undo] · Fri 27 Nov · every Friday · next on Fri 4 Dec"],),
     ),
+    "a repeat that counts from completion": Case(
+        (),
+        (call("add_task", title="milk", due="2026-11-27", repeat="FREQ=DAILY;FROM=DONE"),),
+        (["☐ milk · Added · [Undo] · Fri 27 Nov · 1 day after it is done"],),
+    ),
     "many completed, and one that is not there": Case(
         (FIVE,),
         (call("complete_task", task_id=1, also=[2, 3, 4, 99]),),

@@ -225,6 +225,11 @@ async def test_usage(stack: Stack, user: User, model: ScriptedModel) -> None:
     assert row["by_agent"]["coder"]["requests"] == 1
     table = await todo_at(stack, "usage", "--user", user.name)
     assert table.stdout.splitlines()[-1].split()[:3] == ["total", "2", "4"]
+    await model.script(HANGS)
+    run = await start_run(user, "chat", "count", until="answer_delta")
+    table = await todo_at(stack, "usage", "--user", user.name)
+    assert table.stdout.splitlines()[-2].split()[2:4] == ["-", "1"], "its model is known at its end"
+    await user.runs.cancel("chat", run)
     nobody = await todo_at(stack, "usage", "--user", f"{user.name}-nobody", "--json")
     assert json.loads(nobody.stdout) == []
 

@@ -484,6 +484,7 @@ async def test_changes_of_a_short_list(
         ("remind me to call mum on Friday", "call mum", "Fri 2026-11-27", None),
         ("remind me tomorrow to call mum at 3pm", "call mum", "Tue 2026-11-24 15:00", None),
         ("I need to call mum tonight", "call mum", "Mon 2026-11-23", None),
+        ("remind me to call mum tomorrow at 1 in the morning", "call mum", "Tue 2026-11-24 01:00", None),
         ("every Monday at 9 water the plants", "water the plants", "Mon 2026-11-30 09:00", MONDAYS["repeat"]),
         ("water the plants every Monday at 9", "water the plants", "Mon 2026-11-30 09:00", MONDAYS["repeat"]),
         ("add water the plants every day", "water the plants", "Mon 2026-11-23", "FREQ=DAILY"),
