@@ -8,6 +8,12 @@ from common.tool_server.errors import CallError, log_internal_error
 log = logging.getLogger(__name__)
 
 
+class Limit(CallError):
+    """A limit is reached."""
+
+    kind = "limit"
+
+
 class PathNotFound(CallError):
     """There is no {path} in this folder. Use list_files to see what is there."""
 
@@ -73,10 +79,8 @@ class FileNotText(CallError):
     """{path} is not text: {size:,} bytes, {type}."""
 
 
-class ContentTooLarge(CallError):
+class ContentTooLarge(Limit):
     """{what} has {size:,} bytes, and the limit is {most:,}: {instead}."""
-
-    kind = "limit"
 
 
 class OffsetTooLarge(CallError):
@@ -100,29 +104,21 @@ class NothingToEdit(CallError):
     """Nothing was changed: old_text must not be empty, and new_text must be different from it."""
 
 
-class FileTooLarge(CallError):
+class FileTooLarge(Limit):
     """This file is larger than {most:,} bytes, the limit for a file. Upload a smaller one."""
 
-    kind = "limit"
 
-
-class FolderFull(CallError):
+class FolderFull(Limit):
     """The folder is full: its limit is {most:,} {what}. Remove some files first."""
 
-    kind = "limit"
 
-
-class UserFull(CallError):
+class UserFull(Limit):
     """The storage of all your conversations is full: its limit is {most:,} {what}. Remove some files or delete a
     conversation."""
 
-    kind = "limit"
 
-
-class FolderUncountable(CallError):
+class FolderUncountable(Limit):
     """Directories of the folder were moved while its files were counted. Try again when no command moves them."""
-
-    kind = "limit"
 
 
 class DiskFull(CallError):
@@ -156,16 +152,12 @@ class FolderBusy(CallError):
     """Another command has been running in this folder for {seconds} seconds. Wait until it ends, or stop it."""
 
 
-class UserBusy(CallError):
+class UserBusy(Limit):
     """{most} of your commands are already running, which is the limit. Wait until one ends, or stop one."""
 
-    kind = "limit"
 
-
-class WorkspaceBusy(CallError):
+class WorkspaceBusy(Limit):
     """The workspace already runs {most} commands of all users, which is its limit. Try again in a minute."""
-
-    kind = "limit"
 
 
 class DiskNearlyFull(CallError):

@@ -51,16 +51,13 @@ def _check_argument(value: str) -> str:
     return value
 
 
+_NOT_BOOL = BeforeValidator(_check_number)
 _Text = Annotated[str, AfterValidator(_check_text)]
 _Argument = Annotated[str, AfterValidator(_check_argument)]
 Path = Annotated[_Text, Field(description="A path in your folder, such as notes/plan.md.")]
-Depth = Annotated[
-    int, Field(ge=1, le=3, description="How many levels of directories to list."), BeforeValidator(_check_number)
-]
-Offset = Annotated[
-    int, Field(ge=1, description="The number of the first line to read."), BeforeValidator(_check_number)
-]
-Limit = Annotated[int, Field(ge=1, le=2000, description="The most lines to read."), BeforeValidator(_check_number)]
+Depth = Annotated[int, Field(ge=1, le=3, description="How many levels of directories to list."), _NOT_BOOL]
+Offset = Annotated[int, Field(ge=1, description="The number of the first line to read."), _NOT_BOOL]
+Limit = Annotated[int, Field(ge=1, le=2000, description="The most lines to read."), _NOT_BOOL]
 Content = Annotated[_Text, Field(description="The whole file, or with append the text to add.")]
 Append = Annotated[
     bool,
@@ -73,7 +70,7 @@ Pattern = Annotated[_Argument, Field(description="An extended regular expression
 Glob = Annotated[_Argument | None, Field(description="Search only files with such names, for example *.md.")]
 Command = Annotated[_Argument, Field(description="A bash command.")]
 Code = Annotated[_Text, Field(description="A Python program.")]
-Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), BeforeValidator(_check_number)]
+Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), _NOT_BOOL]
 Message = Annotated[_Argument, Field(description="A short summary of the changes.")]
 
 
