@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from fastmcp import FastMCP
 from starlette.middleware import Middleware
@@ -72,6 +72,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files, of_user=_get_user_limit(settings))
     store = Store(settings.workspace_dir, quota, settings.workspace_data_dir)
     workspace = Workspace(store, CommandRunner(quota, at_once=settings.limit_commands))
+    secret = SharedSecret(settings.workspace_token_secret.get_secret_value())
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
@@ -93,7 +94,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
         rules=RULES,
         explain=explain_error,
         lifespan=lifespan,
-        auth=_create_verifier(settings),
+        auth=BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.workspace_url)),
         token_middleware=[Middleware(RequireToken, guards=lambda path: path not in _WITHOUT_TOKEN)],
         add_routes=FilesApi(workspace, largest=settings.limit_file_bytes).add_to,
         ready=ready,
@@ -110,25 +111,15 @@ async def _prepare(workspace: Workspace, settings: Settings, account: int | None
             settings.workspace_confinement, readable=settings.workspace_read
         )
     except SettingsInvalid as invalid:
-        _exit_misconfigured(str(invalid))
-
-
-def _create_verifier(settings: Settings) -> BearerTokenVerifier:
-    secret = SharedSecret(settings.workspace_token_secret.get_secret_value())
-    return BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.workspace_url))
+        sys.stderr.write(f"{invalid}\n")
+        sys.stderr.flush()
+        os._exit(os.EX_CONFIG)  # at once, because the server would print a traceback and lose the exit status
 
 
 def _get_user_limit(settings: Settings) -> Amount | None:
     if settings.limit_person_bytes is None and settings.limit_person_files is None:
         return None
     return Amount(settings.limit_person_bytes or sys.maxsize, settings.limit_person_files or sys.maxsize)
-
-
-def _exit_misconfigured(sentence: str) -> NoReturn:
-    """Exits at once, because the server would print a traceback and lose the exit status."""
-    sys.stderr.write(f"{sentence}\n")
-    sys.stderr.flush()
-    os._exit(os.EX_CONFIG)
 
 
 async def _clean_up(store: Store, days: int | None) -> None:
