@@ -73,18 +73,16 @@ class Quota:
         names = os.listdir(folder.parent)
         for name in names:
             if name != folder.name and (anew or name not in amounts):
-                with suppress(FileNotFoundError):
-                    amounts[name] = self._measure_other(folder.parent / name)
+                try:
+                    amounts[name] = measure(folder.parent / name, self.of_folder)
+                except FolderUncountable:
+                    amounts[name] = self.of_folder
+                except FileNotFoundError:  # removed since
+                    continue
         for removed in {*amounts} - {*names}:
             amounts.pop(removed, None)
         total = [amounts.get(name, NOTHING) for name in names]
         return Amount(sum(amount.bytes for amount in total), sum(amount.files for amount in total))
-
-    def _measure_other(self, folder: Path) -> Amount:
-        try:
-            return measure(folder, self.of_folder)
-        except FolderUncountable:
-            return self.of_folder
 
 
 def measure(folder: Path, most: Amount | None = None, *, repair: bool = True) -> Amount:
