@@ -3,12 +3,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from common import data_commands
 from common.commands import EXIT_INCOMPLETE
-from common.database import Database
 from common.environment import read_settings
 from common.tokens import is_user_id
 from common.tool_server.errors import CallError
@@ -47,21 +47,14 @@ def run(arguments: Sequence[str]) -> None:
 
 def _import(options: argparse.Namespace) -> Report:
     text = formats.decode(formats.read_bytes(sys.stdin.buffer))
-    format = options.format or formats.detect_format(text, options.name)
-
-    async def work(database: Database) -> Report:
-        caller = _create_caller(options.user)
-        parsed = lambda now: formats.parse(text, format, now)  # noqa: E731
-        return await importer.import_tasks(database, caller, parsed, progress=_Progress())
-
-    return data_commands.run(work)
+    read_file = partial(formats.parse, text, options.format or formats.detect_format(text, options.name))
+    return data_commands.run(
+        lambda database: importer.import_tasks(database, _create_caller(options.user), read_file, progress=_Progress())
+    )
 
 
 def _undo(user: str) -> str:
-    async def work(database: Database) -> int:
-        return await importer.undo_last(database, _create_caller(user))
-
-    count = data_commands.run(work)
+    count = data_commands.run(lambda database: importer.undo_last(database, _create_caller(user)))
     if not count:
         sys.exit(f"There is no import of {user} to undo.")
     return f"Undid the last import: {count:,} {_pluralize(count, 'task')} removed."

@@ -60,9 +60,7 @@ async def delete_old_changes(database: Database, days: int, clock: Clock) -> Non
     deleted = 0
     days += math.ceil((utc_now() - clock()) / _DAY)  # the database uses its own clock
     while True:
-        async with database.transaction(NO_USER) as tx:
-            rows = await tx.execute(_SWEEP, days=days, most=_SWEPT_CALLS)
-        row = await rows.fetchone()
+        row = await database.fetch_one(NO_USER, _SWEEP, days=days, most=_SWEPT_CALLS)
         calls = row["calls"] if row else 0
         deleted += calls
         if calls < _SWEPT_CALLS:
