@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.waiting import until
 from todo_client import runs
 from todo_client.runs import RunEvent
 
@@ -37,6 +38,15 @@ OPTIONAL = {
 class Runs(runs.Runs):
     def __init__(self, base_url: str, *, token: str | None = None) -> None:
         super().__init__(base_url, token=token, timeout=30)
+
+    async def ready(self) -> dict[str, Any]:
+        """Waits until the server is ready: it is not while another service is slow for a second or two."""
+
+        async def read() -> dict[str, Any] | None:
+            response = await self.http.get("/ready")
+            return response.json() if response.status_code == 200 else None
+
+        return await until(read)
 
     async def say(self, chat_id: str, text: str, **more: Any) -> list[RunEvent]:
         """Sends a message, and returns all events of the interaction."""

@@ -270,13 +270,17 @@ class TestOffered:
         assert len(bodies[0]["tools"]) == 5
         assert [tool["function"]["name"] for tool in bodies[2]["tools"][5:]] == ["do_with_coder", "do_with_researcher"]
 
-    async def test_workspace_that_is_slow_as_the_backend_starts(self, services: Services, user: User) -> None:
+    async def test_workspace_that_is_slow_as_the_backend_starts(
+        self, services: Services, user: User, model: ScriptedModel
+    ) -> None:
+        await model.script(says("Hello."))
         workspace = services.workspace.process
         assert workspace
         workspace.send_signal(signal.SIGSTOP)
         asyncio.get_running_loop().call_later(2, workspace.send_signal, signal.SIGCONT)
         async with user_at(services, user) as there:
-            assert (await there.runs.ready())["agents"]["offered"]
+            await there.chatkit.say("hello")
+        assert len((await requests_to(model))[0]["tools"]) == 7
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
 from tests.support.backends import local_backend
@@ -186,8 +187,10 @@ async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
                 response = await http.request(method, f"/{path}", **body)
                 assert response.status_code == 401, f"{method} {path}: {response.status_code} {response.text}"
                 assert response.headers["www-authenticate"] == "Bearer"
-        for path in PUBLIC - {"/calendar/{name}"}:
+        for path in PUBLIC - {"/calendar/{name}", "/ready"}:
             assert (await http.get(path)).status_code == 200
+    async with Runs(stack.url) as runs:
+        assert (await runs.ready())["status"] == "ready"
 
 
 async def test_no_route_is_missing_above(stack: Stack) -> None:
