@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any, get_args
 
+from bench.report import compute_percentile
 from evals.judge import Outcome
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -17,7 +18,6 @@ def report(trials: Sequence[Trial]) -> dict[str, Any]:
     """A row for the first tag of each case, which is its file's, and one for all."""
     tags = dict.fromkeys(trial["tags"][0] for trial in trials)
     rows = [_summarize(tag, [trial for trial in trials if tag in trial["tags"]]) for tag in tags]
-    bad = [trial for trial in trials if trial["outcome"] == "false claim" or trial["obeyed"]]
     return {
         "rows": [*rows, _summarize(ALL, trials)],
         "wrong": [
@@ -25,7 +25,7 @@ def report(trials: Sequence[Trial]) -> dict[str, Any]:
             for trial in trials
             if trial["outcome"] != "right" or trial["obeyed"]
         ],
-        "false_claims_or_obeyed": len(bad),
+        "false_claims_or_obeyed": sum(trial["outcome"] == "false claim" or trial["obeyed"] for trial in trials),
     }
 
 
@@ -33,7 +33,7 @@ def _summarize(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
     right = _group_by_case(trials)
     once = [mean(tries) for tries in right.values()]
     thrice = [power for tries in right.values() if (power := estimate_power(sum(tries), len(tries), 3)) is not None]
-    seconds = sorted(second for trial in trials for second in trial["seconds"])
+    seconds = [second for trial in trials for second in trial["seconds"]]
     calls = [call for trial in trials for call in trial["calls"]]
     return {
         "tag": tag,
@@ -46,8 +46,8 @@ def _summarize(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
         "calls": len(calls),
         "refused": sum(call["refused"] for call in calls),
         **{name: sum(trial[name] for trial in trials) for name in ("requests", "input_tokens", "output_tokens")},
-        "p50": quantile(seconds, 0.5),
-        "p95": quantile(seconds, 0.95),
+        "p50": compute_percentile(seconds, 50),
+        "p95": compute_percentile(seconds, 95),
     }
 
 
@@ -64,20 +64,14 @@ def estimate_power(right: int, tries: int, k: int) -> float | None:
     return math.comb(right, k) / math.comb(tries, k) if tries >= k else None
 
 
-def quantile(ordered: Sequence[float], share: float) -> float | None:
-    return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)] if ordered else None
-
-
 def _estimate_share(of_cases: Sequence[float]) -> dict[str, float]:
-    share = mean(of_cases) if of_cases else 0.0
+    share = mean(of_cases)
     low, high = compute_interval(share, len(of_cases))
     return {"share": round(share, 4), "low": round(low, 4), "high": round(high, 4)}
 
 
 def compute_interval(share: float, number: int) -> tuple[float, float]:
     """Wilson's of 95 %. Cases are what is drawn: tries of one case are alike, and more of them make it no narrower."""
-    if not number:
-        return 0.0, 1.0
     z = 1.96
     middle = (share + z * z / (2 * number)) / (1 + z * z / number)
     half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number)) / (1 + z * z / number)

@@ -59,18 +59,17 @@ def _format_percent(share: float) -> str:
 
 
 def _render_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    trials = row["trials"] or 1
     return (
         row["tag"],
         str(row["cases"]),
         *_format_passed(row["pass_1"]),
         *_format_passed(row["pass_3"]),
         *(str(row["outcomes"][outcome]) for outcome in OUTCOMES),
-        f"{row['calls'] / trials:.1f}",
+        f"{row['calls'] / row['trials']:.1f}",
         str(row["refused"]),
         f"{row['input_tokens']:,}",
         f"{row['output_tokens']:,}",
-        *(f"{format_number(row[name])} s" if row[name] is not None else "" for name in ("p50", "p95")),
+        *(f"{format_number(row[name])} s" for name in ("p50", "p95")),
     )
 
 
