@@ -101,10 +101,9 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 def run_token(arguments: argparse.Namespace) -> int:
     variables = environment.load()
     state = running.read_state(arguments.data_dir) or {}
-    if "mcp_url" in state:
-        variables["MCP_URL"] = state["mcp_url"]
-    else:
-        variables["MCP_URL"] = environment.get_mcp_url(variables, environment.port(variables, "MCP_PORT", 8001))
+    variables["MCP_URL"] = state.get("mcp_url") or environment.get_mcp_url(
+        variables, environment.port(variables, "MCP_PORT", 8001)
+    )
     if secret := data_dir.read_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
         variables.setdefault("MCP_TOKEN_SECRET", secret)
     options = [f"--user={arguments.user}", f"--days={arguments.days}"]

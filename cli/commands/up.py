@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,8 +223,8 @@ def _warn_of_missing_commands(readiness: str) -> None:
 def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> None:
     terminal.say()
     terminal.heading("The to-do assistant is running. Ctrl-C stops all of it.")
-    for label, line in zip(chain(["model"], repeat("")), model, strict=False):
-        terminal.say(f"  {label:<9} {line}")
+    for number, line in enumerate(model):
+        terminal.say(f"  {'' if number else 'model':<9} {line}")
     terminal.say(f"  logs      {data_dir.logs(directory)}, or ./todo logs")
     terminal.say(f"  ChatKit   http://{HOST}:{ports.page}/chatkit")
     terminal.say(f"  MCP       http://{HOST}:{ports.mcp}/mcp")

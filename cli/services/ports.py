@@ -19,7 +19,12 @@ def choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
     """Raises `CliError` if a port that somebody chose is taken. The workspace's is free to change: nobody types it."""
     if not has_workspace:
         wanted = wanted._replace(workspace=None)
-    _check_different(wanted)
+    numbers = [number for number in wanted if number is not None]
+    if shared := next((number for number in numbers if numbers.count(number) > 1), None):
+        raise CliError(
+            f"Page, MCP server and workspace cannot share port {shared}: choose another --port, --mcp-port or "
+            "--workspace-port."
+        )
     for option, number in zip(("--port", "--mcp-port", "--workspace-port"), wanted, strict=True):
         if number is not None and (problem := _find_port_problem(number)):
             raise CliError(f"Port {number} of {HOST} cannot be used ({problem}): choose another port with {option}.")
@@ -27,16 +32,6 @@ def choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
         return wanted
     is_usable = WORKSPACE_PORT not in wanted and not _find_port_problem(WORKSPACE_PORT)
     return wanted._replace(workspace=WORKSPACE_PORT if is_usable else find_free_port())
-
-
-def _check_different(ports: Ports) -> None:
-    given = [port for port in ports if port is not None]
-    if len({*given}) < len(given):
-        shared = next(port for port in given if given.count(port) > 1)
-        raise CliError(
-            f"Page, MCP server and workspace cannot share port {shared}: choose another --port, --mcp-port or "
-            "--workspace-port."
-        )
 
 
 def _find_port_problem(number: int) -> str | None:

@@ -56,8 +56,7 @@ def run_with_database(
     **options: Any,
 ) -> int:
     """Runs a command as the owner of the database, by default with the settings of `./todo up`."""
-    given = environment.load() if variables is None else variables
-    with postgres.owner_environment(given, directory, create=create) as with_owner:
+    with postgres.owner_environment(variables or environment.load(), directory, create=create) as with_owner:
         return run(module, *arguments, variables=with_owner, **options)
 
 
