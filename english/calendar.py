@@ -24,7 +24,6 @@ def add_days(day: date, days: int) -> date:
 
 
 def create_day(year: int, month: int, day: int) -> date | None:
-    """Returns None for a day that does not exist."""
     try:
         return date(year, month, day) if year <= LAST_YEAR else None
     except ValueError:

@@ -44,8 +44,6 @@ _TITLE_WORDS = word_set(
 
 @dataclass(frozen=True)
 class Group:
-    """Adjacent parts of a date."""
-
     atoms: tuple[Atom, ...]
     is_prepositional: bool = False
     """Whether "on", "by" or "due" precedes a day."""
