@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from english import DateOrder
 from offline_model import model, protocol
-from offline_model.protocol import Completion, CompletionCall, CompletionRequest, RequestError
+from offline_model.protocol import Completion, CompletionCall, CompletionRequest
 from offline_model.settings import OfflineSettings
 
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
@@ -25,8 +25,7 @@ def create_app(settings: OfflineSettings) -> Starlette:
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
     ]
     handlers: dict[Any, Any] = {
-        RequestError: lambda _, error: protocol.create_error_response(*error.args),
-        HTTPException: lambda _, error: protocol.create_error_response(error.status_code, f"{error.detail}."),
+        HTTPException: lambda _, error: protocol.create_error_response(error.status_code, error.detail),
         ClientDisconnect: lambda _, error: Response(),
     }
     return Starlette(routes=routes, exception_handlers=handlers)
@@ -58,7 +57,7 @@ class Endpoint:
 
 
 def create_completion(chat: CompletionRequest, order: DateOrder | None = None) -> Completion:
-    reply = model.create_reply(chat.messages, chat.tool_names, must_call=chat.must_call, order=order)
+    reply = model.create_reply(chat.messages, chat.tool_names, order)
     answer, planned = (reply, ()) if isinstance(reply, str) else ("", reply)
     text = "".join(protocol.split_tokens(answer)[: chat.max_completion_tokens or chat.max_tokens])
     calls = [CompletionCall(call.name, json.dumps(call.arguments)) for call in planned]

@@ -14,7 +14,7 @@ from offline_model.intents import find_intent
 from offline_model.language import slots
 from offline_model.language.text import Template, Text, split_parts
 from offline_model.language.words import choose_pointed, is_foreign, may_be_task
-from offline_model.plans import CHANGING_TOOLS, MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
+from offline_model.plans import CHANGING_TOOLS, MAX_TASKS, Calls, Context, Intent, Steps, Stop
 from offline_model.plans.adding import add
 from offline_model.plans.changing import delete, say
 from offline_model.plans.questions import WhichTask
@@ -50,10 +50,7 @@ _NEXT_COMMAND = Template(
 """Starts another request after "and" or a comma, because it is hardly part of a title."""
 
 
-def create_reply(
-    messages: Sequence[ChatMessage], tools: frozenset[str], *, must_call: bool = False, order: DateOrder | None = None
-) -> str | Calls:
-    """Returns an answer or tool calls. With `must_call`, a turn that needs no tool first lists the tasks."""
+def create_reply(messages: Sequence[ChatMessage], tools: frozenset[str], order: DateOrder | None = None) -> str | Calls:
     if not tools and (summary := assignments.summarise(messages)):
         return summary
     if "read_file" in tools:
@@ -63,8 +60,6 @@ def create_reply(
     if len(steps) >= MAX_STEPS:
         return f"{_report_results(turns[-1])}\n\n{replies.STOPPED.format(steps=len(steps))}"
     reply = _resume(_carry_out(turns, order), turns[-1])
-    if must_call and isinstance(reply, str) and not steps:
-        reply = (PlannedCall("list_tasks", {"status": "pending"}),)
     if isinstance(reply, str):
         return reply
     absent = next((call.name for call in reply if call.name not in tools), None)

@@ -9,15 +9,12 @@ from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 MODEL = "offline-rules"
 MAX_OBJECTS = 5_000  # objects and arrays, which determine how long parsing blocks other requests
 TOO_LARGE = f"The request is larger than I read: at most {MAX_OBJECTS:,} objects and lists. Begin a new conversation."
-
-
-class RequestError(Exception):
-    """Its arguments are the status and a sentence."""
 
 
 def _join_content(content: Any) -> str:
@@ -39,7 +36,7 @@ class Function(BaseModel):
 
 
 class FunctionCall(BaseModel):
-    """A function that is offered, chosen or called."""
+    """A function that is offered or called."""
 
     id: str | None = None
     function: Function
@@ -56,7 +53,6 @@ class CompletionRequest(BaseModel):
     model: str = MODEL
     messages: Annotated[list[ChatMessage], Field(min_length=1), _FIRST_ERROR]
     tools: Annotated[list[FunctionCall], _FIRST_ERROR] | None = None
-    tool_choice: str | FunctionCall | None = None
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -70,31 +66,22 @@ class CompletionRequest(BaseModel):
 
     @property
     def tool_names(self) -> frozenset[str]:
-        offered = frozenset(tool.function.name for tool in self.tools or ())
-        if isinstance(self.tool_choice, FunctionCall):
-            return offered & {self.tool_choice.function.name}
-        return frozenset() if self.tool_choice == "none" else offered
-
-    @property
-    def must_call(self) -> bool:
-        return self.tool_choice == "required" or isinstance(self.tool_choice, FunctionCall)
+        return frozenset(tool.function.name for tool in self.tools or ())
 
 
 def parse_request(raw: bytes) -> CompletionRequest:
     if raw.count(b"{") + raw.count(b"[") > MAX_OBJECTS:
-        raise RequestError(413, TOO_LARGE)
+        raise HTTPException(413, TOO_LARGE)
     try:
         chat = CompletionRequest.model_validate_json(raw)
     except ValidationError as error:
-        raise RequestError(400, render_error(error)) from error
+        raise HTTPException(400, render_error(error)) from error
     chat.characters = len(raw)
     return chat
 
 
 def render_error(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
-    if first["type"] == "json_invalid":
-        return "The body is not valid JSON."
     where = ".".join(map(str, first["loc"]))
     message = first["msg"].removeprefix("Value error, ")
     return f"{where}: {message}." if where else f"{message}."

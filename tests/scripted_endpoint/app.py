@@ -7,12 +7,13 @@ from itertools import islice
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from offline_model import app as offline
-from offline_model.protocol import CompletionRequest, RequestError, parse_request, render_error
+from offline_model.protocol import CompletionRequest, parse_request, render_error
 from offline_model.settings import OfflineSettings
 from tests.scripted_endpoint.delivery import Delivery
 from tests.scripted_endpoint.request_log import ReceivedRequest, RequestLog
@@ -45,7 +46,7 @@ class Endpoint:
         received = self._log.receive(raw, request.headers)
         try:
             chat = parse_request(raw)
-        except RequestError:
+        except HTTPException:
             received.finish("completed")
             raise
         user_text = next((message.content for message in reversed(chat.messages) if message.role == "user"), "")
@@ -71,7 +72,7 @@ class Endpoint:
         try:
             self._script.add(Addition.model_validate(await request.json()).steps)
         except ValidationError as error:
-            raise RequestError(400, render_error(error)) from error
+            raise HTTPException(400, render_error(error)) from error
         self._released.clear()
         return Response(status_code=204)
 
