@@ -61,6 +61,10 @@ class Runs(runs.Runs):
         async with self.events(chat_id, interaction_id, after=after) as events:
             return [check(event) async for event in events]
 
+    async def drop(self, chat_id: str, interaction_id: str, input_id: str) -> Any:
+        path = f"/chats/{chat_id}/interactions/{interaction_id}/messages/{input_id}"
+        return await self.request_json("DELETE", path)
+
 
 def check(event: RunEvent) -> RunEvent:
     assert set(event.data) - OPTIONAL.get(event.name, set()) == SHAPES[event.name]

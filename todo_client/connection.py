@@ -1,13 +1,12 @@
 """Requests of one user to one backend, and what can go wrong with them."""
 
-import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import httpx2
 
-from todo_client.sse import EventParser
+from todo_client.sse import EventParser, RunEvent
 
 Json = dict[str, Any]
 
@@ -25,14 +24,6 @@ class ConnectionLost(Exception):
 
     def __init__(self) -> None:
         super().__init__("The connection to the server is lost.")
-
-
-class RunEvent(NamedTuple):
-    """A reader can go on after `number`; None if the server sent none."""
-
-    number: int | None
-    name: str
-    data: Json
 
 
 class Client:
@@ -121,7 +112,7 @@ async def _read_events(response: httpx2.Response) -> AsyncIterator[RunEvent]:
     with connected():
         async for piece in response.aiter_bytes():
             for event in parser.feed(piece):
-                yield RunEvent(int(event.id) if event.id else None, event.name, json.loads(event.data))
+                yield event
     if parser.is_incomplete:
         raise ConnectionLost
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, NamedTuple
+from typing import Literal
 from urllib.parse import quote
 
 from todo_client.connection import Client, Json, RunEvent
@@ -11,12 +11,6 @@ Message = str | list[Json]
 """A text, or its parts if it names tasks."""
 Events = AbstractAsyncContextManager[AsyncIterator[RunEvent]]
 """The events of an interaction. Leaving the block stops the reading, and nothing else."""
-
-
-class Memory(NamedTuple):
-    text: str
-    unread: int
-    """Lines at the beginning that are too much for the assistant."""
 
 
 class Runs(Client):
@@ -111,9 +105,6 @@ class Runs(Client):
     async def steer(self, chat_id: str, interaction_id: str, input_id: str) -> Json:
         return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/messages/{input_id}/steer")
 
-    async def drop(self, chat_id: str, interaction_id: str, input_id: str) -> Json:
-        return await self.request_json("DELETE", f"{_path(chat_id, interaction_id)}/messages/{input_id}")
-
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
         return await self.request_json("POST", f"{_path(chat_id, interaction_id)}/cancel", key=key)
 
@@ -132,13 +123,13 @@ class Runs(Client):
         """Returns the first hundred tasks of a view."""
         return await self.request_json("GET", "/tasks", params={"view": view, "limit": 100})
 
-    async def memory(self) -> Memory:
-        return _parse_memory(await self.request_json("GET", "/memory"))
+    async def memory(self) -> Json:
+        return await self.request_json("GET", "/memory")
 
-    async def add_to_memory(self, text: str, *, chat_id: str | None = None, key: str | None = None) -> Memory:
+    async def add_to_memory(self, text: str, *, chat_id: str | None = None, key: str | None = None) -> Json:
         """Adds a text on lines of its own; with `chat_id`, the log of that chat says so."""
         body = {"text": text, **({} if chat_id is None else {"chat_id": chat_id})}
-        return _parse_memory(await self.request_json("POST", "/memory", body, key=key))
+        return await self.request_json("POST", "/memory", body, key=key)
 
     async def begin(self, title: str, *, left: str | None = None, directory: str | None = None) -> Json:
         """Creates a conversation without messages, to upload files or to work in a `directory` of the server's machine;
@@ -158,10 +149,6 @@ class Runs(Client):
 
     async def commit(self, chat_id: str, message: str) -> Json:
         return await self.request_json("POST", f"/chats/{chat_id}/commit", {"message": message})
-
-
-def _parse_memory(memory: Json) -> Memory:
-    return Memory(memory["text"], memory["lines"] - memory["lines_read"])
 
 
 def _path(chat_id: str, interaction_id: str) -> str:

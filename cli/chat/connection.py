@@ -16,7 +16,7 @@ from cli.services import running
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
-from todo_client.runs import Memory, RunEvent, Runs
+from todo_client.runs import RunEvent, Runs
 
 T = TypeVar("T")
 _INTERACTION = "todo.interaction"
@@ -110,7 +110,7 @@ class Connection:
         begin = partial(self.runs.begin, title, directory=self.directory)
         return (await _send_about(left, lambda left: begin(left=left)))["id"]
 
-    async def add_to_memory(self, chat_id: str | None, text: str) -> Memory:
+    async def add_to_memory(self, chat_id: str | None, text: str) -> dict[str, Any]:
         """Adds lines, also if no log can show it because the conversation has only a name yet or was deleted."""
         return await _send_about(chat_id, lambda chat_id: self.runs.add_to_memory(text, chat_id=chat_id))
 

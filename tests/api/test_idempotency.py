@@ -46,7 +46,9 @@ def outcome_of(api: str, response: httpx2.Response) -> Any:
     if api == "run_api":
         frames = EventParser().feed(response.content)
         return [(frame.name, frame.data) for frame in frames if not frame.name.endswith("_delta")]
-    chunks = [json.loads(one.data) for one in EventParser().feed(response.content) if one.data != "[DONE]"]
+    chunks = [
+        json.loads(line.removeprefix("data: ")) for line in response.text.splitlines() if line.startswith("data: {")
+    ]
     return [chunk for chunk in chunks if not chunk["type"].endswith("-delta")]
 
 

@@ -1,6 +1,5 @@
 """Limits of a user, as each API enforces them: a status, one sentence, and nothing stored."""
 
-import json
 from typing import Any
 
 import httpx2
@@ -46,7 +45,7 @@ APIS = ("chatkit", "plain", "run_api", "chat", "ai_sdk")
 def check_rejected(response: httpx2.Response, *statuses: int) -> None:
     """By a status, or where a stream has begun by one error event, with a sentence."""
     if response.status_code == 200 and response.headers["content-type"].startswith("text/event-stream"):
-        [event] = [json.loads(one.data) for one in EventParser().feed(response.content)]
+        [event] = [one.data for one in EventParser().feed(response.content)]
         assert event["type"] == "error"
         sentence = event["message"]
     else:

@@ -89,7 +89,7 @@ async def test_longest(user: User) -> None:
 async def test_added_lines(user: User, new_user: NewUser, model: ScriptedModel) -> None:
     notes = [f"* note {number}" for number in range(8)]
     await asyncio.gather(*map(user.runs.add_to_memory, notes))
-    assert sorted((await user.runs.memory()).text.split("\n")) == notes
+    assert sorted((await user.runs.memory())["text"].split("\n")) == notes
     await put(user, "* one \n\n")
     for _ in range(2):
         assert await user.runs.add_to_memory("* two\n* three", key="k") == ("* one\n* two\n* three", 0)
@@ -102,7 +102,7 @@ async def test_added_lines(user: User, new_user: NewUser, model: ScriptedModel) 
         await new_user().runs.add_to_memory("theirs", chat_id=chat_id)
     assert rejected.value.status == 404
     await user.runs.add_to_memory("* four", chat_id=chat_id)
-    assert (await user.runs.memory()).text == "* one\n* two\n* three\n* four"
+    assert (await user.runs.memory())["text"] == "* one\n* two\n* three\n* four"
     line = json.loads((await user.runs.get_log(chat_id))[-1])
     assert (line["event"], line["actor"], line["input"]) == ("tool_result", "user", "/memory * four")
 

@@ -1,6 +1,5 @@
 """Decides approvals through ChatKit, the run API and the AI SDK's messages."""
 
-import json
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,7 +9,6 @@ from tests.support.script import add_task, says
 from tests.support.users import User
 from tests.waiting import until
 from todo_client.runs import Runs
-from todo_client.sse import EventParser
 
 Json = dict[str, Any]
 
@@ -77,15 +75,10 @@ class AiSdkApi:
         part = {"type": "dynamic-tool", "state": "approval-responded", "approval": approval}
         await self._send(user, pending.chat, {"role": "assistant", "id": pending.run, "parts": [part]})
 
-    async def _send(self, user: User, chat: str, message: Json) -> list[Json]:
-        """Returns the chunks of the answer."""
-        parser, chunks = EventParser(), list[Json]()
+    async def _send(self, user: User, chat: str, message: Json) -> None:
         body = {"threadId": chat, "messages": [message]}
-        async with user.runs.http.stream("POST", "/chat/stream", json=body) as response:
-            assert response.status_code == 200, (await response.aread()).decode()
-            async for piece in response.aiter_bytes():
-                chunks += [json.loads(one.data) for one in parser.feed(piece) if one.data != "[DONE]"]
-        return chunks
+        response = await user.runs.http.post("/chat/stream", json=body)
+        assert response.status_code == 200, response.text
 
 
 APIS: dict[str, Api] = {"chatkit": ChatKitApi(), "run_api": RunApi(), "ai_sdk": AiSdkApi()}

@@ -2,10 +2,9 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cli.chat.rendering import cut_line
-from todo_client.runs import Memory
 
 if TYPE_CHECKING:
     from cli.chat.terminal_chat import TerminalChat
@@ -52,9 +51,9 @@ async def commit(chat: "TerminalChat", message: str) -> None:
 async def memory(chat: "TerminalChat", text: str) -> None:
     if not text:
         memory = await chat.connection.runs.memory()
-        if stored := memory.text.strip():
+        if stored := memory["text"].strip():
             await chat.screen.show(stored)
-        if memory.unread or not stored:
+        if _count_unread(memory) or not stored:
             await chat.screen.note(_describe(memory))
         return
     word, _, file = text.partition(" ")
@@ -68,12 +67,16 @@ async def memory(chat: "TerminalChat", text: str) -> None:
     await chat.screen.note(_describe(await chat.connection.add_to_memory(chat.chat_id, added)))
 
 
-def _describe(memory: Memory) -> str:
-    if not memory.text.strip():
+def _describe(memory: dict[str, Any]) -> str:
+    if not memory["text"].strip():
         return "The memory is empty. Add a line with /memory TEXT."
-    if memory.unread:
-        return f"Too long: the assistant does not read the first {memory.unread} lines."
+    if unread := _count_unread(memory):
+        return f"Too long: the assistant does not read the first {unread} lines."
     return "Saved to the memory."
+
+
+def _count_unread(memory: dict[str, Any]) -> int:
+    return memory["lines"] - memory["lines_read"]
 
 
 def _create(target: Path, content: bytes) -> None:

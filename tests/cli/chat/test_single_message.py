@@ -66,7 +66,7 @@ async def test_memory_with_a_conversation_that_has_only_a_name(
     await model.script(says("Hello."))
     assert (await chat(*options, "hello")).returncode == 0
     assert (await chat(*options, "/memory two")).returncode == 0
-    assert (await user.runs.memory()).text == "* one\n* two"
+    assert (await user.runs.memory())["text"] == "* one\n* two"
     logged = [json.loads(line)["input"] for line in (await user.runs.get_log("mine"))]
     assert [text for text in logged if text and text.startswith("/memory")] == ["/memory * two"]
 
