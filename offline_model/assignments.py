@@ -64,8 +64,6 @@ def summarise(messages: Sequence[ChatMessage]) -> str | None:
     if not any(_SUMMARISE.match(text[:_LINE_CHARACTERS]) for text in [*instructions, messages[-1].content]):
         return None
     text = "\n".join(message.content for message in messages if message.role not in ("system", "developer"))
-    size = 2 * _LINES * _LINE_CHARACTERS
-    both = [*text[:size].splitlines(), *text[-size:].splitlines()]
-    lines = [line.strip(" \t-*#>")[:_LINE_CHARACTERS] for line in both]
-    chosen = list(dict.fromkeys(line for line in lines if line and not _SUMMARISE.match(line)))
+    lines = [line.strip(" \t-*#>")[:_LINE_CHARACTERS] for line in text.splitlines()]
+    chosen = [line for line in lines if line and not _SUMMARISE.match(line)]
     return "\n".join([*chosen[:1], *chosen[1:][1 - _LINES :]]) or "There is nothing to summarise."

@@ -14,7 +14,7 @@ from offline_model.language.text import Template, Text
 from offline_model.plans import Intent, Kind, Plan, changing, listing
 from offline_model.plans.adding import add
 from offline_model.plans.changing import change, delete, say, set_done
-from offline_model.plans.listing import find, show, show_due, show_first, show_group
+from offline_model.plans.listing import find, show, show_first, show_group
 from offline_model.replies import ADDED, CHANGED, COMPLETED, DELETED, NO_QUESTION, REOPENED
 
 
@@ -47,7 +47,7 @@ ROWS = (
     R("<help>", say, replies.HELP),
     R("(are|did|have|had|were) (you|u) {rest}", say, replies.ABOUT),
     R("<yes>", changing.agree, NO_QUESTION, "reply"),
-    R("(no|nope|n) [don't|do not|thanks|thank you|keep them]", changing.disagree, NO_QUESTION, "reply"),
+    R("(no|nope|n) [don't|do not|thanks|thank you|keep them]", say, replies.LEFT_ALONE, "aside"),
     R("(never mind|nevermind|stop|nothing|(cancel|forget [about]) [it|that])", say, replies.LEFT_ALONE, "aside"),
     R("([task|number] #|[the] <position> [one|task]|both|it|them)", say, replies.NO_VERB, "reply"),
     R("(i|we|actually|no|make|let's) {rest} instead", say, replies.NO_CORRECTION),
@@ -79,7 +79,6 @@ ROWS = (
     R("replace {task} with {value}", changing.add_missing(_title, "replace {task} with {value}"), CHANGED),
     # Lists.
     R(f"{_SHOW} {{list_on_days}}", listing.show_on_days),
-    R(f"{_SHOW_WHAT_IS} on today", listing.show_today),
     R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", listing.show_today),
     R("(<show>|<ask>|<am_i>) {list}", show()),
     R("{bare_list}", show()),
@@ -90,8 +89,8 @@ ROWS = (
     R("what ((should|shall|do) i do (next|now)|('s|is) (next|up next|up))", show_first),
     R(f"({_SHOW_WHAT_IS} overdue [<noun>|now|already|yet]|{_SHOW_MY} overdue <things>)", _overdue),
     R(f"{_SHOW_WHAT_IS} due [next|now|soon]", _dated),
-    R(f"{_SHOW_WHAT_IS} (due|on) {{days}}", show_due),
-    R("[[and] (what|how) about] {days}", show_due),
+    R(f"{_SHOW_WHAT_IS} on {{days}}", listing.show_on_days),
+    R("[[and] (what|how) about] {days}", listing.show_on_days),
     R(f"({_SHOW_MY} <important> [<things>]|{_SHOW_WHAT_IS} <important>)", _important),
     R(f"{_SHOW_MY} <things> (without|with no|that have no) [a] (<due_date>|date)", _undated),
     R("(<show>|<ask>) [me] [is|did] [i|my|the|all] [just] (delete|deleted) [<things>]", show(status="deleted")),
@@ -110,7 +109,6 @@ ROWS = (
     R("(show|find|search [for]|look for|view|display) [me] [<whatever> <about>] {search}", find),
     R("<am_i> {search_of_deed}", find),
     R("(do|carry out|work on|take care of) {numbers} [for me]", changing.carry_out),
-    R("(let|have) (an|the) (agent|coder) (do|carry out|work on|take care of) {task}", changing.carry_out),
     # Dates and repeats.
     R("(set|change|update|add|give) [the|a] <due_date> (of|for|on|to) {task} (to|as|of|:) {date}", _date, CHANGED),
     R("(set|change|update) {task} (to|for) {date}", _date, CHANGED),

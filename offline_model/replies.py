@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from offline_model.conversation import ResultPage, ResultTask, ToolResult
-from offline_model.language.words import is_foreign, may_be_task
+from offline_model.language.words import may_be_task
 
-ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
+ABOUT = 'I am the offline model: I follow simple rules and understand English only. Say "help" to see what I can do.'
 NO_REMINDERS = 'I can\'t send reminders yet. Say "add call mum on Friday" to add a task with a date.'
 HELP = """I am the offline model. I follow simple rules and know only your tasks. You can say, for example:
 
@@ -27,7 +27,6 @@ I can't send reminders yet, and I can't talk about anything else.
 To talk to an AI model, set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and the key of that provider, and restart."""
 GREETING = 'Hello! I am the offline model and keep your to-do list. Say "add buy milk", or "help" to see what I can do.'
 NOT_DONE = "Not done."
-ENGLISH_ONLY = "I understand English only."
 TOO_LONG = "Your message is too long for me, so I did nothing. Keep it below {limit:,} characters."
 WELCOME = "You are welcome."
 BYE = "Goodbye."
@@ -83,8 +82,6 @@ _TOOL_WORD = re.compile(r"\b(?:[a-z]+_tasks?|[a-z]+_id|_meta|cursor|idempotency|
 
 
 def explain_unknown(request: str) -> str:
-    if is_foreign(request):
-        return ENGLISH_ONLY
     is_short = len(request.split()) <= 6
     hint = f' If "{request}" is a task, say "add {request}".' if is_short and may_be_task(request) else ""
     return f"I did not understand that.{hint} {ABOUT}"
@@ -111,14 +108,17 @@ def suggest_first(page: ResultPage) -> str:
 
 
 def list_found(phrase: str, tasks: Sequence[ResultTask]) -> str:
-    lines = []
-    for task in tasks[:_MOST_FOUND]:
+    lines: list[str] = []
+    for task in tasks:
         state = ", ".join(filter(None, ["done" if task.status == "completed" else "open", _render_due(task)]))
         description = f": {join_lines(task.description, limit=1000)}" if task.description else ""
         lines.append(f"- {join_lines(task.title)} ({state}){description}")
-    if len(tasks) > _MOST_FOUND:
-        lines.append(f"- and {len(tasks) - _MOST_FOUND} more")
-    return f'{_render_count(len(tasks))} for "{join_lines(phrase)}":\n\n' + "\n".join(lines)
+    return f'{_render_count(len(tasks))} for "{join_lines(phrase)}":\n\n{shorten_list(lines, _MOST_FOUND)}'
+
+
+def shorten_list(lines: Sequence[str], most: int) -> str:
+    more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
+    return "\n".join([*lines[:most], *more])
 
 
 def report(answer: str, results: Sequence[ToolResult]) -> str:

@@ -26,16 +26,11 @@ _ON_LIST = Template(
 _LIST_NAMES = frozenset(f"{words.RULES['errands']}|{words.RULES['other_list']}".split("|"))
 _BULLET = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
 _GROUPS = [
-    (Template(source), due)
-    for source, due in (
-        ("[all] [of] [my|the] overdue <things>", "overdue"),
-        ("(everything|all|anything|all [of] [my|the] <things>) [<that_is>] overdue", "overdue"),
-        ("(everything|all|anything|whatever) [<that_is>] [due|on|from|planned for] {days}", ""),
-        ("[all] [of] [my|the] <things> [<that_is>] (due|on|from|planned for|of) {days}", ""),
-        ("[all] [of] [my|the] {days} ['s] <things>", ""),
-        ("(everything|all [of] [my|the] <things>) (with the label|labelled|labeled|tagged [with|as]) {label}", ""),
-        ("all [of] [my|the|our] {label} [<things>]", ""),
-    )
+    Template("(all [of] [my|the] <things>|everything|all|anything|whatever) [<that_is>] [<planned>] {days}"),
+    Template("[all] [of] [my|the] <things> [<that_is>] <planned> {days}"),
+    Template("[all] [of] [my|the] {days} ['s] <things>"),
+    Template("(everything|all [of] [my|the] <things>) (with the label|labelled|labeled|tagged [with|as]) {label}"),
+    Template("all [of] [my|the|our] {label} [<things>]"),
 ]
 Fields = dict[str, str]
 """The arguments `due` and `repeat` of a tool."""
@@ -84,11 +79,6 @@ def read_correction(text: Text) -> Fields | None:
     return None if fields and "repeat" in fields else fields
 
 
-def read_period(text: Text) -> Fields | None:
-    """Reads "Monday" after "every"."""
-    return read_date(text.replace_raw(f"every {text.raw}"))
-
-
 @lru_cache(1_000)
 def read_days(text: Text) -> str | None:
     is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
@@ -116,13 +106,13 @@ def _is_list_on_days(text: Text) -> object:
 
 def find_filters(text: Text) -> Mapping[str, str] | None:
     """Returns arguments of `list_tasks` for a group such as "everything due today"."""
-    for template, due in _GROUPS:
+    for template in _GROUPS:
         for reading in template.readings(text):
-            if "label" in reading:
-                if is_label(reading["label"]):
-                    return {"label": reading["label"].unquote()}
-            elif days := due or read_days(reading["days"]):
-                return {"due": days}
+            label, days = reading.get("label"), reading.get("days")
+            if label and is_label(label):
+                return {"label": label.unquote()}
+            if days and (due := "overdue" if days.keys == ["overdue"] else read_days(days)):
+                return {"due": due}
     return None
 
 
@@ -200,16 +190,11 @@ def _is_repeating(text: Text) -> object:
     return is_chore and "repeat" in create_fields(read_task(text).when)
 
 
-def _has_time(text: Text) -> object:
-    reading = read_task(text)
-    return reading.when or reading.unread
-
-
 VALUES: dict[str, Callable[[Text], Fields | None]] = {
     "date": read_new_date,
     "earlier": read_earlier,
     "new_date": read_correction,
-    "period": read_period,
+    "period": lambda text: read_date(text.replace_raw(f"every {text.raw}")),
 }
 """Functions that read the text of a slot as fields of a task."""
 
@@ -220,7 +205,7 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
     "new_on_list": lambda text: split_list_name(text)[1] is not None,
     "bullets": is_bulleted,
-    "undated": lambda text: not _has_time(text),
+    "undated": lambda text: not (read_task(text).when or read_task(text).unread),
     "thing_at_time": _is_thing_at_time,
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,

@@ -5,17 +5,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from offline_model import replies
-from offline_model.conversation import ResultTask, ToolResult
+from offline_model.conversation import ResultTask
 from offline_model.language import slots
 from offline_model.language.text import Text
-from offline_model.plans import CHANGING_TOOLS, Context, Intent, Plan, PlannedCall, Steps, Stop, create_calls
+from offline_model.plans import CHANGING_TOOLS, Context, Intent, Plan, PlannedCall, Steps, create_calls
 from offline_model.plans.lookup import (
     FIRST_DONE,
     FIRST_OPEN,
     FoundTasks,
+    find_known_ids,
     find_named_tasks,
     find_tasks,
     read_list,
+    read_tasks,
     search,
 )
 from offline_model.plans.questions import find_by_title
@@ -129,18 +131,10 @@ def agree(intent: Intent, context: Context) -> Steps:
             replies.COMPLETED, (yield create_calls("complete_task", [results[-1].arguments["task_id"]]))
         )
     lists = [result for result in results if result.tool == "list_tasks"] if answer.endswith(replies.SAY_YES) else []
-    ids = [task.id for one in lists if _get_filters(one) == _get_filters(lists[-1]) for task in one.page.tasks]
+    filters = [{**one.arguments, "cursor": None} for one in lists]
+    pages = [one.page for one, of_page in zip(lists, filters, strict=True) if of_page == filters[-1]]
+    ids = [task.id for page in pages for task in page.tasks]
     return replies.report(replies.DELETED, (yield create_calls("delete_task", ids))) if ids else intent.answer
-
-
-def _get_filters(result: ToolResult) -> dict[str, Any]:
-    return {name: value for name, value in result.arguments.items() if name != "cursor"}
-
-
-def disagree(intent: Intent, context: Context) -> Steps:
-    yield from ()
-    is_asked = context.last.answer.endswith((replies.SAY_YES, replies.SAY_YES_TO_COMPLETE))
-    return replies.LEFT_ALONE if is_asked else intent.answer
 
 
 def undo(intent: Intent, context: Context) -> Steps:
@@ -155,8 +149,8 @@ def undo_tasks(*statuses: str) -> Plan:
     def plan(intent: Intent, context: Context) -> Steps:
         found = yield from find_named_tasks(intent, context, statuses)
         if statuses == ("deleted",) and found.ids and not found.tasks:  # a number or "it", whose state is not known
-            deleted = yield from read_list({"status": "deleted"})
-            found.missing += [found.name] if set(found.ids) - {task.id for task in deleted.tasks} else []
+            deleted = yield from read_tasks(found.ids, "deleted")
+            found.missing += [found.name] if len(deleted) < len(set(found.ids)) else []
         if found.missing:
             return "\n\n".join(found.not_found("deleted task" if statuses == ("deleted",) else "task"))
         return replies.report(intent.answer, (yield create_calls("update_task", found.ids, undo=True)))
@@ -192,14 +186,14 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
 
 def carry_out(intent: Intent, context: Context) -> Steps:
     """Gives one task to an agent and asks whether it is done."""
-    found = yield from find_named_tasks(intent, context, FIRST_OPEN)
-    ids = list(dict.fromkeys(found.ids))
-    if found.missing or len(ids) != 1:
-        return " ".join(found.not_found()) or replies.ONE_AT_A_TIME
-    tasks = found.tasks or (yield from read_list({"status": "all"})).tasks
-    task = next((task for task in tasks if task.id == ids[0]), None)
-    if task is None:
-        raise Stop(replies.MISSING.format(kind="task", phrase=found.name))
+    (number,) = intent.phrases
+    ids = find_known_ids(number, context)
+    if len(ids) != 1:
+        return replies.ONE_AT_A_TIME
+    tasks = yield from read_tasks(ids)
+    if not tasks:
+        return replies.MISSING.format(kind="task", phrase=number)
+    (task,) = tasks
     assignment = f"{task.title}\n\n{task.description}" if task.description else task.title
     (result,) = yield (PlannedCall("do_with_coder", {"task": assignment, "task_id": task.id}),)
     if replies.is_rejected(result.error):

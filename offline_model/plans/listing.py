@@ -8,7 +8,7 @@ from offline_model import replies
 from offline_model.language import slots, words
 from offline_model.language.text import Text
 from offline_model.plans import Context, Intent, Plan, Steps
-from offline_model.plans.lookup import PAGE, find_known_ids, read_list, search
+from offline_model.plans.lookup import PAGE, find_known_ids, read_list, read_tasks, search
 from offline_model.plans.questions import WhichTask, find_by_title, find_by_words, find_similar
 
 _MOST_SHOWN = 2 * PAGE
@@ -53,18 +53,12 @@ def _choose_status(keys: set[str]) -> str:
 def show_on_days(intent: Intent, context: Context) -> Steps:
     """Shows what was done or is due; for today also what is overdue, unless the user says "due"."""
     days = slots.find_days_at_end(intent.text) or intent.text
-    before, span = set(intent.text.keys) - set(days.keys), slots.read_days(days)
-    if before & words.DONE_WORDS and (past := slots.read_past_days(days)):
+    span = slots.read_days(days) or "today"
+    if (set(intent.text.keys) - set(days.keys)) & words.DONE_WORDS and (past := slots.read_past_days(days)):
         tasks = yield from read_list({"status": "completed", "done": past}, most=_MOST_SHOWN)
         return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{_render_range(past)}")
     if span == english.When(days.now.date()).due and "due" not in intent.text.keys:
         return (yield from show_today(intent, context))
-    return (yield from show_due(intent, context))
-
-
-def show_due(intent: Intent, context: Context) -> Steps:
-    days = slots.find_days_at_end(intent.text) or intent.text
-    span = slots.read_days(days) or "today"
     tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
     return replies.count_tasks(tasks, "open ", f" due {days.unquote().removeprefix('due ')}{_render_range(span)}")
 
@@ -91,8 +85,7 @@ def show_group(intent: Intent, context: Context) -> Steps:
 def find(intent: Intent, context: Context) -> Steps:
     phrase = _extract_phrase(intent.text)
     if numbers := find_known_ids(phrase, context):
-        page = yield from read_list({"status": "all"})
-        found = [task for task in page.tasks if task.id in numbers]
+        found = yield from read_tasks(numbers)
     else:
         page = (yield from search([phrase], "all", is_deed=intent.is_deed))[phrase]
         found = (

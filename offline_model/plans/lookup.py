@@ -28,6 +28,11 @@ def read_list(arguments: Mapping[str, Any], *, most: int = _MOST_READ) -> Lookup
     return page
 
 
+def read_tasks(ids: Sequence[int], status: str = "all") -> Lookup[list[ResultTask]]:
+    page = yield from read_list({"status": status})
+    return [task for task in page.tasks if task.id in ids]
+
+
 def search(names: Sequence[str], status: str, *, is_deed: bool = False) -> Lookup[dict[str, ResultPage]]:
     if not names:
         return {}
@@ -106,9 +111,10 @@ def find_named_tasks(intent: Intent, context: Context, statuses: Sequence[str]) 
         lists = yield from search(names, status, is_deed=is_deed)
         looked_up.append(lists)
         fitting = {name: find_by_title(name, page.tasks, is_deed=is_deed) for name, page in lists.items()}
-        if not found.ids and (whole := next(iter(_find_titles(phrases, fitting)), None)):
-            task = choose_task(whole, fitting[whole])
-            return FoundTasks(whole, [task.id], [task])
+        if whole := [phrase for phrase in phrases if not found.ids and fitting[phrase]]:
+            whole.sort(key=lambda phrase: fitting[phrase][0].title.casefold() != phrase.casefold())  # equal ones first
+            task = choose_task(whole[0], fitting[whole[0]])
+            return FoundTasks(whole[0], [task.id], [task])
         for part in list(found.missing):
             if ids := find_known_ids(part, context):
                 found.ids += ids
@@ -136,12 +142,6 @@ def _check_is_named(phrase: str, *, is_deed: bool) -> None:
     tokens = set(words.tokens(phrase)[1 if is_deed else 0 :])
     if tokens & words.WHOLE_LIST and tokens <= words.AROUND_WHOLE_LIST:
         raise Stop(replies.NO_SUBJECT if tokens == {"them"} else replies.NO_BULK)
-
-
-def _find_titles(phrases: Sequence[str], fitting: Mapping[str, Sequence[ResultTask]]) -> list[str]:
-    """Returns the phrases that equal a title or, if none does, those whose words are in one."""
-    hits = [phrase for phrase in phrases if fitting[phrase]]
-    return [phrase for phrase in hits if fitting[phrase][0].title.casefold() == phrase.casefold()] or hits
 
 
 def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, ResultPage]], *, is_deed: bool) -> None:

@@ -9,7 +9,7 @@ from offline_model.conversation import ResultTask
 from offline_model.language import words
 from offline_model.language.text import Template, Text
 from offline_model.plans import Stop
-from offline_model.replies import join_lines
+from offline_model.replies import join_lines, shorten_list
 
 _ASKS = 'Which task do you mean by "'
 _DONE = " (done)"
@@ -73,11 +73,9 @@ class WhichTask:
         not_found = f'I could not find "{phrase}".\n\n' if self.is_guess else ""
         lines = [
             f"- **{task.id}** {join_lines(task.title)}{_DONE if task.status == 'completed' else ''}"
-            for task in self.options[:_MOST_OPTIONS]
+            for task in self.options
         ]
-        if len(self.options) > _MOST_OPTIONS:
-            lines.append(f"- and {len(self.options) - _MOST_OPTIONS} more")
-        return f'{not_found}{_ASKS}{phrase}"?\n\n' + "\n".join(lines)
+        return f'{not_found}{_ASKS}{phrase}"?\n\n{shorten_list(lines, _MOST_OPTIONS)}'
 
     @property
     def ids(self) -> tuple[int, ...]:
