@@ -19,7 +19,7 @@ async def write_elsewhere(user: User, text: str) -> None:
 
 
 async def stored(user: User) -> str:
-    return (await user.runs.memory()).text
+    return (await user.runs.memory())["text"]
 
 
 async def opened(page: Page) -> tuple[Locator, Locator]:
