@@ -92,7 +92,8 @@ async def test_added_lines(user: User, new_user: NewUser, model: ScriptedModel) 
     assert sorted((await user.runs.memory())["text"].split("\n")) == notes
     await put(user, "* one \n\n")
     for _ in range(2):
-        assert await user.runs.add_to_memory("* two\n* three", key="k") == ("* one\n* two\n* three", 0)
+        added = await user.runs.add_to_memory("* two\n* three", key="k")
+        assert (added["text"], added["lines_read"]) == ("* one\n* two\n* three", 3)
     for text, status in (("x" * MOST_BYTES, 413), ("", 400), ("a\0b", 400)):
         assert (await user.runs.http.post("/memory", json={"text": text})).status_code == status
 
