@@ -97,9 +97,12 @@ ORDER BY nth"""
 _LOCK_TASKS = f"""
 SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR UPDATE"""
 # The user's row stays locked until the end of the transaction, so that no id is used twice, or lost by a failed call.
+# The ids are also greater than those in `tasks`, whose row _WRITE would replace, if `people` was restored or changed.
 _RESERVE_IDS = """
-INSERT INTO people (user_id, last_task_id) VALUES (%(user)s, %(many)s::bigint)
-ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id + %(many)s::bigint
+INSERT INTO people (user_id, last_task_id)
+SELECT %(user)s, coalesce(max(id), 0) + %(many)s::bigint FROM tasks WHERE user_id = %(user)s
+ON CONFLICT (user_id) DO UPDATE
+SET last_task_id = greatest(people.last_task_id + %(many)s::bigint, excluded.last_task_id)
 RETURNING last_task_id"""
 # A repeated call of a retried run belongs to the new run.
 _MOVE_TO_BATCH = """

@@ -7,6 +7,7 @@ import pytest
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import NewTools
 from tests.mcp.wire import LEGACY, MODERN
+from tests.support.stored import Stored
 
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("complete_task", {}),
@@ -48,6 +49,13 @@ async def test_users_have_lists_of_their_own(tools: Tools, new_tools: NewTools) 
     assert await other.titles() == ["milk", other.user]
     await other.delete(2)
     assert await tools.titles(status="deleted") == []
+
+
+async def test_an_addition_replaces_no_task(tools: Tools, stored: Stored) -> None:
+    """The row that counts the ids is missing, as in a database of which only a part was restored."""
+    stored.add_daily_tasks(tools.user, 2)
+    assert (await tools.add("milk"))["id"] == 3
+    assert await tools.titles() == ["task 1", "task 2", "milk"]
 
 
 async def test_the_life_of_a_task(tools: Tools) -> None:
