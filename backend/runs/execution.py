@@ -42,7 +42,7 @@ ExecutionState = Literal["ended", "waiting", "unread"]
 """How far an execution came: the run has ended, waits for approval, or has messages to read before it can complete."""
 
 MAX_MODEL_TURNS = 10
-_CONNECTOR_SECONDS = 0.7  # how long a stop waits for a tool of another MCP server
+_SHORT_SECONDS = 0.7  # how long a stop waits for a tool of another MCP server, and for a command that has not begun
 _REASONS: dict[str, CallReason] = {
     "cancelled": "stopped",
     "other_message": "other_message",
@@ -244,10 +244,16 @@ class Execution:
         has_sub_agent = self._live.recorders[-1] is not self.recorder
         tools = [call.tool for call in self.recorder.open_calls.values() if call.id in self.recorder.begun]
         is_connector = any(server_of(tool) is not None for tool in tools)
-        deadline = now() + (_CONNECTOR_SECONDS if is_connector else self._dependencies.tool_wait_seconds)
-        while self._is_at_work and not working.done() and (has_sub_agent or now() < deadline):
+        may_be_queued = any(find_tool(tool).runs_programs for tool in tools)
+        began = now()
+        while self._is_at_work and not working.done():
+            is_short = is_connector or may_be_queued
+            seconds = _SHORT_SECONDS if is_short else self._dependencies.tool_wait_seconds
+            if not has_sub_agent and now() - began >= seconds:
+                break
             if self.run.is_sub_agent and workspace is not None:
-                await workspace.stop(self.context.folder, user_id=self.run.user_id)
+                is_queued = not await workspace.stop(self.context.folder, user_id=self.run.user_id)
+                may_be_queued = may_be_queued and is_queued
             await asyncio.wait({working}, timeout=_LOOK_SECONDS)
 
     # Calls

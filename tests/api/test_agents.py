@@ -4,12 +4,16 @@ import asyncio
 import json
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
 
+from common.tokens import make_call_token
 from offline_model.app import create_app as create_offline_model
 from offline_model.settings import OfflineSettings
 from tests.processes import ServiceProcess
@@ -24,7 +28,7 @@ from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
-from tests.workspace_service import run_workspace
+from tests.workspace_service import WORKSPACE_TOKEN_SECRET, run_workspace
 from todo_client.chatkit import request, user_input
 
 pytestmark = pytest.mark.long
@@ -483,6 +487,10 @@ class TestApprovals:
             assert pending(await newest_run(there, thread))
 
 
+def states_of_calls(stored: Stored, user: User) -> list[tuple[str, str]]:
+    return [(row["tool"], row["state"]) for row in stored.rows_of(user.name, "tool_calls")]
+
+
 async def until_ended(user: User, thread: str) -> Json:
     async def ended() -> Json | None:
         run = await newest_run(user, thread)
@@ -541,6 +549,32 @@ class TestEnds:
         run = await stored.run_with_status(user.name, "cancelled")
         steps = (await user.runs.get_steps(thread, run.id))["steps"]
         assert steps[3]["details"]["stdout"] == "so far\n"
+
+    async def test_stop_while_the_command_is_queued(
+        self, services: Services, user: User, model: ScriptedModel, stored: Stored
+    ) -> None:
+        """It is not waited for: no output of it will come."""
+        audience = services.workspace.environment["WORKSPACE_URL"]
+        token = make_call_token(WORKSPACE_TOKEN_SECRET, user.name, audience=audience, expires=int(time.time()) + 600)
+        headers = {"authorization": f"Bearer {token}"}
+        async with Client(StreamableHttpTransport(audience, headers=headers, verify=False)) as client:
+            others = [
+                asyncio.create_task(
+                    client.call_tool_mcp("run_command", {"command": SLEEPS}, meta={"todo/folder": name})
+                )
+                for name in ("one", "two", "three", "four")  # as many as a user may run at once
+            ]
+            await until(lambda: len(sleeping()) == len(others))
+            await model.script(calls(CODER), calls(runs_command("echo never")))
+            async with user.chatkit.open("threads.create", input=user_input("do it")) as events:
+                await thread_of(events)
+                await until(lambda: ("run_command", "running") in states_of_calls(stored, user))
+            began = time.monotonic()
+            await stored.run_with_status(user.name, "cancelled")
+            assert time.monotonic() - began < 6  # and not for TOOL_WAIT_SECONDS
+            for other in others:
+                other.cancel()
+            await until(lambda: not sleeping())
 
     async def test_stop_while_another_agent_waits(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored

@@ -130,9 +130,16 @@ class WorkspaceTools(McpConnection):
     def folder_of(self, conversation_id: str, agent: str) -> str:
         return get_agent_folder(conversation_id, agent) if agent in self._separate_agents else conversation_id
 
-    async def stop(self, folder: str, *, user_id: str) -> None:
-        with calling_for(user_id), suppress(httpx2.HTTPError):
-            await self.http.post(f"stop/{folder}", timeout=_LOOK_SECONDS)
+    async def stop(self, folder: str, *, user_id: str) -> bool:
+        """Stops the folder's command; returns whether one ran, and true if the service is too slow to say so."""
+        with calling_for(user_id):
+            try:
+                response = await self.http.post(f"stop/{folder}", timeout=_LOOK_SECONDS)
+                return response.is_success and response.json()["stopped"]
+            except httpx2.TimeoutException:
+                return True
+            except httpx2.HTTPError:
+                return False
 
     async def give_uploads(self, folder: str, other: str, *, user_id: str) -> None:
         with calling_for(user_id):
