@@ -112,7 +112,8 @@ async def test_notifications_stay_on_until_turned_off(open_page: OpenPage) -> No
     await expect(pressed).to_have_attribute("aria-pressed", "false")
     asked = api.asked
     await page.clock.run_for(90_000)
-    assert api.asked <= asked + 2, "it ends only what it had begun"
+    await page.evaluate("fetch('/tasks?view=today&cursor=n')")  # when it is answered, earlier requests are counted
+    assert api.asked <= asked + 2 + 1, "it ends only what it had begun"
 
 
 async def test_blocked_notifications_are_reported(open_page: OpenPage) -> None:
