@@ -422,7 +422,8 @@ async def test_an_import_that_is_killed_is_completed_by_the_next(
 
     text = "".join(f"task {number}\n" for number in range(3_000))
     url = as_admin(session_database_url)
-    with psycopg.connect(url) as first, psycopg.connect(url) as second, started(user_environment, user) as process:
+    # The second one is closed after the first, for whose lock it may wait.
+    with psycopg.connect(url) as second, psycopg.connect(url) as first, started(user_environment, user) as process:
         lock(first)
         assert process.stdin
         process.stdin.write(text.encode())
