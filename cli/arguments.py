@@ -89,7 +89,14 @@ def conversation(text: str) -> str:
     return text
 
 
-def _parse_number(kind: type[N], is_valid: Callable[[N], bool], what: str) -> Callable[[str], N]:
+def _parse_digits(text: str) -> int:
+    """Reads digits only, unlike `int`, which also accepts "8_000", "+80" and digits of other scripts."""
+    if not re.fullmatch("[0-9]+", text):
+        raise ValueError
+    return int(text)
+
+
+def _parse_number(kind: Callable[[str], N], is_valid: Callable[[N], bool], what: str) -> Callable[[str], N]:
     def parse(text: str) -> N:
         try:
             number = kind(text)
@@ -102,8 +109,8 @@ def _parse_number(kind: type[N], is_valid: Callable[[N], bool], what: str) -> Ca
     return parse
 
 
-port = _parse_number(int, lambda number: 0 < number < 65_536, "a port from 1 to 65535")
-count = _parse_number(int, lambda number: 0 < number <= 100, "a whole number from 1 to 100")
+port = _parse_number(_parse_digits, lambda number: 0 < number < 65_536, "a port from 1 to 65535")
+count = _parse_number(_parse_digits, lambda number: 0 < number <= 100, "a whole number from 1 to 100")
 amount = _parse_number(float, lambda number: 0 < number < math.inf, "a number above 0")
 temperature = _parse_number(float, lambda number: 0 <= number <= 2, "a number from 0 to 2")
 
