@@ -47,7 +47,7 @@ ROWS = (
     R("<help>", say, replies.HELP),
     R("(are|did|have|had|were) (you|u) {rest}", say, replies.ABOUT),
     R("<yes>", changing.agree, NO_QUESTION, "reply"),
-    R("(no|nope|n) [don't|do not|thanks|thank you|keep them]", say, replies.LEFT_ALONE, "aside"),
+    R("(no|nope|n) [don't|do not|thanks|thank you|keep them]", changing.disagree, NO_QUESTION, "reply"),
     R("(never mind|nevermind|stop|nothing|(cancel|forget [about]) [it|that])", say, replies.LEFT_ALONE, "aside"),
     R("([task|number] #|[the] <position> [one|task]|both|it|them)", say, replies.NO_VERB, "reply"),
     R("(i|we|actually|no|make|let's) {rest} instead", say, replies.NO_CORRECTION),
@@ -109,6 +109,7 @@ ROWS = (
     R("(show|find|search [for]|look for|view|display) [me] [<whatever> <about>] {search}", find),
     R("<am_i> {search_of_deed}", find),
     R("(do|carry out|work on|take care of) {numbers} [for me]", changing.carry_out),
+    R("(let|have) (an|the) (agent|coder) (do|carry out|work on|take care of) {task}", changing.carry_out),
     # Dates and repeats.
     R("(set|change|update|add|give) [the|a] <due_date> (of|for|on|to) {task} (to|as|of|:) {date}", _date, CHANGED),
     R("(set|change|update) {task} (to|for) {date}", _date, CHANGED),

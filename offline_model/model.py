@@ -13,7 +13,7 @@ from offline_model.conversation import ChatTurn, parse_turns
 from offline_model.intents import find_intent
 from offline_model.language import slots
 from offline_model.language.text import Template, Text, split_parts
-from offline_model.language.words import choose_pointed, may_be_task
+from offline_model.language.words import choose_pointed, is_foreign, may_be_task
 from offline_model.plans import CHANGING_TOOLS, MAX_TASKS, Calls, Context, Intent, Steps, Stop
 from offline_model.plans.adding import add
 from offline_model.plans.changing import delete, say
@@ -140,7 +140,7 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
         if choice:
             phrase = phrase or question.phrase
             chosen.setdefault(question.phrase, choice)
-    if not intents:
+    if not intents or is_foreign(turns[-1].request):  # of "morgen 15:00" the time alone would be read
         raise Stop(replies.explain_unknown(" ".join(turns[-1].request.split())))
     # Requests before the one with the question are done.
     places = (

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from offline_model.conversation import ResultPage, ResultTask, ToolResult
-from offline_model.language.words import may_be_task
+from offline_model.language.words import is_foreign, may_be_task
 
-ABOUT = 'I am the offline model: I follow simple rules and understand English only. Say "help" to see what I can do.'
+ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
 NO_REMINDERS = 'I can\'t send reminders yet. Say "add call mum on Friday" to add a task with a date.'
 HELP = """I am the offline model. I follow simple rules and know only your tasks. You can say, for example:
 
@@ -27,6 +27,7 @@ I can't send reminders yet, and I can't talk about anything else.
 To talk to an AI model, set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and the key of that provider, and restart."""
 GREETING = 'Hello! I am the offline model and keep your to-do list. Say "add buy milk", or "help" to see what I can do.'
 NOT_DONE = "Not done."
+ENGLISH_ONLY = "I understand English only."
 TOO_LONG = "Your message is too long for me, so I did nothing. Keep it below {limit:,} characters."
 WELCOME = "You are welcome."
 BYE = "Goodbye."
@@ -82,6 +83,8 @@ _TOOL_WORD = re.compile(r"\b(?:[a-z]+_tasks?|[a-z]+_id|_meta|cursor|idempotency|
 
 
 def explain_unknown(request: str) -> str:
+    if is_foreign(request):
+        return ENGLISH_ONLY
     is_short = len(request.split()) <= 6
     hint = f' If "{request}" is a task, say "add {request}".' if is_short and may_be_task(request) else ""
     return f"I did not understand that.{hint} {ABOUT}"

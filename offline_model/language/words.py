@@ -61,6 +61,12 @@ NOT_A_TASK = word_set("""
 """Words with which questions, statements and negations begin."""
 NEGATIONS = word_set("not never no don't dont didn't doesn't won't can't cannot isn't aren't nothing without")
 
+FOREIGN = word_set("""
+    ich und bitte der das ist mir meine mein liste aufgabe aufgaben nicht wie wo zeig loesche hinzu auf ein eine
+    le les une des du et je mes mon ma est ajoute ajouter montre supprime bonjour merci el los las una por para favor
+    mis agrega muestra borra tarea tareas hola gracias leche il aggiungi mostra ciao grazie lista het een mijn voeg toe
+    """)
+
 WHOLE_LIST = word_set("all everything every list them tasks todos items completed done finished pending open")
 AROUND_WHOLE_LIST = WHOLE_LIST | word_set("my the of task todo to do item entire whole complete")
 
@@ -231,6 +237,13 @@ def choose_pointed(phrase: str, ids: Sequence[int]) -> tuple[int, ...]:
             return tuple(ids[: _COUNTS[count]] if end == "first" else ids[-_COUNTS[count] :])
         case _:
             return ()
+
+
+def is_foreign(text: str) -> bool:
+    words = tokens(text)
+    foreign = {word for word in words if word in FOREIGN or not word.isascii()}
+    has_other_letters = bool(foreign) and re.search("[a-z]", text.casefold()) is None
+    return (len(foreign) > 1 or has_other_letters) and (VERBS | {"add", "remind"}).isdisjoint(words[:1])
 
 
 def may_be_task(text: str) -> bool:

@@ -13,7 +13,6 @@ from offline_model.plans.lookup import (
     FIRST_DONE,
     FIRST_OPEN,
     FoundTasks,
-    find_known_ids,
     find_named_tasks,
     find_tasks,
     read_list,
@@ -137,6 +136,12 @@ def agree(intent: Intent, context: Context) -> Steps:
     return replies.report(replies.DELETED, (yield create_calls("delete_task", ids))) if ids else intent.answer
 
 
+def disagree(intent: Intent, context: Context) -> Steps:
+    yield from ()
+    is_asked = context.last.answer.endswith((replies.SAY_YES, replies.SAY_YES_TO_COMPLETE))
+    return replies.LEFT_ALONE if is_asked else intent.answer
+
+
 def undo(intent: Intent, context: Context) -> Steps:
     tools, ids = _find_last_change(context)
     if not ids:
@@ -186,14 +191,13 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
 
 def carry_out(intent: Intent, context: Context) -> Steps:
     """Gives one task to an agent and asks whether it is done."""
-    (number,) = intent.phrases
-    ids = find_known_ids(number, context)
-    if len(ids) != 1:
-        return replies.ONE_AT_A_TIME
-    tasks = yield from read_tasks(ids)
+    found = yield from find_named_tasks(intent, context, FIRST_OPEN)
+    if found.missing or len(set(found.ids)) != 1:
+        return " ".join(found.not_found()) or replies.ONE_AT_A_TIME
+    tasks = found.tasks or (yield from read_tasks(found.ids))
     if not tasks:
-        return replies.MISSING.format(kind="task", phrase=number)
-    (task,) = tasks
+        return replies.MISSING.format(kind="task", phrase=found.name)
+    task = tasks[0]
     assignment = f"{task.title}\n\n{task.description}" if task.description else task.title
     (result,) = yield (PlannedCall("do_with_coder", {"task": assignment, "task_id": task.id}),)
     if replies.is_rejected(result.error):

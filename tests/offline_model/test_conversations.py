@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offline_model.replies import ENGLISH_ONLY, LEFT_ALONE, NO_QUESTION, NOT_WITH_TOOLS
 from tests.examples import same_examples
 from tests.offline_model.conftest import NewConversation
 from tests.offline_model.conversation import NOTE, OFFERED, Conversation, said
@@ -342,6 +343,27 @@ async def test_what_cannot_be_done_changes_nothing(conversation: Conversation, s
     await conversation.tools.add("milk", due="today")
     assert "offline model" not in await conversation.say(sentence)
     assert conversation.changes == []
+
+
+@pytest.mark.parametrize("sentence", ["füge milch hinzu morgen 15:00", "une réunion demain à 9:00", "明天看牙医 9:00"])
+async def test_a_time_in_another_language_adds_no_task(conversation: Conversation, sentence: str) -> None:
+    assert await conversation.say(sentence) == ENGLISH_ONLY
+    assert conversation.calls == []
+
+
+async def test_no_says_that_nothing_changed_only_where_something_was_asked(conversation: Conversation) -> None:
+    await conversation.say("add milk")
+    assert await conversation.say("no") == NO_QUESTION
+    await conversation.say("complete milk")
+    await conversation.say("delete all done tasks")
+    assert await conversation.say("no") == LEFT_ALONE
+    assert await conversation.say("yes") == NO_QUESTION
+
+
+@pytest.mark.parametrize("sentence", ["do 1", "let the agent do task 1", "have the coder take care of the milk"])
+async def test_a_task_for_an_agent_needs_its_tool(conversation: Conversation, sentence: str) -> None:
+    await conversation.tools.add("milk")
+    assert await conversation.say(sentence) == NOT_WITH_TOOLS.format(tool="do_with_coder")
 
 
 async def test_a_long_list_is_shown_in_parts(conversation: Conversation) -> None:
