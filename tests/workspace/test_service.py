@@ -418,13 +418,12 @@ async def test_an_upload_that_stays_silent_ends_and_a_slow_one_does_not(tmp_path
             reader, writer = await asyncio.open_connection("127.0.0.1", httpx2.URL(process.url).port)
             head = f"PUT /files/cnv_1/a HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token('alice')}\r\n"
             writer.write(f"{head}content-length: 5000000\r\n\r\nx".encode())
-            async with asyncio.timeout(60):
-                answer = (await reader.read()).decode()
-            assert answer.startswith("HTTP/1.1 408 ")
-            assert answer.endswith('{"error": "Nothing of the request arrived for 4 seconds."}')
+            async with asyncio.timeout(60), acting(process.url) as alice:
+                answer, uploaded = await asyncio.gather(reader.read(), alice.http.put("/files/cnv_1/b", content=slow()))
+            assert answer.startswith(b"HTTP/1.1 408 ")
+            assert answer.endswith(b'{"error": "Nothing of the request arrived for 4 seconds."}')
+            assert uploaded.json()["bytes"] == 50
             writer.close()
-            async with acting(process.url) as alice:
-                assert (await alice.http.put("/files/cnv_1/a", content=slow())).json()["bytes"] == 50
         finally:
             process.end()
 
