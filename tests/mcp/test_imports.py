@@ -375,6 +375,9 @@ def test_a_format_that_is_given(imported: Import, stored: Stored, user: str) -> 
 async def test_a_file_is_added_once(imported: Import, tools: Tools, stored: Stored) -> None:
     assert imported(LINES).counts == (4, 0)
     assert stored.task_calls(tools.user) == [("add", "import")] * 4
+    added = {call["id"]: call["arguments"]["task_id"] for call in stored.rows_of(tools.user, "task_calls")}
+    changes = [(change["call_id"], change["task_id"]) for change in stored.rows_of(tools.user, "task_changes")]
+    assert sorted(changes) == sorted(added.items())  # each change belongs to the call that names its task
     before = await tools.state()
     assert imported(LINES).counts == (0, 4)
     assert await tools.state() == before
