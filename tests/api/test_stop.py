@@ -122,8 +122,31 @@ async def test_connection_that_breaks_at_any_byte(
     assert stored.conversations(user.name) or b'"user_message"' not in received
 
 
+async def test_connection_that_breaks_before_the_run_starts(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """The run starts all the same, and stops."""
+    await model.script(HANGS)
+    with stored.lock_table("conversations"):
+        _, writer = await send_message(user)
+        await until(stored.has_waiting_statements)
+        reset(writer)
+        await asyncio.sleep(0.2)  # until the server knows
+    thread = await ended(user, stored)
+    assert stored.run_statuses(user.name) == ["cancelled"]
+    assert await list_texts(user, thread) == ["count"]
+
+
 async def read_bytes(user: User, stored: Stored, *, count: int) -> bytes:
     """The first bytes of an answer; then the connection is reset, when the run has started."""
+    reader, writer = await send_message(user)
+    received = b""
+    while len(received) < count and (more := await reader.read(count - len(received))):
+        received += more
+    await until(lambda: stored.runs(user.name))
+    reset(writer)
+    return received
+
+
+async def send_message(user: User) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     url = urlsplit(user.url)
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     body = json.dumps(request("threads.create", input=user_input("count"))).encode()
@@ -132,14 +155,13 @@ async def read_bytes(user: User, stored: Stored, *, count: int) -> bytes:
         f"Authorization: Bearer {user.token}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode() + body)
-    received = b""
-    while len(received) < count and (more := await reader.read(count - len(received))):
-        received += more
-    await until(lambda: stored.runs(user.name))
+    return reader, writer
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
     linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")  # reset instead of an orderly end
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     writer.close()
-    return received
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
