@@ -255,19 +255,21 @@ async def test_server_that_was_restarted(
     is_stateless: bool, stack: Stack, model: ScriptedModel, tmp_path: Path
 ) -> None:
     port, file = find_free_port(), tmp_path / "mcp.json"
-    servers = {"web": {"url": f"http://127.0.0.1:{port}/mcp", "readOnly": True}}
+    url = f"http://127.0.0.1:{port}/mcp"
+    servers = {"web": {"url": url, "readOnly": True}, "notes": {"url": url, "agents": ["researcher"]}}
 
     def serve_it() -> AbstractAsyncContextManager[str]:
         return serve(create_server().http_app(stateless_http=is_stateless), port=port)
 
     async with AsyncExitStack() as cleanup:
         async with serve_it():
-            users = user_with_servers(stack.services, file, servers, approved=["web"])
+            users = user_with_servers(stack.services, file, servers, approved=["web", "notes"])
             user = await cleanup.enter_async_context(users)
             [here] = await research(user, model, call("mcp_web__say", text="hi"))
         assert "hi from" in here
-        [gone] = await research(user, model, call("mcp_web__say", text="nobody"))
-        assert gone.startswith("The call was not made: mcp.web cannot be used: the server at 127.0.0.1")
+        for name in servers:
+            [gone] = await research(user, model, call(f"mcp_{name}__say", text="nobody"))
+            assert gone.startswith(f"The call was not made: mcp.{name} cannot be used: the server at 127.0.0.1")
         async with serve_it():
             [back] = await research(user, model, call("mcp_web__say", text="back"))
         assert "back from" in back

@@ -51,6 +51,7 @@ def test_no_date(text: str) -> None:
         ("next month", "Tue 2026-12-01..Thu 2026-12-31"),
         ("in december", "Tue 2026-12-01..Thu 2026-12-31"),
         ("the next 3 days", "Mon 2026-11-23..Thu 2026-11-26"),
+        ("the next 999 years", None),
         ("by friday", "..Fri 2026-11-27"),
         ("due by the end of the month", "..Mon 2026-11-30"),
         ("on the 3rd", "Thu 2026-12-03"),
