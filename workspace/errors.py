@@ -8,7 +8,7 @@ from common.tool_server.errors import CallError, log_internal_error
 log = logging.getLogger(__name__)
 
 
-class Limit(CallError):
+class WorkspaceLimit(CallError):
     """A limit is reached."""
 
     kind = "limit"
@@ -79,7 +79,7 @@ class FileNotText(CallError):
     """{path} is not text: {size:,} bytes, {type}."""
 
 
-class ContentTooLarge(Limit):
+class ContentTooLarge(WorkspaceLimit):
     """{what} has {size:,} bytes, and the limit is {most:,}: {instead}."""
 
 
@@ -104,20 +104,20 @@ class NothingToEdit(CallError):
     """Nothing was changed: old_text must not be empty, and new_text must be different from it."""
 
 
-class FileTooLarge(Limit):
+class FileTooLarge(WorkspaceLimit):
     """This file is larger than {most:,} bytes, the limit for a file. Upload a smaller one."""
 
 
-class FolderFull(Limit):
+class FolderFull(WorkspaceLimit):
     """The folder is full: its limit is {most:,} {what}. Remove some files first."""
 
 
-class UserFull(Limit):
+class UserFull(WorkspaceLimit):
     """The storage of all your conversations is full: its limit is {most:,} {what}. Remove some files or delete a
     conversation."""
 
 
-class FolderUncountable(Limit):
+class FolderUncountable(WorkspaceLimit):
     """Directories of the folder were moved while its files were counted. Try again when no command moves them."""
 
 
@@ -152,11 +152,11 @@ class FolderBusy(CallError):
     """Another command has been running in this folder for {seconds} seconds. Wait until it ends, or stop it."""
 
 
-class UserBusy(Limit):
+class UserBusy(WorkspaceLimit):
     """{most} of your commands are already running, which is the limit. Wait until one ends, or stop one."""
 
 
-class WorkspaceBusy(Limit):
+class WorkspaceBusy(WorkspaceLimit):
     """The workspace already runs {most} commands of all users, which is its limit. Try again in a minute."""
 
 
