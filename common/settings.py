@@ -115,7 +115,7 @@ class ProcessSettings(ClientLimits):
     """The format of log lines: text, json, or auto (text on a terminal, JSON elsewhere)."""
     otel_exporter_otlp_endpoint: str | None = None
     """The address that receives OpenTelemetry traces (OTLP over HTTP), such as http://127.0.0.1:4318. Other OTEL_*
-    variables work too. Default: no traces.
+    variables work too; with Docker, name them in a docker-compose.override.yml. Default: no traces.
     """
 
     def get_service_setting(self, name: str) -> Any:

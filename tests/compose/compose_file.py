@@ -1,7 +1,7 @@
 """docker-compose.yml as Docker Compose reads it: anchors, interpolation, variables passed through."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -39,13 +39,16 @@ def environment(service: Mapping[str, Any], variables: Mapping[str, str] | None 
     return {name: str(value) for name, value in given.items() if value is not None}
 
 
-def start_order(services: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Each service after those it waits for; none where they wait in a circle."""
+def start_order(services: Mapping[str, Mapping[str, Any]], names: Iterable[str] = ()) -> Iterator[str]:
+    """The named services, or all, each after those it depends on; none where they depend on each other in a circle."""
+    wanted = list(names or services)
+    for name in wanted:
+        wanted += [other for other in services[name].get("depends_on", ()) if other not in wanted]
     started: list[str] = []
     while ready := [
         name
-        for name, service in services.items()
-        if name not in started and set(service.get("depends_on", ())) <= set(started)
+        for name in services
+        if name in wanted and name not in started and set(services[name].get("depends_on", ())) <= set(started)
     ]:
         started += ready
         yield from ready

@@ -27,7 +27,8 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def images(place: Path) -> dict[str, Image]:
+def stages(place: Path) -> dict[str, Image]:
+    """The Dockerfile's, by name; the last one's is empty."""
     variables = {name: value for name, value in os.environ.items() if name.upper().startswith(WHAT_PIP_NEEDS)}
     bases = {
         "${PYTHON_IMAGE}": namespaces.python_image(place),
@@ -38,8 +39,8 @@ def images(place: Path) -> dict[str, Image]:
 
 
 @pytest.fixture(scope="module")
-def image(images: dict[str, Image]) -> Image:
-    return images[""]
+def image(stages: dict[str, Image]) -> Image:
+    return stages[""]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +51,8 @@ def network(place: Path) -> Iterator[Network]:
 
 
 @pytest.fixture(scope="module")
-def stack(place: Path, images: dict[str, Image], network: Network) -> Iterator[Stack]:
-    stack = Stack(place, images, network, OFFLINE_TOKEN_DELAY="0.05")
+def stack(place: Path, stages: dict[str, Image], network: Network) -> Iterator[Stack]:
+    stack = Stack(place, stages, network, OFFLINE_TOKEN_DELAY="0.05")
     try:
         stack.up()
         yield stack
@@ -60,12 +61,12 @@ def stack(place: Path, images: dict[str, Image], network: Network) -> Iterator[S
 
 
 @pytest.fixture
-def other(images: dict[str, Image]) -> Iterator[Stack]:
+def other(stages: dict[str, Image]) -> Iterator[Stack]:
     """With volumes and a network of its own; nothing of it is started yet."""
     with tempfile.TemporaryDirectory(prefix="todo-compose-") as directory:
         os.chmod(directory, 0o755)
         network = Network(Path(directory), list(compose_file.services()))
-        stack = Stack(Path(directory), images, network)
+        stack = Stack(Path(directory), stages, network)
         yield stack
         stack.down()
         network.close()

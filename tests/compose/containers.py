@@ -73,8 +73,12 @@ class Container:
         self.process.send_signal(request)
         return self.process.wait(self.grace)
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
-        if self._process and self._process.poll() is None:
+        if self._process and self.is_running:
             self._process.kill()
             self._process.wait()
 
@@ -148,15 +152,16 @@ def popen_in(network: Network, command: Sequence[str]) -> subprocess.Popen[str]:
 
 
 class Stack:
-    """`docker compose up`."""
+    """`docker compose up` on a machine that has no image of ours yet."""
 
-    def __init__(self, place: Path, images: Mapping[str, Image], network: Network, **variables: str) -> None:
+    def __init__(self, place: Path, stages: Mapping[str, Image], network: Network, **variables: str) -> None:
         self.network = network
+        self.images: dict[str, Image] = {}
         self.containers: dict[str, Container] = {}
-        for name, service in compose_file.services(variables).items():
-            kind = Database if name == "postgres" else Container
-            stage = service.get("build", {}).get("target", "")
-            self.containers[name] = kind(name, service, images[stage], network, place, **variables)
+        self._place = place
+        self._stages = stages
+        self._variables = variables
+        self._services = compose_file.services(variables)
 
     @property
     def database(self) -> Database:
@@ -165,15 +170,31 @@ class Stack:
         return database
 
     def up(self, *names: str) -> None:
-        """All of it, or the named services, without what they depend on."""
-        services = {name: container.service for name, container in self.containers.items()}
-        for name in names or compose_file.start_order(services):
+        """All of it, or the named services, with what they depend on."""
+        for name in self.create(*names):
             container = self.containers[name]
+            if container.is_running:
+                continue
             container.start()
             if "healthcheck" in container.service:
                 container.wait_until_healthy()
             else:
                 assert container.process.wait(READY_SECONDS) == 0, container.log.read_text()
+
+    def create(self, *names: str) -> list[str]:
+        """Builds the missing images of these services, and creates their containers."""
+        order = list(compose_file.start_order(self._services, names))
+        for service in (self._services[name] for name in order):
+            if "build" in service and service["image"] not in self.images:
+                self.images[service["image"]] = self._stages[service["build"].get("target", "")]
+        for name in order:
+            service, kind = self._services[name], Database if name == "postgres" else Container
+            assert service["pull_policy"] == "never", "there is no registry here"
+            assert service["image"] in self.images, f"{name}: No such image: {service['image']}"
+            image = self.images[service["image"]]
+            if name not in self.containers:
+                self.containers[name] = kind(name, service, image, self.network, self._place, **self._variables)
+        return order
 
     def down(self) -> None:
         for container in self.containers.values():

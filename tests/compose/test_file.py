@@ -201,6 +201,19 @@ def test_dependencies_have_health_checks() -> None:
     assert {name for name, service in services.items() if service["restart"] != "unless-stopped"} == ONCE
 
 
+@pytest.mark.parametrize("name", sorted(OURS | {"postgres", "caddy"}))
+def test_each_service_can_start_without_an_image(name: str) -> None:
+    """Compose builds the images of the services that it starts and of those they depend on, and no others."""
+    services = compose_file.services({}, compose_file.TLS)
+    started = [services[one] for one in compose_file.start_order(services, [name])]
+    assert {service["image"] for service in started} == {service["image"] for service in started if "build" in service}
+
+
+def test_each_image_is_built_by_one_service() -> None:
+    built = [service["image"] for service in compose_file.services({}, compose_file.TLS).values() if "build" in service]
+    assert sorted(built) == sorted(set(built))
+
+
 def test_grace_period_is_longer_than_the_last_run() -> None:
     limits = BackendSettings.model_fields
     longest = limits["tool_wait_seconds"].default + 5 + SHUTDOWN_SECONDS

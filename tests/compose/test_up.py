@@ -203,9 +203,11 @@ SIGN_IN = {
 
 
 @pytest.fixture
-def guarded(place: Path, images: dict[str, Image], stack: Stack) -> Iterator[Container]:
+def guarded(place: Path, stack: Stack) -> Iterator[Container]:
     """The MCP server with sign-in, published at another port, in the place of the one without."""
-    mcp = Container("mcp", compose_file.services(SIGN_IN)["mcp"], images[""], stack.network, place, **SIGN_IN)
+    mcp = Container(
+        "mcp", compose_file.services(SIGN_IN)["mcp"], stack.images["todo-assistant"], stack.network, place, **SIGN_IN
+    )
     stack.containers["mcp"].kill()
     try:
         mcp.start()
@@ -245,13 +247,11 @@ def test_mcp_client_signs_in_at_the_published_address(guarded: Container, stack:
         ({"OFFLINE_TOKEN_DELAY": "-1"}, "OFFLINE_TOKEN_DELAY must be a number that is at least 0"),
     ],
 )
-def test_invalid_settings_stop_the_start(
-    place: Path, stack: Stack, images: dict[str, Image], variables: dict[str, str], sentence: str
-) -> None:
+def test_invalid_settings_stop_the_start(place: Path, stack: Stack, variables: dict[str, str], sentence: str) -> None:
     service = compose_file.services(variables)["settings"]
     log = place / "settings.log"
     log.write_text("")
-    check = Container("settings", service, images[""], stack.network, place, **variables)
+    check = Container("settings", service, stack.images["todo-assistant"], stack.network, place, **variables)
     check.start()
     assert check.process.wait(30) == os.EX_CONFIG
     assert sentence in log.read_text()
@@ -279,12 +279,22 @@ def test_stop_within_the_grace_period(stack: Stack) -> None:
 
 
 # The tests with a database of their own come last: killing it kills every process of the image.
+def test_start_of_some_services_without_an_image(other: Stack) -> None:
+    """As before a restore on a new machine."""
+    other.up("postgres", "workspace")
+    assert other.containers["workspace"].is_running
+    other.up("backend")
+    ready = other.containers["backend"].execute(["python", "-c", ANSWER, "http://localhost:8000/ready"])
+    assert (ready[0], json.loads(ready[1])["status"]) == (0, "ready")
+
+
 def test_interrupted_first_start(other: Stack) -> None:
+    other.create("postgres")
     for seconds in (0.3, 0.9, 1.5):
         other.database.start()
         time.sleep(seconds)
         other.database.kill()
-    other.up("postgres", "settings", "migrate")
+    other.up("migrate")
     assert by_tcp(other, "todo")[0] == 2
 
 
@@ -298,6 +308,7 @@ echo "CREATE DATABASE todo" | postgres --single -D "$PGDATA" postgres
 
 
 def test_volume_of_an_older_version(other: Stack) -> None:
+    other.create("postgres")
     database = other.database
     code, output = database.execute(["bash", "-euc", OLDER])
     assert code == 0, output
@@ -311,7 +322,7 @@ def test_volume_of_an_older_version(other: Stack) -> None:
         connection.execute("INSERT INTO tasks (user_id, id, title) VALUES ('local', 1, 'kept'), ('else', 1, 'theirs')")
     assert by_tcp(other, "todo") == (0, "1\n")
     assert database.stop(signal.SIGINT) == 0
-    other.up("postgres", "settings", "migrate", "mcp")
+    other.up("mcp")
     assert titles(other) == ["kept"]
     assert by_tcp(other, "todo")[0] == 2
     with psycopg.connect(database.url) as connection:
