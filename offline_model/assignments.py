@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from offline_model import replies
 from offline_model.plans import PlannedCall
 from offline_model.protocol import ChatMessage
 
@@ -19,10 +20,12 @@ _PANCAKES = ("200 g flour", "2 eggs", "300 ml milk", "1 tablespoon sugar", "1 pi
 _SUMMARISE = re.compile(r"\s*(?:please )?summari[sz]e", re.IGNORECASE)
 _LINES = 8
 _LINE_CHARACTERS = 160
-CANNOT = (
-    'The offline model can do two kinds of work as an agent: "write a shopping list for pancakes to shopping.md", and '
-    '"count the words of notes.txt". I did nothing.'
-)
+CANNOT = f"I could not do this: as an agent, I can only do work such as {replies.AGENT_WORK}. I did nothing."
+
+
+def can_do(assignment: str) -> bool:
+    task = " ".join(assignment.split())
+    return bool(_COUNT.search(task) or _find_written(task))
 
 
 def find_next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> str | tuple[PlannedCall, ...]:
@@ -31,9 +34,14 @@ def find_next_step(messages: Sequence[ChatMessage], tools: frozenset[str]) -> st
     outputs = [message.content for message in messages if message.role == "tool"]
     if found := _COUNT.search(task):
         return _count(found["path"], outputs) if "run_command" in tools else CANNOT
-    if (found := _WRITE.search(task)) and "pancakes" in found["what"].casefold():
+    if found := _find_written(task):
         return _write(found["what"], found["path"], outputs)
     return CANNOT
+
+
+def _find_written(task: str) -> re.Match[str] | None:
+    found = _WRITE.search(task)
+    return found if found and "pancakes" in found["what"].casefold() else None
 
 
 def _write(what: str, path: str, outputs: Sequence[str]) -> str | tuple[PlannedCall, ...]:

@@ -8,7 +8,13 @@ from offline_model.language.words import is_foreign, may_be_task
 
 ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
 NO_REMINDERS = 'I can\'t send reminders yet. Say "add call mum on Friday" to add a task with a date.'
-HELP = """I am the offline model. I follow simple rules and know only your tasks. You can say, for example:
+AGENT_WORK = '"write a shopping list for pancakes to shopping.md" or "count the words of notes.txt"'
+USE_A_MODEL = "set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and the key of that provider, and restart."
+NEEDS_MODEL = (
+    f"An agent needs a real model for this task, so I did nothing. To use one, {USE_A_MODEL} Without one, an agent can "
+    f"only do tasks such as {AGENT_WORK}."
+)
+HELP = f"""I am the offline model. I follow simple rules and know only your tasks. You can say, for example:
 
 - add buy milk and call mum
 - add milk, eggs and bread to shopping
@@ -19,12 +25,12 @@ HELP = """I am the offline model. I follow simple rules and know only your tasks
 - what is on my list? / what's overdue? / show my work tasks / find milk / what did I do last week? / more
 - the milk is done / I finished all the shopping / the milk is not done yet
 - rename milk to oat milk / describe milk as two litres
-- do task 3: for "write a shopping list for pancakes to shopping.md" or "count the words of notes.txt"
+- do task 3: for {AGENT_WORK}
 - delete the milk task / delete all done tasks / undo / bring back the milk
 
 I can't send reminders yet, and I can't talk about anything else.
 
-To talk to an AI model, set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and the key of that provider, and restart."""
+To talk to an AI model, {USE_A_MODEL}"""
 GREETING = 'Hello! I am the offline model and keep your to-do list. Say "add buy milk", or "help" to see what I can do.'
 NOT_DONE = "Not done."
 ENGLISH_ONLY = "I understand English only."

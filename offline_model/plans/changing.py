@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from offline_model import replies
+from offline_model import assignments, replies
 from offline_model.conversation import ResultTask
 from offline_model.language import slots
 from offline_model.language.text import Text
@@ -23,7 +23,8 @@ from offline_model.plans.questions import find_by_title
 
 _BARE_HOUR = re.compile(r"(?:at )?\d\d?")
 _CLOCK = re.compile(r"\d\d:\d\d")
-_NOT_CARRIED_OUT = ("The coder ", "This call ", "The call ", "The outcome ")  # how outputs of a failed call begin
+_NOT_CARRIED_OUT = ("The coder ", "This call ", "The call ", "The outcome ", "I could not ")
+"""How the outputs of a failed call begin."""
 
 
 def say(intent: Intent, context: Context) -> Steps:
@@ -190,7 +191,7 @@ def _find_last_change(context: Context) -> tuple[set[str], list[int]]:
 
 
 def carry_out(intent: Intent, context: Context) -> Steps:
-    """Gives one task to an agent and asks whether it is done."""
+    """Gives one task to an agent and asks whether it is done. What no agent can do here needs no approval first."""
     found = yield from find_named_tasks(intent, context, FIRST_OPEN)
     if found.missing or len(set(found.ids)) != 1:
         return " ".join(found.not_found()) or replies.ONE_AT_A_TIME
@@ -199,6 +200,8 @@ def carry_out(intent: Intent, context: Context) -> Steps:
         return replies.MISSING.format(kind="task", phrase=found.name)
     task = tasks[0]
     assignment = f"{task.title}\n\n{task.description}" if task.description else task.title
+    if not assignments.can_do(assignment):
+        return replies.NEEDS_MODEL
     (result,) = yield (PlannedCall("do_with_coder", {"task": assignment, "task_id": task.id}),)
     if replies.is_rejected(result.error):
         return replies.NOT_DONE

@@ -135,7 +135,7 @@ class TestWork:
         assert "\0" not in str(work_of(answer.items))
 
     async def test_offline_model(self, services: Services, user: User, stored: Stored) -> None:
-        """It carries two kinds of tasks out, as a demonstration."""
+        """It carries two kinds of tasks out, as a demonstration, and asks for no approval of what it cannot do."""
         async with (
             serve(create_offline_model(OfflineSettings()), lifespan="off") as url,
             user_at(services, user, LLM_BASE_URL=f"{url}/v1") as there,
@@ -149,6 +149,8 @@ class TestWork:
             await there.chatkit.say("yes", thread)
             assert [task.status for task in stored.tasks(user.name)] == ["completed", "pending"]
             assert "5 words" in (await there.chatkit.say("do task 2", thread)).text
+            await there.chatkit.say("add call mum", thread)
+            assert "real model" in (await there.chatkit.say("do task 3", thread)).text
 
 
 class TestLimits:

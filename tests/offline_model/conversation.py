@@ -11,7 +11,14 @@ from tests.mcp.calls import Tools, text
 NOW = datetime(2026, 11, 23, 10, 40)  # a Monday
 NOTE = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
 NAMES = ("add_task", "list_tasks", "complete_task", "update_task", "delete_task")
-OFFERED = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in NAMES]
+CODER = "do_with_coder"
+
+
+def offer(*names: str) -> list[dict[str, Any]]:
+    return [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in names]
+
+
+OFFERED = offer(*NAMES)
 MOST_TURNS = 12
 
 Call = tuple[str, dict[str, Any]]
@@ -27,6 +34,8 @@ class Conversation:
     def __init__(self, http: httpx2.AsyncClient, tools: Tools, *, is_shared: bool = False) -> None:
         self.http, self.tools, self.is_shared = http, tools, is_shared
         self.messages = [said("You keep tasks.", "system")]
+        self.agent_answers: list[str] | None = None
+        """What the coder will answer; None if no agent can be started."""
         self.calls: list[Call] = []
         """Those that answered the last message."""
 
@@ -52,7 +61,8 @@ class Conversation:
         raise AssertionError(f"the model goes on calling tools: {self.calls}")
 
     async def _reply(self) -> dict[str, Any]:
-        body = {"model": "any", "messages": self.messages, "tools": OFFERED}
+        tools = OFFERED if self.agent_answers is None else offer(*NAMES, CODER)
+        body = {"model": "any", "messages": self.messages, "tools": tools}
         response = await self.http.post("/v1/chat/completions", content=json.dumps(body))
         assert response.status_code == 200, response.text
         return response.json()["choices"][0]["message"]
@@ -62,5 +72,9 @@ class Conversation:
         self.calls.append((name, arguments))
         if self.is_shared and self.changes:
             return
-        result = await self.tools.result(name, arguments)
-        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text(result)})
+        if name == CODER:
+            assert self.agent_answers, "one more agent was started"
+            content = self.agent_answers.pop(0)
+        else:
+            content = text(await self.tools.result(name, arguments))
+        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})

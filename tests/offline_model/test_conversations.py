@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offline_model.replies import ENGLISH_ONLY, LEFT_ALONE, NO_QUESTION, NOT_WITH_TOOLS
+from offline_model.assignments import CANNOT
+from offline_model.replies import ENGLISH_ONLY, LEFT_ALONE, NO_QUESTION, NOT_WITH_TOOLS, SAY_YES_TO_COMPLETE
 from tests.examples import same_examples
 from tests.offline_model.conftest import NewConversation
-from tests.offline_model.conversation import NOTE, OFFERED, Conversation, said
+from tests.offline_model.conversation import CODER, NOTE, OFFERED, Conversation, said
 from tests.processes import ServiceProcess
 from tests.serving import http_client
 
@@ -360,10 +361,48 @@ async def test_no_says_that_nothing_changed_only_where_something_was_asked(conve
     assert await conversation.say("yes") == NO_QUESTION
 
 
-@pytest.mark.parametrize("sentence", ["do 1", "let the agent do task 1", "have the coder take care of the milk"])
+PANCAKES = "write a shopping list for pancakes to shopping.md"
+TO_AN_AGENT = ["do task 1", "do 1", "let the agent do task 1", "have the coder take care of the {title}"]
+
+
+@pytest.mark.parametrize("sentence", TO_AN_AGENT)
 async def test_a_task_for_an_agent_needs_its_tool(conversation: Conversation, sentence: str) -> None:
-    await conversation.tools.add("milk")
-    assert await conversation.say(sentence) == NOT_WITH_TOOLS.format(tool="do_with_coder")
+    await conversation.tools.add(PANCAKES)
+    assert await conversation.say(sentence.format(title=PANCAKES)) == NOT_WITH_TOOLS.format(tool=CODER)
+
+
+@pytest.mark.parametrize("sentence", TO_AN_AGENT)
+async def test_a_task_that_needs_a_real_model_starts_no_agent(conversation: Conversation, sentence: str) -> None:
+    """Starting one needs approval."""
+    conversation.agent_answers = []
+    await conversation.tools.add("buy milk")
+    answer = await conversation.say(sentence.format(title="milk"))
+    assert "real model" in answer
+    assert "`CEREBRAS_API_KEY`" in answer
+    assert conversation.changes == []
+    assert await conversation.say("yes") == NO_QUESTION
+
+
+@pytest.mark.parametrize(
+    ("title", "description"), [(PANCAKES, ""), ("count the words of notes.txt", ""), ("pancakes", PANCAKES)]
+)
+async def test_an_agent_is_given_what_it_can_do(conversation: Conversation, title: str, description: str) -> None:
+    conversation.agent_answers = ["It is done.\n\nFiles changed: none."]
+    await conversation.tools.add(title, description=description)
+    assert (await conversation.say("do task 1")).endswith(SAY_YES_TO_COMPLETE)
+    [(tool, arguments)] = conversation.changes
+    assert (tool, arguments["task_id"]) == (CODER, 1)
+    await conversation.say("yes")
+    assert [tool for tool, _ in conversation.changes] == ["complete_task"]
+
+
+@pytest.mark.parametrize("failure", ["I could not write shopping.md: the folder is full", CANNOT])
+async def test_a_task_that_an_agent_could_not_do_is_not_offered_as_done(
+    conversation: Conversation, failure: str
+) -> None:
+    conversation.agent_answers = [f"{failure}\n\nFiles changed: none."]
+    await conversation.tools.add(PANCAKES)
+    assert SAY_YES_TO_COMPLETE not in await conversation.say("do task 1")
 
 
 async def test_a_long_list_is_shown_in_parts(conversation: Conversation) -> None:
