@@ -88,14 +88,14 @@ class OffsetTooLarge(CallError):
 
 
 class OldTextNotFound(CallError):
-    """old_text was not found in {path}. Copy it exactly from the file, with its spaces, but without the line number and
+    """old_text not found in {path}. Copy it exactly from the file, with its spaces, but without the line number and
     colon that read_file adds to each line."""
 
     kind = "conflict"
 
 
 class OldTextNotUnique(CallError):
-    """old_text occurs {times:,} times in {path} and must be unique. Include more of the lines around it."""
+    """old_text found {times} times, must be unique: include more of the lines around it in {path}."""
 
     kind = "conflict"
 

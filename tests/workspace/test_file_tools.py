@@ -173,10 +173,17 @@ async def test_edited(alice: Person) -> None:
     assert details["diff"].splitlines()[3:] == [" milk", "-bread", "+rye bread", "+butter", " milk and honey"]
 
 
-@pytest.mark.parametrize("old", ["tea", "2: bread", "milk", "", "new"])
-async def test_edit_needs_one_place(alice: Person, old: str) -> None:
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [
+        *((old, "old_text not found in plan.md.") for old in ("tea", "2: bread")),
+        ("milk", "old_text found 2 times, must be unique"),
+        *((old, "Nothing was changed") for old in ("", "new")),
+    ],
+)
+async def test_edit_needs_one_place(alice: Person, old: str, reason: str) -> None:
     await alice.put("plan.md", PLAN)
-    assert await alice.refusal("edit_file", path="plan.md", old_text=old, new_text="new")
+    assert reason in await alice.refusal("edit_file", path="plan.md", old_text=old, new_text="new")
     assert await content_of(alice, "plan.md") == PLAN.encode()
 
 
