@@ -15,9 +15,11 @@ CONFIG = SettingsConfigDict(
     extra="ignore",
     frozen=True,
     hide_input_in_errors=True,  # the input of a validator of all settings has all secrets
-    use_attribute_docstrings=True,
 )
-"""`python -m tests.settings` writes each field's docstring into `.env.example`."""
+"""`python -m tests.settings` writes each field's docstring into `.env.example`.
+
+Without `use_attribute_docstrings`, for which pydantic parses the source of each class whenever a service starts.
+"""
 
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 _Value = TypeVar("_Value")

@@ -7,7 +7,7 @@ from english import DateOrder
 
 
 class OfflineSettings(BaseSettings):
-    model_config = SettingsConfigDict(env_ignore_empty=True, use_attribute_docstrings=True)
+    model_config = SettingsConfigDict(env_ignore_empty=True)
 
     offline_host: str = "127.0.0.1"
     """The offline model runs as a separate process. ./todo up starts it at a free port and does not read these two."""

@@ -4,11 +4,14 @@ Each file keeps its order and the values that it sets. Names, defaults and descr
 setting is added after the previous one of its class, and a removed one is removed.
 """
 
+import ast
+import inspect
 import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic import AliasChoices
@@ -53,10 +56,30 @@ def fields(*classes: type[BaseSettings]) -> dict[str, FieldInfo]:
     """Returns the fields of these classes; a name that several have is taken from the first."""
     known: dict[str, FieldInfo] = {}
     for each in classes:
+        described = {
+            name: text
+            for base in reversed(each.__mro__)
+            if issubclass(base, BaseSettings) and base is not BaseSettings
+            for name, text in read_docstrings(base).items()
+        }
         for name, field in each.model_fields.items():
             first = known.setdefault(name.upper(), copy(field))
-            first.description = first.description or field.description
+            first.description = first.description or described.get(name)
     return known
+
+
+def read_docstrings(kind: type[BaseSettings]) -> dict[str, str]:
+    """Returns the docstrings of the fields that a class defines itself, which are the strings below them."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(definition, ast.ClassDef)
+    found: dict[str, str] = {}
+    for field, below in pairwise(definition.body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = inspect.cleandoc(text)
+            case _:
+                pass
+    return found
 
 
 def variables(*classes: type[BaseSettings]) -> Iterator[str]:
