@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import openai
-from httpx2 import Response
+from httpx2 import ConnectTimeout, Response
 from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 
 from backend.model import requests
@@ -124,7 +124,7 @@ class ProviderClient:
                 stream=True,
             )
         except openai.APIError as error:
-            raise ModelError.of_client(error) from error
+            raise _create_error(error) from error
 
     def _learn(self, body: dict[str, Any], reader: ResponseReader, last: Piece) -> None:
         if reader.tags.lacks_opening:
@@ -172,7 +172,7 @@ class ProviderClient:
         try:
             response = await self._openai.models.with_raw_response.list(timeout=seconds, extra_headers=headers)
         except openai.APIError as error:
-            raise ModelError.of_client(error) from error
+            raise _create_error(error) from error
         if response.headers.get("content-type", "").startswith("text/html"):
             raise ModelError("model_not_found", words="a web page")
         return response.http_response
@@ -204,3 +204,19 @@ class _PlainClient(AsyncOpenAI):
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
+
+
+def _create_error(error: openai.APIError) -> ModelError:
+    match error:
+        case openai.APIStatusError():
+            body = error.body if error.body is not None else error.response.text
+            return ModelError.of_body(body, status=error.status_code)
+        # The transport's error for each connection that could not be made, or was closed before a response.
+        case openai.APITimeoutError(__cause__=ConnectTimeout()):
+            return ModelError("model_unreachable")
+        case openai.APITimeoutError():
+            return ModelError("model_timeout")
+        case openai.APIConnectionError():
+            return ModelError("model_unreachable")
+        case _:
+            return ModelError.of_body(error.body, status=None)

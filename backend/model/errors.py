@@ -6,9 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-import openai
-from httpx2 import ConnectTimeout
-
 from backend.errors import BackendError
 
 LONGEST_WORDS = 500  # characters of what a provider says
@@ -115,22 +112,6 @@ class ModelError(BackendError):
         words, kinds = _find_sentence(body), _list_kinds(body)
         statuses = [int(kind) for kind in kinds.split() if re.fullmatch(r"[45]\d\d", kind)]
         return cls(_find_code(status or next(iter(statuses), None), kinds, words), status=status, words=words)
-
-    @classmethod
-    def of_client(cls, error: openai.APIError) -> Self:
-        match error:
-            case openai.APIStatusError():
-                body = error.body if error.body is not None else error.response.text
-                return cls.of_body(body, status=error.status_code)
-            # The transport's error for each connection that could not be made, or was closed before a response.
-            case openai.APITimeoutError(__cause__=ConnectTimeout()):
-                return cls("model_unreachable")
-            case openai.APITimeoutError():
-                return cls("model_timeout")
-            case openai.APIConnectionError():
-                return cls("model_unreachable")
-            case _:
-                return cls.of_body(error.body, status=None)
 
     def words_for_log(self, messages: Iterable[Any], key: str) -> str:
         """The provider's words without keys and quotations; none where it rejects the key: it may show a part of it."""
