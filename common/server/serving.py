@@ -69,9 +69,9 @@ class ServedApplication:
         if message["type"] == "lifespan.startup.complete":
             self._replace_signal_handlers()
             # Objects that exist now live as long as the process, so that collections need not look at them.
-            gc.collect()
             gc.freeze()
             gc.set_threshold(*_GC_THRESHOLD)
+            gc.enable()
             self._on_ready()
         await send(message)
 
@@ -172,6 +172,7 @@ class _Supervisor(Multiprocess):
 
 def _create_app(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:
     """Runs in each worker, which uvicorn restarts for ever unless it ends with `STARTUP_FAILURE`."""
+    gc.disable()  # until it serves: imports create what stays, and collections would take a sixth of the start
     if parent := multiprocessing.parent_process():
         threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
     try:
