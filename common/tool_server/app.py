@@ -22,7 +22,7 @@ from common.telemetry.middleware import TelemetryMiddleware
 from common.tool_server.calls import ToolCalls
 from common.tool_server.errors import CallError
 from common.tool_server.json_rpc import JsonRpc
-from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, keep_schemas
+from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, StatelessServer, keep_schemas
 
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
@@ -51,7 +51,7 @@ def create_tool_app(
     """
     schemas = {tool.name: tool.parameters for tool in tools}
     calls = ToolCalls(schemas, rules=rules, explain=explain, per_minute=per_minute)
-    server = FastMCP(
+    server = StatelessServer(
         name,
         version=VERSION,
         instructions=instructions,

@@ -11,8 +11,6 @@ from typing import Any
 import fastmcp.server.providers.prefab_payload
 import fastmcp.server.providers.prefab_synthesis
 import fastmcp.server.transforms.catalog  # noqa: F401
-import key_value.aio.adapters.pydantic
-import key_value.aio.stores.memory  # noqa: F401
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp_types import (
@@ -35,6 +33,22 @@ log = logging.getLogger(__name__)
 
 _BOTH = b"application/json, text/event-stream"
 QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
+
+
+class StatelessServer(FastMCP):
+    """FastMCP looks at every call for what the state of the client's session hides. Here no session has a state.
+
+    The libraries of its store are the fifth part of what a tool server imports. tests/test_loaded_modules.py.
+    """
+
+    @property
+    def _state_store(self) -> Any:
+        return _EmptyStore()
+
+
+class _EmptyStore:
+    async def get(self, *, key: str) -> None:
+        return None
 
 
 class AnnounceOnlyTools(Middleware):
