@@ -4,8 +4,6 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
-from agents import set_tracing_disabled
-from agents.tracing import set_trace_processors
 from starlette.types import ASGIApp
 
 from backend.commands import check as check_command
@@ -13,8 +11,9 @@ from backend.liveness import PoolerFound, require_direct_address
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings, renamed_settings
 from backend.tools.connectors.configuration import Connector
-from common import process, server
+from common import process
 from common.environment import stop_misconfigured
+from common.server.serving import ServedApplication
 from common.telemetry import logs
 
 logger = logging.getLogger("backend")
@@ -43,14 +42,19 @@ def main() -> None:
 
 
 def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector], address: str) -> ASGIApp:
+    # Here, so that of several workers' processes their supervisor does without the Agents SDK.
+    from agents import set_trace_provider, set_tracing_disabled
+    from agents.tracing.provider import DefaultTraceProvider
+
     from backend.app import create_app
 
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
-    # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
-    set_trace_processors([])
+    # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider. A provider of our
+    # own has no processors; the SDK's would first make the client that uploads.
+    set_trace_provider(DefaultTraceProvider())
     set_tracing_disabled(True)
     app = create_app(settings, endpoint, servers=servers)
-    return server.ServedApplication(
+    return ServedApplication(
         app,
         drain_seconds=settings.drain_seconds,
         is_busy=lambda: bool(app.state.services.runs.executor.live),

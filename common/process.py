@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from common import server
 from common.environment import stop_misconfigured
+from common.server import serving
 from common.settings import ProcessSettings, ServiceSettings, is_loopback
 
 
@@ -37,7 +37,7 @@ def run_service(
     loop: str = "auto",
 ) -> NoReturn:
     with _share_metrics(workers):
-        server.serve(
+        serving.serve(
             create_app,
             settings,
             prefix=settings.prefix,

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings
 
 from common.clock import ClockSettings
 from common.environment import CONFIG, CommaSeparated, require
-from common.server import THIS_MACHINE, ClientLimits, Proxies
+from common.server.limits import THIS_MACHINE, ClientLimits, Proxies
 from common.telemetry import logs
 from common.tokens import ISSUER, Keys, KeySet, SharedSecret
 

@@ -4,8 +4,9 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
-from common import process, server
-from common.tool_server.overrides import configure_logs
+from common import process
+from common.server.serving import ServedApplication
+from common.telemetry import logs
 from mcp_server.commands import check as check_command
 from mcp_server.settings import McpSettings
 
@@ -16,7 +17,7 @@ _GRACE_SECONDS = 10
 
 def main() -> None:
     settings = check_command.run()
-    configure_logs(settings.log_level, settings.log_format)
+    logs.configure(settings.log_level, settings.log_format, quiet=["uvicorn"])
     process.check_database(settings)
     unchecked = "there is one user, and every caller acts as that user"
     process.run_service(
@@ -29,10 +30,12 @@ def main() -> None:
 
 
 def _create_app(settings: McpSettings, address: str) -> ASGIApp:
+    # Here, so that of several workers' processes their supervisor does without FastMCP.
+    from common.tool_server.overrides import configure_logs
     from mcp_server.server import create_app
 
     configure_logs(settings.log_level, settings.log_format)
-    return server.ServedApplication(
+    return ServedApplication(
         create_app(settings),
         drain_seconds=settings.drain_seconds,
         on_ready=lambda: log.info("MCP server listens on %s/mcp (process %d)", address, os.getpid()),

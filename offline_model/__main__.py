@@ -3,8 +3,9 @@ import os
 import sys
 from functools import partial
 
-from common import server
 from common.environment import read_or_stop, read_settings
+from common.server.limits import ClientLimits
+from common.server.serving import ServedApplication, serve
 from offline_model.app import create_app
 from offline_model.settings import OfflineSettings
 
@@ -17,12 +18,12 @@ def main() -> None:
     logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
     logging.getLogger("uvicorn").setLevel("WARNING")
     settings = read_or_stop(read_settings, OfflineSettings)
-    limits = read_or_stop(read_settings, server.ClientLimits)
+    limits = read_or_stop(read_settings, ClientLimits)
     if sys.argv[1:] == ["check"]:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
 
-    server.serve(
+    serve(
         partial(_create, settings),
         limits,
         prefix="OFFLINE",
@@ -32,8 +33,8 @@ def main() -> None:
     )
 
 
-def _create(settings: OfflineSettings, address: str) -> server.ServedApplication:
-    return server.ServedApplication(
+def _create(settings: OfflineSettings, address: str) -> ServedApplication:
+    return ServedApplication(
         create_app(settings),
         on_end=lambda: os._exit(0),  # an open stream has nothing to save
         on_ready=partial(logger.info, "offline model running on %s", address),

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import httpx2
 import uvicorn
 
-from common.server import THIS_MACHINE, ClientLimits, create_config
+from common.server.limits import THIS_MACHINE, ClientLimits
+from common.server.serving import create_config
 
 
 def http_client(url: str = "", **options: Any) -> httpx2.AsyncClient:

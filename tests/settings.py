@@ -20,7 +20,7 @@ from pydantic_core import PydanticUndefinedType
 from pydantic_settings import BaseSettings
 
 from backend.settings import BackendSettings
-from common.server import ClientLimits
+from common.server.limits import ClientLimits
 from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
 from mcp_server.settings import McpSettings
 from offline_model.settings import OfflineSettings

@@ -12,13 +12,13 @@ def main() -> None:
         case [name, *_] if not name.startswith("--"):
             commands.exit_unknown_command("workspace", name, [*maintenance.COMMANDS])
         case arguments:
-            from workspace import server
+            from workspace import process
 
             parser = argparse.ArgumentParser(prog="workspace")
             parser.add_argument(
                 "--account", type=int, help="the user id to switch to before it serves requests, if root starts it"
             )
-            server.main(parser.parse_args(arguments).account)
+            process.main(parser.parse_args(arguments).account)
 
 
 if __name__ == "__main__":

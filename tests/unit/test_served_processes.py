@@ -16,7 +16,8 @@ import logging
 import sys
 from pathlib import Path
 
-from common import server
+from common.server.limits import ClientLimits
+from common.server.serving import ServedApplication, serve
 
 
 async def respond(scope, receive, send):
@@ -38,13 +39,13 @@ def create(address):
     async def app(scope, receive, send):
         await (start if scope["type"] == "lifespan" else respond)(scope, receive, send)
 
-    return server.ServedApplication(app, drain_seconds=float(sys.argv[4]), is_busy=Path("busy").exists)
+    return ServedApplication(app, drain_seconds=float(sys.argv[4]), is_busy=Path("busy").exists)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level="ERROR")
-    limits, where = server.ClientLimits(), {"prefix": "X", "host": "127.0.0.1", "port": int(sys.argv[2])}
-    server.serve(create, limits, workers=int(sys.argv[3]), grace_seconds=5, **where)
+    limits, where = ClientLimits(), {"prefix": "X", "host": "127.0.0.1", "port": int(sys.argv[2])}
+    serve(create, limits, workers=int(sys.argv[3]), grace_seconds=5, **where)
 """
 
 

@@ -12,6 +12,7 @@ SCRIPT = """
 import asyncio, sys
 import httpx2
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+from common.tool_server.overrides import configure_logs
 from workspace import server
 from workspace.files.folder import Store
 from workspace.settings import Settings
@@ -27,7 +28,7 @@ prepare = Store.prepare
 Store.prepare = lambda store: (switched.update(sys.modules), prepare(store))
 
 async def main():
-    server.configure_logs("INFO", "text")
+    configure_logs("INFO", "text")
     app = server.create_app(Settings())
     inner = app
     while not hasattr(inner, "router"):
