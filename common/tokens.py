@@ -5,7 +5,6 @@ The issuer that a token names determines the key, and the key determines the alg
 
 import asyncio
 import logging
-import ssl
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from jwt.utils import base64url_encode
 
 from common.single_flight import SingleFlight
 from common.text import is_storable
+from common.tls import get_tls_context
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +56,9 @@ class KeySet:
         self._max_age_seconds = max_age_seconds
         # Without its own cache, which drops keys when they are to be fetched again, and where one invalid entry fails
         # the whole set. PyJWT 2.15 follows no redirects, which could lead to keys of somebody else.
-        context = ssl.create_default_context()
-        self._client = jwt.PyJWKClient(url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS, ssl_context=context)
+        self._client = jwt.PyJWKClient(
+            url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS, ssl_context=get_tls_context()
+        )
         self._refresh = SingleFlight(self._fetch)
         self._keys: list[jwt.PyJWK] = []
         self._fetched_at = self._tried_at = float("-inf")

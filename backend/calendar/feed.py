@@ -4,14 +4,13 @@ import asyncio
 import logging
 from datetime import date, timedelta
 from functools import lru_cache
+from importlib import import_module
 from typing import ClassVar
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
-from icalendar import Calendar, Timezone
 from pydantic import ValidationError
 
-from backend.calendar.events import DatedTask, Events
 from backend.errors import BackendError
 from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from backend.users import profiles
@@ -57,6 +56,10 @@ class Feeds:
             raise CalendarUnavailable from error
 
     async def _load_feed(self, user_id: str, zone: ZoneInfo) -> bytes:
+        # Not at the start, as few users subscribe to a calendar, and in a thread, as icalendar takes 30 ms to load.
+        await asyncio.to_thread(import_module, "backend.calendar.events")
+        from backend.calendar.events import DatedTask, Events
+
         events, parts, cursor = Events(user_id, zone), dict[int, bytes](), None
         for _ in range(_MOST_PAGES):
             page = await self._tools.list_tasks(
@@ -74,6 +77,8 @@ class Feeds:
 
 @lru_cache(maxsize=100)
 def _render_beginning(zone: str) -> bytes:
+    from icalendar import Calendar, Timezone
+
     calendar = Calendar()
     calendar.add("prodid", "-//todo-assistant//EN")
     calendar.add("version", "2.0")

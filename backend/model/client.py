@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
@@ -24,6 +23,7 @@ from backend.model.reader import Piece, ResponseReader
 from backend.model.responses import Pieces, find_lost_calls, read_actions, read_pieces
 from backend.model.tool_calls import parse_json
 from common.settings import is_loopback
+from common.tls import get_tls_context
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class ProviderClient:
             timeout=Timeout(None, connect=5),  # `_send` and `read_pieces` limit the rest
             http_client=DefaultAioHttpClient(
                 event_hooks={"response": [endpoint.limits.limit_body]},
-                verify=ssl.create_default_context(),
+                verify=get_tls_context(),
                 follow_redirects=False,  # what users write goes to the address that was set
                 # and to no proxy on its way to this machine
                 trust_env=not is_loopback(urlsplit(endpoint.base_url).hostname or ""),

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import ssl
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, TypeVar
@@ -25,6 +24,7 @@ from backend.errors import BackendError
 from backend.tools.caller_token import calling_for
 from common import VERSION
 from common.telemetry import metrics, traces
+from common.tls import get_tls_context
 from common.tokens import BACKEND
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class McpConnection(MCPServer):
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30),
             timeout=httpx2.Timeout(answer_seconds, connect=5),
             trust_env=False,
-            verify=ssl.create_default_context(),
+            verify=get_tls_context(),
         )
         self._client = Client(
             streamable_http_client(url, http_client=self._mcp_http),
@@ -106,7 +106,7 @@ class McpConnection(MCPServer):
             limits=httpx2.Limits(max_connections=http_connections, keepalive_expiry=30),
             timeout=http_timeout,
             trust_env=False,
-            verify=ssl.create_default_context(),
+            verify=get_tls_context(),
         )
         self.stack = AsyncExitStack()
         self._tools: list[Tool] = []

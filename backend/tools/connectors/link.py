@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,6 +17,7 @@ from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
 from backend.tools.connection import CLIENT
 from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.server_log import logged
+from common.tls import get_tls_context
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ async def _client(server: Connector) -> AsyncIterator[Client]:
                 headers={**server.headers},
                 limits=httpx2.Limits(keepalive_expiry=2),  # most servers close idle connections after five seconds
                 timeout=httpx2.Timeout(server.timeout, read=None),
-                verify=ssl.create_default_context(),
+                verify=get_tls_context(),
             )
             transport = streamable_http_client(server.url or "", http_client=await stack.enter_async_context(http))
         yield await stack.enter_async_context(Client(transport, cache=None, client_info=CLIENT))
