@@ -11,6 +11,7 @@ from mcp_server.tasks.lists.query import MAX_COUNTED
 class Task(BaseModel):
     """A task in a tool's result. What says nothing is left out of the text that a model reads, see `lean`."""
 
+    user_id: str = Field(description="Whose task it is; `local` without sign-in.")
     id: int
     title: str
     description: str

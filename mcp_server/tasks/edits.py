@@ -29,7 +29,7 @@ async def add_tasks(
         return [LoggedChange(None, task) for task in tasks]
 
     log = await changes.make_call(tx, caller, operation="add", arguments=arguments, work=work)
-    return render_tasks(log, [change.task.id for change in log])
+    return render_tasks(log, [change.task.id for change in log], user_id=caller.user_id)
 
 
 async def complete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
@@ -43,7 +43,7 @@ async def complete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) ->
 
     arguments = changes.get_id_arguments(ids)
     log = await changes.make_call(tx, caller, operation="complete", arguments=arguments, work=work)
-    return render_changed(log, ids)
+    return render_changed(log, ids, user_id=caller.user_id)
 
 
 async def update_tasks(tx: Transaction, caller: Caller, ids: Sequence[int], patch: TaskPatch) -> Result:
@@ -61,7 +61,7 @@ async def update_tasks(tx: Transaction, caller: Caller, ids: Sequence[int], patc
 
     arguments = changes.get_id_arguments(ids) | patch.values()
     log = await changes.make_call(tx, caller, operation="update", arguments=arguments, work=work)
-    return render_changed(log, ids)
+    return render_changed(log, ids, user_id=caller.user_id)
 
 
 async def delete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:
@@ -70,7 +70,7 @@ async def delete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> R
 
     arguments = changes.get_id_arguments(ids)
     log = await changes.make_call(tx, caller, operation="delete", arguments=arguments, work=work)
-    return render_deleted(log, ids)
+    return render_deleted(log, ids, user_id=caller.user_id)
 
 
 async def _get_now(tx: Transaction, caller: Caller, *, needed: bool) -> Now:

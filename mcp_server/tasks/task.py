@@ -45,8 +45,9 @@ class Task(BaseModel):
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
 
-    def render(self) -> dict[str, Any]:
+    def render(self, user_id: str) -> dict[str, Any]:
         return {
+            "user_id": user_id,
             **self.model_dump(mode="json", exclude={"due_on", "due_time"}),
             "due": render_due(self.due) if self.due else None,
             "priority": PRIORITIES[self.priority - 1] if self.priority else None,

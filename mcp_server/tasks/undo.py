@@ -49,7 +49,8 @@ async def undo_last(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Resu
 
     arguments = changes.get_id_arguments(ids) | {"undo": True}
     log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work)
-    return render_tasks(log, ids)  # without those that were removed together with an undone completion
+    # Without those that were removed together with an undone completion.
+    return render_tasks(log, ids, user_id=caller.user_id)
 
 
 async def _undo_task(tx: Transaction, caller: Caller, id: int, task: Task | None) -> list[LoggedChange]:
@@ -97,7 +98,7 @@ async def undo_batch(tx: Transaction, caller: Caller, batch: str) -> Result:
 
     arguments = {"undo_batch": batch}
     log = await changes.make_call(tx, caller, operation="undo", arguments=arguments, work=work)
-    return render_restored_batch(log)
+    return render_restored_batch(log, user_id=caller.user_id)
 
 
 def _undo_tasks(since: Iterable[Row], batch: str, now: Mapping[int, Task], caller: Caller) -> list[LoggedChange]:

@@ -24,7 +24,19 @@ PARAMETERS = {
     "delete_task": "task_id* also",
 }
 """Required ones have a star."""
-TASK = {"id", "title", "description", "status", "due", "priority", "labels", "repeat", "series", "created_at"}
+TASK = {
+    "user_id",
+    "id",
+    "title",
+    "description",
+    "status",
+    "due",
+    "priority",
+    "labels",
+    "repeat",
+    "series",
+    "created_at",
+}
 TASK |= {"updated_at", "completed_at", "next", "deleted", "deleted_at", "also", "not_found"}
 RESULTS = {
     "list_tasks": {"tasks", "next_cursor", "total", "now", "time_zone", "nearest"},

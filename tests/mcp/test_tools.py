@@ -1,12 +1,14 @@
 """Each tool as its caller sees it; what other users have first."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import NewTools
-from tests.mcp.wire import LEGACY, MODERN
+from tests.mcp.wire import LEGACY, MODERN, call, send
+from tests.mcp.wire import result as result_of
 from tests.support.stored import Stored
 
 CHANGES: list[tuple[str, dict[str, Any]]] = [
@@ -61,6 +63,7 @@ async def test_an_addition_replaces_no_task(tools: Tools, stored: Stored) -> Non
 async def test_the_life_of_a_task(tools: Tools) -> None:
     added = await tools.add("call mum", description="about sunday")
     assert added == {
+        "user_id": tools.user,
         "id": 1,
         "title": "call mum",
         "description": "about sunday",
@@ -82,6 +85,35 @@ async def test_the_life_of_a_task(tools: Tools) -> None:
     assert deleted["task"]["description"] == "about sunday"
     assert await tools.tasks() == []
     assert (await tools.add("next"))["id"] == 2, "the number of a deleted task is not given again"
+
+
+async def test_each_task_of_a_result_has_its_user(tools: Tools) -> None:
+    """Also the next one of a repeat, and those that are deleted. The text for a model does not have it."""
+    await tools.add("water plants", also=["stretch", "read"], due="tomorrow", repeat="FREQ=DAILY")
+    results = [
+        await tools.complete(1, 2),
+        await tools.delete(3, 4),
+        await tools.undo(3),
+        await tools.update(3, title="write"),
+    ]
+    results += [await tools.call("list_tasks", status=status) for status in ("all", "deleted")]
+    for result in results:
+        tasks = find_tasks(result)
+        assert tasks
+        assert {task["user_id"] for task in tasks} == {tools.user}
+    assert tools.user not in json.dumps(await tools.text("list_tasks"))
+    without_token = await send(tools.http, call("add_task", {"title": "milk"}, version=tools.version))
+    assert result_of(without_token)["user_id"] == "local"
+
+
+def find_tasks(result: Any) -> list[dict[str, Any]]:
+    """Every object within a result that has all fields of a task."""
+    if isinstance(result, list):
+        return [task for part in result for task in find_tasks(part)]
+    if not isinstance(result, dict):
+        return []
+    within = [task for value in result.values() for task in find_tasks(value)]
+    return [*within, result] if "created_at" in result else within
 
 
 async def test_completing_again_changes_nothing(tools: Tools) -> None:

@@ -34,7 +34,7 @@ async def list_page(
         total = count_row["total"] if count_row else 0
     page = rows[:limit]
     return {
-        "tasks": [render_row(row) for row in page],
+        "tasks": [render_row(row, user_id=caller.user_id) for row in page],
         "next_cursor": write_cursor(query, page[-1]) if matches > len(page) else None,
         "total": total,
         "now": dates.render_due(Due(now.local.date(), now.local.time())),

@@ -34,7 +34,7 @@ async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) 
         existing = await tx.execute(_EXISTING, **values)
         deleted = await tx.execute(_DELETED, **values)
         changes = await tx.execute(_LAST_CHANGES, **values)
-    tasks = [render_row(row) for row in [*await existing.fetchall(), *await deleted.fetchall()]]
+    tasks = [render_row(row, user_id=caller.user_id) for row in [*await existing.fetchall(), *await deleted.fetchall()]]
     return {"tasks": sorted(tasks, key=lambda task: task["id"]), "last_changes": await changes.fetchall()}
 
 
