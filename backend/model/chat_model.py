@@ -58,11 +58,15 @@ class ChatModel(Model):
         self.client = ProviderClient(endpoint)
         self.name = endpoint.model
         self._on_piece: Callable[[Piece], None] | None = None
+        self._goal = ""
 
-    def for_run(self, name: str | None, on_piece: Callable[[Piece], None]) -> Self:
-        """A copy that shows pieces to `on_piece`, and uses the model of this name, if the endpoint offers it."""
+    def for_run(self, name: str | None, on_piece: Callable[[Piece], None], *, goal: str) -> Self:
+        """A copy that shows pieces to `on_piece`, and uses the model of this name, if the endpoint offers it.
+
+        The `goal` is the message that the run answers.
+        """
         model = copy(self)
-        model._on_piece = on_piece
+        model._on_piece, model._goal = on_piece, goal
         if name in self.endpoint.models:
             model.name = name
         return model
@@ -141,7 +145,7 @@ class ChatModel(Model):
 
         with _measure_request(body["model"]):
             try:
-                whole = await read_whole(self.client.request(body), show)
+                whole = await read_whole(self.client.request(body, goal=self._goal), show)
             except ModelError as error:
                 error.is_passing = error.is_passing and not has_shown
                 raise

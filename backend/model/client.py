@@ -61,14 +61,17 @@ class ProviderClient:
         self.needed_settings: dict[str, str] = {}
         """Settings that spare the requests which this server rejected."""
 
-    def request(self, given: dict[str, Any]) -> Pieces:
-        """Sends a request in OpenAI's form as the provider accepts it. Reading the response raises `ModelError`."""
+    def request(self, given: dict[str, Any], *, goal: str = "") -> Pieces:
+        """Sends a request in OpenAI's form as the provider accepts it. Reading the response raises `ModelError`.
+
+        Where calls are text, an agent that is called without a task gets the user's `goal`.
+        """
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         body = self._profile.shape({**given, "messages": messages})
         response = self._respond(body)
         if self._profile.tool_calls == "text":
             tools = {tool["function"]["name"] for tool in given.get("tools", ())}
-            return read_actions(response, tools, body, self._respond)
+            return read_actions(response, tools, body, self._respond, goal=goal)
         if self._profile.loses_calls and "stream" in body and "tools" in given:
             stop = partial(self._adapt, "loses calls that it streams", "LLM_TOOL_CALLS", "whole", tool_calls="whole")
             return find_lost_calls(response, body, self._respond, on_lost=stop)

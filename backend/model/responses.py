@@ -57,9 +57,11 @@ def _read_until(reader: ResponseReader, limits: ResponseLimits, deadline: float,
     return now + limits.silence_seconds if has_begun else deadline
 
 
-async def read_actions(response: Pieces, tools: Collection[str], body: requests.Body, respond: Respond) -> Pieces:
+async def read_actions(
+    response: Pieces, tools: Collection[str], body: requests.Body, respond: Respond, *, goal: str
+) -> Pieces:
     """Yields the response with the actions in its text as calls and answers; asks once more after a fault."""
-    first, usage = TextResponse(tools), Counter[str]()
+    first, usage = TextResponse(tools, goal=goal), Counter[str]()
     async with aclosing(response):
         async for piece in response:
             usage = piece.usage or usage
@@ -68,7 +70,7 @@ async def read_actions(response: Pieces, tools: Collection[str], body: requests.
                 yield shown
     if first.fault is None:
         return
-    second = TextResponse(tools, follows_text=first.has_text)
+    second = TextResponse(tools, goal=goal, follows_text=first.has_text)
     async with aclosing(respond(requests.request_correction(body, first.raw, first.fault))) as response:
         async for piece in response:
             shown = _with_actions(piece, second)

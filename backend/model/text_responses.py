@@ -43,15 +43,16 @@ class Fault(Exception):
 class TextResponse:
     """Passes text on up to the first object or code block, and reads the rest at the end of the response.
 
-    Text between and after calls is dropped: it was written before their outputs were known.
+    Text between and after calls is dropped: it was written before their outputs were known. The `goal` is what the user
+    wants, which an agent gets that is called without a task.
     """
 
-    def __init__(self, tools: Collection[str], *, follows_text: bool = False) -> None:
+    def __init__(self, tools: Collection[str], *, goal: str, follows_text: bool = False) -> None:
         self.raw = ""
         self.calls: list[ParsedToolCall] = []
         self.fault: str | None = None
         self.has_text = follows_text
-        self._tools = tools
+        self._tools, self._goal = tools, goal
         self._pending = ""
         self._is_held = False
         self._is_separated = follows_text  # from the text before, by an object
@@ -73,7 +74,7 @@ class TextResponse:
     def finish(self, *, cut_off: bool) -> tuple[str, str]:
         """Returns the rest, with the final answers unless there are calls, and its reasoning; nothing after a fault."""
         try:
-            found = list(_split_at_actions(self._pending, self._tools, cut_off=cut_off))
+            found = list(_split_at_actions(self._pending, self._tools, self._goal, cut_off=cut_off))
         except Fault as fault:
             self.fault = str(fault)
             return "", ""
@@ -102,7 +103,9 @@ class TextResponse:
         return text
 
 
-def _split_at_actions(text: str, tools: Collection[str], *, cut_off: bool) -> Iterator[tuple[str, Action | None, str]]:
+def _split_at_actions(
+    text: str, tools: Collection[str], goal: str, *, cut_off: bool
+) -> Iterator[tuple[str, Action | None, str]]:
     """Yields each action with the text before it and its reasoning, and at last the text after them.
 
     Objects that are no actions, and those in a code block of another language, are text. Raises `Fault`.
@@ -116,7 +119,7 @@ def _split_at_actions(text: str, tools: Collection[str], *, cut_off: bool) -> It
         written = text[position:end]
         if end is None and _looks_like_action(written, tools):
             raise Fault("it was cut off at the output limit." if cut_off else "it is not valid JSON: it has no end.")
-        action, thought = (None, "") if end is None else _read_object(written, tools)
+        action, thought = (None, "") if end is None else _read_object(written, tools, goal)
         position = len(text) if end is None else end
         if action is not None:
             yield text[begin : found.start()], action, thought
@@ -141,7 +144,7 @@ def _find_end(text: str, begin: int) -> int | None:
     return None
 
 
-def _read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]:
+def _read_object(text: str, tools: Collection[str], goal: str) -> tuple[Action | None, str]:
     """Returns the action in a JSON object that a model wrote as text, None for other JSON, and the reasoning in it."""
     try:
         value = json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", text), strict=False)
@@ -152,7 +155,7 @@ def _read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]
     if not isinstance(value, dict) or not _is_action(value, tools):
         return None, ""
     thought = value.get("thought")
-    return _parse_action(value, tools), thought.strip() if isinstance(thought, str) else ""
+    return _parse_action(value, tools, goal), thought.strip() if isinstance(thought, str) else ""
 
 
 def _looks_like_action(text: str, tools: Collection[str]) -> bool:
@@ -176,16 +179,16 @@ def _is_action(value: dict[str, Any], tools: Collection[str]) -> bool:
     )
 
 
-def _parse_action(value: dict[str, Any], tools: Collection[str]) -> Action:
+def _parse_action(value: dict[str, Any], tools: Collection[str], goal: str) -> Action:
     tool, agent = _text(value, "name") or _text(value, "tool"), _text(value, "target_agent")
     action = _text(value, "action").lower() or _infer_action(value, tool, agent)
     match action:
         case "final":
             return _parse_final(value)
         case "use_tool" | "tool":
-            return _parse_call(value, "tool", tool or agent, tools)
+            return _parse_call(value, "tool", tool or agent, tools, goal)
         case "delegate":
-            return _parse_call(value, "agent", agent or tool, tools)
+            return _parse_call(value, "agent", agent or tool, tools, goal)
         case _:
             raise _create_fault("action", action, _ACTIONS)
 
@@ -207,7 +210,7 @@ def _parse_final(value: dict[str, Any]) -> str:
     return answer.strip() if isinstance(answer, str) else "" if answer is None else json.dumps(answer)
 
 
-def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -> ParsedToolCall:
+def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[str], goal: str) -> ParsedToolCall:
     tool = next((one for one in (name, f"{_AGENT_TOOL}{name.lower()}") if one in tools), None)
     if tool is None:
         agents = [tool.removeprefix(_AGENT_TOOL) for tool in tools if tool.startswith(_AGENT_TOOL)]
@@ -218,10 +221,7 @@ def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[s
     if not isinstance(arguments, dict):
         raise Fault(f'The arguments of {tool} are not a JSON object, as in {{"name": …, "arguments": {{…}}}}.')
     if tool.startswith(_AGENT_TOOL) and not arguments.get("task"):
-        task = _text(value, "answer")  # where the protocol has it as well
-        if not task:
-            raise Fault(f'The task is missing: say in "args" what {tool} is to do, as {{"task": "…"}}.')
-        arguments = {**arguments, "task": task}
+        arguments = {**arguments, "task": _text(value, "answer") or goal}
     return ParsedToolCall(tool, storable(json.dumps(arguments, ensure_ascii=False)))
 
 

@@ -94,7 +94,7 @@ class Execution:
         self._live, self.run, self._history = live, run, history
         own = history.of_run(run.id)
         first = own.find_first("user_message")
-        seed = first.id if first else run.id
+        seed, self._goal = (first.id, first.text) if first else (run.id, "")
         self.recorder = Recorder(self._database, live, run, seed=seed, approvals=dependencies.approvals)
         self.recorder.continue_from(own)
         time_zone = (first.details or {}).get("time_zone") if first else None
@@ -184,7 +184,7 @@ class Execution:
             await self._load_history()
         agent = self._dependencies.agents[self.run.agent]
         assert isinstance(agent.model, ChatModel)
-        model = agent.model.for_run(self.run.options.get("model"), self.recorder.read_piece)
+        model = agent.model.for_run(self.run.options.get("model"), self.recorder.read_piece, goal=self._goal)
         self.recorder.model_name = model.name
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         window = await self._choose_window()

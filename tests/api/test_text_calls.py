@@ -124,6 +124,17 @@ async def test_delegation(user: User, model: ScriptedModel) -> None:
     assert [file["path"] for file in (await user.runs.files(answer.thread_id))["files"]] == ["a"]
 
 
+async def test_delegation_without_a_task(user: User, model: ScriptedModel) -> None:
+    """The agent gets the answer, or else the user's message, without what the server notes before it."""
+    for chat, answer, task in (("one", "", "write a poem"), ("two", "Write it in a.txt.", "Write it in a.txt.")):
+        delegation = orchestrator_json(thought="Not mine.", action="delegate", target_agent="coder", answer=answer)
+        await model.script(says(delegation), says("I wrote it."), says("There it is."))
+        events = await user.runs.say(chat, "write a poem")
+        assert text_of(events) == "There it is."
+        [call] = [event.data for event in events if event.name == "tool_call"]
+        assert json.loads(call["tool_input"]) == {"task": task}
+
+
 async def test_thought_of_an_object(user: User, model: ScriptedModel) -> None:
     """Live and read later."""
     wanted = orchestrator_json(thought="What is there?", action="use_tool", tool="list_tasks")

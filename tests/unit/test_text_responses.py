@@ -7,6 +7,7 @@ import pytest
 from backend.model.text_responses import TextResponse
 from tests.support.completions import orchestrator_json
 
+GOAL = "write a poem"
 TOOLS = ("add_task", "list_tasks", "do_with_coder", "do_with_researcher")
 Call = tuple[str, str]
 
@@ -29,6 +30,11 @@ CALLS: dict[str, tuple[str, list[Call]]] = {
         [("do_with_coder", '{"task": "x"}')],
     ),
     "the task as answer": (orchestrator_json(target_agent="coder", answer="x"), [("do_with_coder", '{"task": "x"}')]),
+    "no task": (orchestrator_json(target_agent="coder"), [("do_with_coder", json.dumps({"task": GOAL}))]),
+    "another argument than the task": (
+        orchestrator_json(action="delegate", target_agent="coder", args={"task": None, "task_id": 3}),
+        [("do_with_coder", json.dumps({"task": GOAL, "task_id": 3}))],
+    ),
     "fence": (f"```json\n{ONE}\n```", [ADD]),
     "fence without a word": (f"\n```\n{ONE}\n```\n", [ADD]),
     "tags": (f"<tool_call>\n{ONE}\n</tool_call>", [ADD]),
@@ -84,7 +90,6 @@ FAULTS = {
     "two at once": orchestrator_json(tool="add_task", target_agent="coder"),
     "no tool": orchestrator_json(action="use_tool"),
     "no agent": orchestrator_json(action="delegate"),
-    "no task": orchestrator_json(action="delegate", target_agent="coder"),
     "an answer that is no text": orchestrator_json(action="final", answer=["a"]),
 }
 
@@ -93,7 +98,7 @@ def read(text: str) -> TextResponse:
     """Read at once and character by character, which makes no difference; `raw` is what is shown."""
     found: list[TextResponse] = []
     for size in {1, len(text)}:
-        response = TextResponse(TOOLS)
+        response = TextResponse(TOOLS, goal=GOAL)
         parts = [response.feed(text[start : start + size]) for start in range(0, len(text), size)]
         response.raw = "".join([*parts, response.finish(cut_off=False)[0]])
         found.append(response)
