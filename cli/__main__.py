@@ -4,7 +4,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from cli.arguments import USAGE_STATUS, Parser, run_command
+from cli import terminal
+from cli.arguments import USAGE_STATUS, Parser, UsageError, run_command
 from cli.commands import backup, chat, control, development, services, up, user_data
 from common import VERSION
 
@@ -14,11 +15,14 @@ COMMANDS = (up, control, chat, services, user_data, backup, development)
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Ends the process if the arguments are wrong. `more` are those that another program reads."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     parser = Parser(prog="todo", description="A to-do assistant you run yourself.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=VERSION, help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
+    if wrong := next((one for one in arguments if not terminal.is_text(one)), None):
+        raise UsageError(f"An argument is not UTF-8 text: {wrong}. Type it in a UTF-8 terminal, or rename the file.")
     parsed, rest = parser.parse_known_args(arguments)
     if parsed.command is None:
         parser.print_help(sys.stderr)
@@ -30,8 +34,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
+    return run_command(_run)
+
+
+def _run() -> int:
     arguments = parse()
-    return run_command(lambda: arguments.run(arguments))
+    return arguments.run(arguments)
 
 
 if __name__ == "__main__":

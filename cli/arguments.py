@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from cli import data_dir, terminal
-from cli.errors import CliError
+from cli.errors import CliError, describe_os_error
 
 USAGE_STATUS = 2
 N = TypeVar("N", int, float)
@@ -67,11 +67,19 @@ def add_user(parser: Parser) -> None:
 
 def run_command(run: Callable[[], int]) -> int:
     """Returns the exit status; an error is a sentence on stderr."""
+    terminal.prepare_streams()
     try:
-        return run()
+        try:
+            return run()
+        finally:
+            terminal.flush()
     except CliError as error:
-        terminal.error(str(error))
+        if sentence := str(error):
+            terminal.error(sentence)
         return error.status
+    except OSError as error:
+        terminal.error(describe_os_error(error))
+        return 1
     except KeyboardInterrupt:
         return 130
 

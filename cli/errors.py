@@ -15,3 +15,8 @@ def explain_os_error(failure: str, advice: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         raise CliError(f"{failure}: {error.strerror}. {advice}".rstrip()) from error
+
+
+def describe_os_error(error: OSError) -> str:
+    reason = error.strerror or type(error).__name__
+    return f"{error.filename} cannot be used: {reason}." if error.filename else f"The operating system says: {reason}."

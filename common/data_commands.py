@@ -43,8 +43,6 @@ def run(work: Callable[[Database], Awaitable[_Result]]) -> _Result:
         commands.exit_nothing_stored(error)
     except (DatabaseUnavailable, psycopg.Error) as error:
         sys.exit(f"The database failed before the end ({type(error).__name__}). Try again.")
-    except OSError as error:  # the driver's are the database's errors above
-        sys.exit(f"The output cannot be written: {error.strerror}.")
 
 
 async def _run(work: Callable[[Database], Awaitable[_Result]], url: str) -> _Result:

@@ -8,7 +8,7 @@ from workspace import maintenance
 def main() -> None:
     match sys.argv[1:]:
         case [name, *rest] if name in maintenance.COMMANDS:
-            maintenance.COMMANDS[name](rest)
+            commands.run_to_end(maintenance.COMMANDS[name], rest)
         case [name, *_] if not name.startswith("--"):
             commands.exit_unknown_command("workspace", name, [*maintenance.COMMANDS])
         case arguments:

@@ -91,7 +91,8 @@ async def _supervise(
             answers = await supervisor.wait_until_ready()
             if "Workspace" in answers:
                 _warn_of_missing_commands(answers["Workspace"])
-            _print_addresses(ports, _describe_model(answers["Backend"], found), directory)
+            with contextlib.suppress(terminal.OutputLost):  # the services continue although nobody reads it
+                _print_addresses(ports, _describe_model(answers["Backend"], found), directory)
             await supervisor.watch()
         except StopWanted:
             terminal.say("\nStopping …")

@@ -118,8 +118,7 @@ def run_import(arguments: argparse.Namespace) -> int:
             stdin=document,
             stdout=output,
         )
-        output.seek(0)
-        terminal.copy(output)
+        _show(output)
     return 0 if status == 0 else 1
 
 
@@ -133,17 +132,18 @@ def run_forget(arguments: argparse.Namespace) -> int:
             f"{user} for good.",
             rejected="Nothing was deleted.",
         )
-    with postgres.owner_environment(environment.load(), directory) as variables:
+    with postgres.owner_environment(environment.load(), directory) as variables, tempfile.TemporaryFile() as output:
         with_files = service_command.with_workspace(variables, directory)
         modules = ["backend", "mcp_server", *(["workspace"] if with_files else [])]
         found = [
-            service_command.run_for_user(module, "forget", user, variables=with_files or variables)
+            service_command.run_for_user(module, "forget", user, variables=with_files or variables, output=output)
             for module in modules
         ]
         if user == LOCAL:
             data_dir.chat_history(directory).unlink(missing_ok=True)
         if not any(found):
             raise NoStoredData(user)
+        _show(output)  # when all is deleted, as it cannot always be written
     return 0
 
 
@@ -197,6 +197,11 @@ def _write(document: BinaryIO, output: Path | None, sentence: str) -> None:
     with new_file(output) as file:
         shutil.copyfileobj(document, file)
     terminal.notice(f"{sentence} {output}.")
+
+
+def _show(output: BinaryIO) -> None:
+    output.seek(0)
+    terminal.write(output.read().decode(errors="replace"))
 
 
 def check_new(file: Path | None) -> None:

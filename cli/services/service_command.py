@@ -11,7 +11,7 @@ from cli.data_dir import CHECKOUT
 from cli.database import postgres
 from cli.errors import CliError
 from cli.services import environment
-from common.commands import EXIT_NOTHING_STORED
+from common.commands import EXIT_NOTHING_STORED, EXIT_READER_GONE
 
 _PROGRESS_END = "…"  # ends a line that says how far the work is
 
@@ -40,6 +40,8 @@ def run(
             else:
                 lines.append(line)
     text = "".join(lines).strip()
+    if process.returncode == EXIT_READER_GONE:
+        raise terminal.OutputLost
     if process.returncode not in (0, *accepted):
         raise CliError(text or f"{module} ended with exit code {process.returncode}.")
     if text and process.returncode != EXIT_NOTHING_STORED:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.__main__ import parse
-from tests.conftest import ROOT
+from tests.conftest import ROOT, find_free_port
 from tests.support.commands import todo
 
 USER = ("--user", "alice")
@@ -72,6 +73,15 @@ def test_option_between_the_names_of_a_command(tmp_path: Path) -> None:
     ):
         done = todo(*options)
         assert (done.returncode, f"There is no database in {tmp_path} yet." in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("argument", ["caf\udce9.csv", "--user=caf\udce9", "caf\udce9"])
+def test_argument_that_is_not_utf8(argument: str) -> None:
+    done = todo("import", argument)
+    assert (done.returncode, done.stdout) == (2, "")
+    [sentence] = done.stderr.splitlines()
+    assert "is not UTF-8 text: " in sentence
+    assert "caf\ufffd" in sentence
 
 
 def test_version() -> None:
@@ -161,6 +171,41 @@ class TestLogs:
         assert following.stdout.readline() == "third\n"
         following.send_signal(2)
         assert following.wait(60) == 130
+
+    def test_followed_until_the_reader_goes(self, directory: Path, start: Any) -> None:
+        log = directory / "logs/backend.log"
+        options = ("-m", "cli", "logs", "backend", "--follow", "--data-dir", str(directory))
+        following = start(*options, stderr=subprocess.PIPE)
+        assert following.stdout.readline() == "line 80\n"
+        following.stdout.close()
+        with log.open("a") as file:
+            file.write("last\n")
+        assert following.wait(60) == 141
+        assert following.stderr.read() == ""
+
+
+@pytest.mark.long(seconds=5)
+@pytest.mark.parametrize(
+    "command",
+    [("--version",), ("chat", "--help"), (), ("status",), ("models",), ("chat", "--exec", "list"), ("usage",)],
+    ids=" ".join,
+)
+def test_standard_streams_that_are_closed_or_full(command: tuple[str, ...], tmp_path: Path) -> None:
+    here = ("--data-dir", str(tmp_path / "none")) if command and command[-1] in ("status", "list", "usage") else ()
+    settings = {"LLM_PROVIDER": "offline", "BACKEND_PORT": str(find_free_port())}
+
+    def run(redirection: str) -> tuple[int, str, str]:
+        done = todo(*command, *here, redirection=redirection, **settings)
+        return done.returncode, done.stdout, done.stderr
+
+    status, output, errors = run("")
+    assert run("<&-") == (status, output, errors)
+    assert run("2>&-") == run("2>/dev/full") == (status, output, "")
+    assert run(">&-") == (status, "", errors)
+    assert run("<&- >&- 2>&-") == (status, "", "")
+    lost = (1, "", "error: The output cannot be written: No space left on device.\n")
+    assert run(">/dev/full") == (lost if output else (status, "", errors))
+    assert run(">/dev/full 2>&1") == (1 if output else status, "", "")
 
 
 @pytest.mark.parametrize("name", ["nothing.txt", ".", "x" * 300])

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,10 +14,17 @@ from tests.processes import INHERITED
 from tests.support.stack import SIGN_IN, Stack
 
 
-def todo(*arguments: str, stdin: Any = None, **environment: str) -> subprocess.CompletedProcess[str]:
+def redirected(command: Sequence[str], redirection: str) -> list[str]:
+    """Returns the command as a shell runs it with a redirection such as `>&-`."""
+    return ["sh", "-c", f'"$@" {redirection}', "sh", *command]
+
+
+def todo(
+    *arguments: str, stdin: Any = None, redirection: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Runs the command with this environment only."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    command = [sys.executable, "-P", "-m", "cli", *arguments]
+    command = redirected([sys.executable, "-P", "-m", "cli", *arguments], redirection)
     variables = {**inherited, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **environment}
     options: dict[str, Any] = {"stdin": subprocess.DEVNULL if stdin is None else stdin}
     return subprocess.run(
@@ -24,8 +32,10 @@ def todo(*arguments: str, stdin: Any = None, **environment: str) -> subprocess.C
     )
 
 
-async def todo_at(stack: Stack, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+async def todo_at(
+    stack: Stack, *arguments: str, redirection: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Runs the command as the operator of a stack, on its database and workspaces."""
     workspaces = stack.services.workspace.environment["WORKSPACE_DIR"]
     settings = {**SIGN_IN, "MIGRATION_DATABASE_URL": as_owner(stack.database_url), "WORKSPACE_DIR": workspaces}
-    return await asyncio.to_thread(partial(todo, *arguments, **settings | environment))
+    return await asyncio.to_thread(partial(todo, *arguments, redirection=redirection, **settings | environment))
