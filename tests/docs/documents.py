@@ -11,27 +11,30 @@ DOCUMENTS = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs"
 HTTP_DOCUMENTS = ("docs/api.md", "docs/frontends.md", "docs/agents.md")
 """Their requests are sent by tests/docs/test_http.py: some need a model that is slow, or that calls a certain tool."""
 EXCEPTIONS = {
-    r"(CEREBRAS_API_KEY=… )?\./todo up$": "the other commands use what it starts; the key is one's own",
+    r"CEREBRAS_API_KEY=… ": "needs a key of one's own",
     r"\./todo chat$": "reads a terminal: tests/cli/chat",
+    r"cd ~": "works in a directory of one's own: tests/cli/chat/test_directory.py",
     r"\./todo test$": "runs these tests",
-    r"cd ": "works in a directory of one's own: tests/cli/chat/test_directory.py",
     r"\./todo (bench|eval)": "take minutes: tests/bench, tests/evals",
-    r"\./todo mcp ": "need a server from the internet: tests/api/test_connectors.py",
     r"npx ": "from the internet: tests/mcp/test_inspector.py",
-    r"docker ": "needs Docker: tests/compose",
+    r"docker |\./todo (backup|restore) --compose": "needs Docker: tests/compose, tests/cli/test_backup.py",
     r"kubectl ": "needs a cluster: tests/scale/test_kubernetes.py",
     r"(OLLAMA\S+ )?ollama ": "needs Ollama: tests/cli/test_ollama.py",
-    r"pip |python ": "tests/todo_client/test_documentation.py runs the programs of docs/python.md",
-    r"PGOPTIONS|psql|pg_|\.venv/|\./todo (backup|restore)": "tests/cli/test_backup.py, tests/migrations/test_roles.py",
+    r"pip ": "needs a package index",
+    r"python ask.py": "runs a program of the page: tests/todo_client/test_documentation.py",
+    r"psql ": "needs a server of one's own: tests/migrations/test_managed.py executes it",
 }
-"""Patterns of commands that are not executed here, and why."""
+"""Patterns of commands that are not executed on one installation, and why, and what is tested instead."""
+PROGRAMS = {"python": ("docs/python.md",), "json": ("docs/agents.md", "docs/python.md")}
+"""Languages of other blocks, in the documents whose tests execute or read them."""
 
-_BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```sh\n.*?^ *```$", re.MULTILINE | re.DOTALL)
-_PROGRAM = r"\./todo|cd |curl|docker|echo|kubectl|npx|ollama|pg_\w+|pip|psql|python|\.venv/"
-_COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})|PGOPTIONS=")
+_BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+_PROGRAM = r"\./todo|cd |curl|docker|echo|field\(\)|git |kubectl|npx|ollama|pip|psql|python|[A-Z]+=\$\(|REPOSITORY="
+_COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})")
 _ANSWER = re.compile(r"\{|data: |id: ")
-_NEITHER = re.compile(r"([A-Z_]+=.*\n?)+$|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
+_NEITHER = re.compile(r"([A-Z_]+=[^$]*\n?)+$|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
 """Settings, SQL, a message to write, and JavaScript."""
+_DIAGRAM = re.compile(r"```\n(?!.*\./todo).*[─►]", re.DOTALL)
 
 
 @dataclass
@@ -45,6 +48,12 @@ class Command:
     def exception(self) -> str | None:
         return next((pattern for pattern in EXCEPTIONS if re.match(pattern, self.text)), None)
 
+    @property
+    def sets(self) -> str | None:
+        """The variable or function that later commands use."""
+        found = re.match(r"([A-Z]+)=(?:\$\(|http)|(\w+)\(\) ", self.text)
+        return (found[1] or found[2]) if found else None
+
 
 def list_commands(document: str) -> Iterator[Command]:
     """An answer belongs to the command before it, if no heading is between them."""
@@ -54,8 +63,12 @@ def list_commands(document: str) -> Iterator[Command]:
         if text.startswith("#") or text.startswith("```"):
             yield from [command] if command else []
             command = None
-            if text.startswith("```"):
+            if text.startswith("```sh\n"):
                 yield Command(document, text.removeprefix("```sh\n").removesuffix("```").strip())
+            elif text.startswith("```"):
+                language = text.removeprefix("```").partition("\n")[0]
+                known = document in PROGRAMS.get(language, ()) or _DIAGRAM.match(text)
+                assert known, f"{document} has a block that nothing executes: {text}"
         elif _COMMAND.match(text):
             for line in text.splitlines():
                 if not _COMMAND.match(line) and command:
@@ -72,6 +85,17 @@ def list_commands(document: str) -> Iterator[Command]:
 
 
 COMMANDS = [command for document in DOCUMENTS for command in list_commands(document)]
+
+
+def find_definitions(command: Command) -> str:
+    """The earlier commands of the document that set what the command uses, one a line."""
+    earlier = COMMANDS[: COMMANDS.index(command)]
+    needed: list[str] = []
+    for one in reversed([one for one in earlier if one.document == command.document and one.sets]):
+        later = "\n".join([command.text, *needed])
+        if re.search(rf"(\$|\| ){one.sets}\b", later) and one.text not in needed:
+            needed.insert(0, one.text)
+    return "\n".join(needed)
 
 
 def check_answer(command: Command, printed: str) -> None:

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from tests.conftest import ROOT
-from tests.docs.documents import COMMANDS, HTTP_DOCUMENTS, Command, check_answer
-from tests.runs_client import SHAPES, id_of
+from tests.docs.documents import COMMANDS, HTTP_DOCUMENTS, Command, check_answer, find_definitions
+from tests.runs_client import SHAPES
 from tests.scripted_model import ScriptedModel
 from tests.support.ai_sdk import FRONTENDS, VERSIONS
 from tests.support.answers import start_run
@@ -21,7 +21,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.long(seconds=15)
 
-REQUESTS = [one for one in COMMANDS if one.document in HTTP_DOCUMENTS and one.text.startswith("curl ")]
+REQUESTS = [one for one in COMMANDS if one.document in HTTP_DOCUMENTS and "curl " in one.text]
 UNPUBLISHED = {
     ("post", "/chatkit"),
     ("get", "/tasks"),
@@ -34,6 +34,7 @@ UNPUBLISHED = {
 }
 """Operations with a command that the published schema leaves out."""
 ADDRESS = "localhost:8000"
+CURL = 'curl() { command curl -H "Authorization: Bearer $TODO_TOKEN" --fail-with-body "$@"; }'
 STREAMS = ("/interactions", "/events", "/edit")
 
 
@@ -60,25 +61,17 @@ def name_of(command: Command) -> str:
     return " ".join(operation(command))
 
 
-async def prepare(command: Command, user: User, model: ScriptedModel, stored: Stored) -> dict[str, str]:
-    """Does what the document did before this command; returns the variables that it uses."""
+async def prepare(command: Command, user: User, model: ScriptedModel, stored: Stored) -> None:
+    """Does what a reader did before this command, or what the model does then."""
     await model.script(add_task("milk"), says("Added “milk”."))
-    known = {"RUN": id_of(await user.runs.say("groceries", "add milk"))}
-    if "$APPROVAL" in command.text:
+    await user.runs.say("groceries", "add milk")
+    if "/approve" in command.text or command.sets == "APPROVAL":
         await model.script(delete_tasks(1), says("Done."))
-        known["RUN"] = await start_run(user, "groceries", "go on", until="approval_required")
+        await start_run(user, "groceries", "go on", until="approval_required")
         await until(lambda: stored.run_statuses(user.name)[-1] == "waiting")
-        [approval] = (await user.runs.get_interaction("groceries", known["RUN"]))["approvals"]
-        known["APPROVAL"] = approval["approval_id"]
     elif "/cancel" in command.text or "/messages" in command.text:
         await model.script(PAUSING, says("Hello."))
-        known["RUN"] = await start_run(user, "groceries", "go on", until="turn_start")
-        if "$INPUT" in command.text:
-            queued = await user.runs.send("groceries", known["RUN"], "and then?", mode="follow_up")
-            known["INPUT"] = queued["input_id"]
-    elif "$TASK" in command.text or "$BATCH" in command.text:
-        added = (await user.runs.http.post("/tasks", json={"title": "bread"})).json()
-        known |= {"TASK": str(added["tasks"][0]["id"]), "BATCH": added["batch"]}
+        await start_run(user, "groceries", "go on", until="turn_start")
     elif "/compact" in command.text:
         for text in ("add eggs", "add bread", "add tea", "add jam"):
             await model.script(says("Done."))
@@ -86,22 +79,25 @@ async def prepare(command: Command, user: User, model: ScriptedModel, stored: St
         await model.script(summarises("You added milk, eggs and bread."))
     elif "/steps" in command.text:
         await model.script(start_coder("Write a poem."), says("Here it is."), says("Done."))
-        known["RUN"] = await start_run(user, "groceries", "write a poem", until="approval_required")
+        run_id = await start_run(user, "groceries", "write a poem", until="approval_required")
         await until(lambda: stored.run_statuses(user.name)[-1] == "waiting")
-        [approval] = (await user.runs.get_interaction("groceries", known["RUN"]))["approvals"]
-        await user.runs.approve("groceries", known["RUN"], approval["approval_id"], approved=True)
-        await user.runs.read("groceries", known["RUN"])
+        [approval] = (await user.runs.get_interaction("groceries", run_id))["approvals"]
+        await user.runs.approve("groceries", run_id, approval["approval_id"], approved=True)
+        await user.runs.read("groceries", run_id)
     else:
         await model.script(add_task("milk"), says("Added “milk”."))
-    return known
 
 
-async def run(command: Command, user: User, known: dict[str, str]) -> str:
-    """What the command prints, in a shell that knows these variables."""
-    text = f"{command.text.replace(ADDRESS, user.url)} -H 'Authorization: Bearer {user.token}' --fail-with-body"
-    pipe = asyncio.subprocess.PIPE
-    environment = {**os.environ, **known, "no_proxy": "*"}
-    process = await asyncio.create_subprocess_shell(text, stdout=pipe, env=environment)
+async def run(command: Command, user: User) -> str:
+    """What the command prints, or sets, in a shell where those before it have set their variables."""
+    set_variable = f'echo "${{{command.sets}:?}}"' if command.sets else ""
+    definitions = find_definitions(command)
+    text = "\n".join([CURL, definitions, command.text, set_variable]).replace(ADDRESS, user.url)
+    process = await asyncio.create_subprocess_exec(
+        *("bash", "-euc", text),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "TODO_TOKEN": user.token, "no_proxy": "*"},
+    )
     printed, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0, printed
     return printed.decode().replace(user.name, "local")
@@ -109,8 +105,8 @@ async def run(command: Command, user: User, known: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("command", REQUESTS, ids=name_of)
 async def test_request(command: Command, user: User, model: ScriptedModel, stored: Stored) -> None:
-    known = await prepare(command, user, model, stored)
-    printed = await run(command, user, known)
+    await prepare(command, user, model, stored)
+    printed = await run(command, user)
     await model.release()
     check_answer(command, printed)
     match operation(command)[1]:
@@ -118,6 +114,8 @@ async def test_request(command: Command, user: User, model: ScriptedModel, store
             assert printed.rstrip().endswith("data: [DONE]")
         case "/chat/stream/{chat_id}/stream":
             assert "204 No Content" in printed
+        case _ if command.sets:
+            pass
         case path if path.endswith(STREAMS):
             assert printed.rstrip().splitlines()[-2] == "event: interaction_complete"
             assert '"status": "COMPLETED"' in printed
@@ -125,7 +123,14 @@ async def test_request(command: Command, user: User, model: ScriptedModel, store
             assert "user_message" in [json.loads(line)["event"] for line in printed.splitlines()]
         case _:
             pass
-    await until(lambda: not {"running", "waiting"} & {*stored.run_statuses(user.name)})
+    busy = {"running"} if command.sets else {"running", "waiting"}
+    await until(lambda: not busy & {*stored.run_statuses(user.name)})
+
+
+def test_commands_take_ids_from_variables() -> None:
+    assert [
+        one.text for one in REQUESTS if re.search(r"\b(run|msg|thr|call)_|/tasks/\d|(_id\W*|ID): *\d", one.text)
+    ] == []
 
 
 def test_each_operation_has_a_command(user: User) -> None:
