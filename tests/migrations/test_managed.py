@@ -1,10 +1,14 @@
-"""A managed database: its administrator is no superuser, but may create roles and owns the database."""
+"""A managed database, set up as docs/data.md says. Its administrator is no superuser, but may create roles."""
 
+import re
+import subprocess
 from collections.abc import Iterator
+from textwrap import dedent
 
 import psycopg
 import pytest
 
+from cli.database import postgres_binaries
 from cli.database.postgres import Cluster
 from common.database import schema
 from tests.chaos.system import reachable_directory
@@ -13,6 +17,7 @@ from tests.migrations.process import run
 
 pytestmark = pytest.mark.long
 
+DOCUMENT = (ROOT / "docs/data.md").read_text()
 ROLES = ("todo_app", "todo_owner", "todo_service")
 
 
@@ -51,7 +56,31 @@ def migrate(url: str) -> str:
     return said
 
 
+def read_block(beginning: str) -> str:
+    """The lines of the document's block that begins so."""
+    [block] = re.findall(rf"^    {beginning}.*\n(?:    .*\n)*", DOCUMENT, re.MULTILINE)
+    return dedent(block)
+
+
+def type_into_psql(url: str) -> None:
+    """What the document says to type into psql, after the command that starts it."""
+    command, _, lines = read_block("psql").partition("\n")
+    program = postgres_binaries.find(None).directory / "psql"
+    done = subprocess.run(
+        ["sh", "-c", command.replace("psql", str(program), 1)],
+        cwd=ROOT,
+        env={"ADMIN_DATABASE_URL": url},
+        input=lines.replace("…", "secret"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 async def test_one_login(administrator: str) -> None:
+    with psycopg.connect(administrator, autocommit=True) as connection:
+        connection.execute(read_block("ALTER ROLE").encode())
     assert "the login of DATABASE_URL owns the tables" in migrate(administrator)
     finding = await look(administrator)
     assert finding.problem is None
@@ -62,9 +91,8 @@ async def test_one_login(administrator: str) -> None:
 async def test_logins_of_the_script(administrator: str, migrated: bool) -> None:
     if migrated:
         migrate(administrator)
-    with psycopg.connect(administrator, autocommit=True) as connection:
-        for _ in range(2):
-            connection.execute((ROOT / "common" / "database" / "roles.sql").read_bytes())
+    for _ in range(2):
+        type_into_psql(administrator)
     owner, service = (administrator.replace("//rds@", f"//{role}@") for role in ("todo_owner", "todo_service"))
     migrate(owner)
     assert await look(service) == schema.DatabaseCheck()
