@@ -7,7 +7,12 @@ from textwrap import dedent
 
 from tests.conftest import ROOT
 
-DOCUMENTS = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+)
 HTTP_DOCUMENTS = ("docs/api.md", "docs/frontends.md", "docs/agents.md")
 """Their requests are sent by tests/docs/test_http.py: some need a model that is slow, or that calls a certain tool."""
 EXCEPTIONS = {

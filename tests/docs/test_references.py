@@ -17,8 +17,9 @@ OTHER_SETTINGS = {
     "GATEWAY_MODE",
     "OLLAMA_CONTEXT_LENGTH",
     "OLLAMA_HOST",
+    "UPDATE_GOLDEN",
 }
-"""Read by migrations, Docker or Ollama."""
+"""Read by migrations, Docker, Ollama or tests."""
 
 
 def anchors(text: str) -> set[str]:
@@ -34,6 +35,17 @@ def test_links(document: str) -> None:
         linked = (path.parent / name).resolve() if name else path
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked.read_text()), target
+
+
+def test_root_has_short_documents() -> None:
+    """The README begins with what a stranger looks for."""
+    lines = {name: (ROOT / name).read_text().splitlines() for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")}
+    assert len(lines["README.md"]) < 130
+    assert max(len(lines["SECURITY.md"]), len(lines["CONTRIBUTING.md"])) < 25
+    first_screen = "\n".join(lines["README.md"][:30])
+    assert [
+        word for word in ("git clone", "./todo up", "docker compose up", "Windows") if word not in first_screen
+    ] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
