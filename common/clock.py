@@ -1,21 +1,14 @@
-"""The clock of tasks, of their log and of notes, which tests can set, and time zones."""
+"""The clock of tasks, of their log and of notes, and time zones. Standard library only: `./todo up` imports it."""
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
-
-from pydantic import Field
-from pydantic_settings import BaseSettings
-
-from common.environment import CONFIG, require
 
 Clock = Callable[[], datetime]
 """Returns the current time as an aware datetime in UTC."""
 
 LONGEST_ZONE = 64
-_CENTURY = 100 * 365 * 86_400  # in seconds
 # How all names of IANA's database are spelled; it excludes other files of that folder, such as `localtime`.
 _ZONE = re.compile(r"[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9][A-Za-z0-9_+-]*)*")
 
@@ -51,25 +44,3 @@ def render_wall_clock(now: datetime, zone: str) -> str:
     known_zone = find_zone(zone)
     local = now.astimezone(known_zone or UTC)
     return f"{_DAYS[local.weekday()]} {local:%Y-%m-%d %H:%M}, {zone if known_zone else 'UTC'}"
-
-
-TimeZone = Annotated[str, require(find_zone, "must be the name of a time zone, such as Europe/Berlin")]
-
-
-class ClockSettings(BaseSettings):
-    model_config = CONFIG
-
-    time_zone: TimeZone = Field(default_factory=lambda: "UTC")  # a factory, because ./todo up has another default
-    """The time zone of users whose client does not send one, such as Europe/Berlin; the page always sends it. Default:
-    UTC, or with ./todo up the zone of this machine.
-    """
-    test_clock_offset_seconds: float | None = Field(None, ge=-_CENTURY, le=_CENTURY)
-    """For tests: the seconds by which the clock of tasks and notes is ahead of this machine's. A service that other
-    machines can reach does not start with it.
-    """
-
-    def create_clock(self) -> Clock:
-        if self.test_clock_offset_seconds is None:
-            return utc_now
-        offset = timedelta(seconds=self.test_clock_offset_seconds)
-        return lambda: utc_now() + offset

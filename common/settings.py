@@ -1,6 +1,7 @@
 """The settings that several services share: sign-in, database, limits and logs."""
 
 from abc import abstractmethod
+from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -8,7 +9,7 @@ from pydantic import AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from common.clock import ClockSettings
+from common.clock import Clock, find_zone, utc_now
 from common.environment import CONFIG, CommaSeparated, require
 from common.server.limits import THIS_MACHINE, ClientLimits, Proxies
 from common.telemetry import logs
@@ -17,6 +18,7 @@ from common.tokens import ISSUER, Keys, KeySet, SharedSecret
 if TYPE_CHECKING:
     from common.database import Database
 
+_CENTURY = 100 * 365 * 86_400  # in seconds
 _MIN_SECRET_BYTES = 32  # for HS256 (RFC 7518, section 3.2)
 WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and not {ISSUER}."
 
@@ -50,6 +52,7 @@ Secret = Annotated[
         "must have at least 32 bytes: make one with openssl rand -hex 32",
     ),
 ]
+TimeZone = Annotated[str, require(find_zone, "must be the name of a time zone, such as Europe/Berlin")]
 _KeyUrl = Annotated[str, require(is_http, "must be the address of your identity provider's public keys, https://…")]
 
 
@@ -79,6 +82,25 @@ class TokenSettings(BaseSettings):
     """The backend signs its calls to the MCP server with this secret, also with AUTH_MODE=none if it is set; only
     signed calls count as the assistant's. ./todo up and Docker create it. Create others with `openssl rand -hex 32`.
     """
+
+
+class ClockSettings(BaseSettings):
+    model_config = CONFIG
+
+    time_zone: TimeZone = Field(default_factory=lambda: "UTC")  # a factory, because ./todo up has another default
+    """The time zone of users whose client does not send one, such as Europe/Berlin; the page always sends it. Default:
+    UTC, or with ./todo up the zone of this machine.
+    """
+    test_clock_offset_seconds: float | None = Field(None, ge=-_CENTURY, le=_CENTURY)
+    """For tests: the seconds by which the clock of tasks and notes is ahead of this machine's. A service that other
+    machines can reach does not start with it.
+    """
+
+    def create_clock(self) -> Clock:
+        if self.test_clock_offset_seconds is None:
+            return utc_now
+        offset = timedelta(seconds=self.test_clock_offset_seconds)
+        return lambda: utc_now() + offset
 
 
 class ProcessSettings(ClientLimits):

@@ -2,9 +2,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AnyHttpUrl, Field
 
-from common.clock import ClockSettings
 from common.environment import require
-from common.settings import WRONG_ISSUER, ServiceSettings, is_http, limit_per_user
+from common.settings import WRONG_ISSUER, ClockSettings, ServiceSettings, is_http, limit_per_user
 from common.tokens import ISSUER
 
 
