@@ -51,7 +51,9 @@ class AddressSettings(BaseSettings):
 
     auth_mode: Literal["none", "jwt"] = "none"
     backend_host: str = "127.0.0.1"
-    """The addresses and ports of the services. ./todo up uses the ports, but always serves this machine only."""
+    """The addresses and ports of the services. 127.0.0.1, ::1 and localhost each mean both loopback addresses.
+    ./todo up uses the ports, but always serves this machine only.
+    """
     backend_port: int = Field(default=8000, ge=0, le=65535)
     backend_url: Annotated[str, AfterValidator(_check_page_url)] | None = None
     """The public address of the page, such as https://todo.example. Calendar links begin with it. Default: the address

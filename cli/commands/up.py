@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         or (environment.port(variables, "WORKSPACE_PORT", 0) if "WORKSPACE_PORT" in variables else None),
     )
     for name in ("BACKEND_HOST", "MCP_HOST", "WORKSPACE_HOST"):
-        if variables.get(name, HOST) != HOST:
-            terminal.warn(f"{name} is ignored: ./todo up serves this machine only, on {HOST}.")
+        if variables.get(name, HOST) not in environment.THIS_MACHINE:
+            terminal.warn(f"{name} is ignored: ./todo up serves this machine only, at localhost.")
     directory = arguments.data_dir
     data_dir.prepare(directory)
     has_workspace = _has_workspace(variables, directory)

@@ -1,5 +1,6 @@
 """The ports of `./todo up`, checked before anything is started."""
 
+import errno
 import socket
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ from cli.errors import CliError
 
 HOST = "127.0.0.1"
 WORKSPACE_PORT = 8003
+_LOOPBACK = ((socket.AF_INET, HOST), (socket.AF_INET6, "::1"))  # the services listen at both, as localhost means either
 
 
 class Ports(NamedTuple):
@@ -27,7 +29,7 @@ def choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
         )
     for option, number in zip(("--port", "--mcp-port", "--workspace-port"), wanted, strict=True):
         if number is not None and (problem := _find_port_problem(number)):
-            raise CliError(f"Port {number} of {HOST} cannot be used ({problem}): choose another port with {option}.")
+            raise CliError(f"Port {number} of {problem}: choose another port with {option}.")
     if not has_workspace or wanted.workspace is not None:
         return wanted
     is_usable = WORKSPACE_PORT not in wanted and not _find_port_problem(WORKSPACE_PORT)
@@ -35,17 +37,22 @@ def choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
 
 
 def _find_port_problem(number: int) -> str | None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
+    for family, address in _LOOPBACK:
         try:
-            probe.bind((HOST, number))
-            probe.listen()
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
+                probe.bind((address, number))
+                probe.listen()
         except OSError as error:
-            return error.strerror
+            if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):  # a machine without IPv6
+                return f"{address} cannot be used ({error.strerror})"
     return None
 
 
 def find_free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
+    while True:
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            number: int = probe.getsockname()[1]
+        if not _find_port_problem(number):
+            return number

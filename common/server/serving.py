@@ -1,6 +1,7 @@
 """Serves an application with uvicorn on one port, in this process or in several."""
 
 import asyncio
+import errno
 import gc
 import logging
 import math
@@ -24,6 +25,9 @@ from common.server.connection import LimitedConnection
 from common.server.limits import THIS_MACHINE, ClientLimits
 
 logger = logging.getLogger(__name__)
+
+_LOOPBACK_HOSTS = ("localhost", *THIS_MACHINE)
+_NO_SUCH_ADDRESS = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # such as ::1 where IPv6 is off
 
 _NOTICE_SECONDS = 3.0  # enough for a load balancer that asks /ready every two seconds
 _DRAINING = {"status": "not ready", "reason": "The service is shutting down and finishes its running work."}
@@ -112,6 +116,8 @@ def create_config(
     loop: str = "auto",
 ) -> uvicorn.Config:
     """`loop` is uvicorn's name of an event loop."""
+    # A proxy on this machine reaches the service at either loopback address.
+    proxies = {*trusted_proxies, *(THIS_MACHINE if set(THIS_MACHINE) & {*trusted_proxies} else ())}
     protocol: Any = partial(LimitedConnection, limits, asyncio.Lock())
     return uvicorn.Config(
         create_app,
@@ -122,7 +128,7 @@ def create_config(
         log_config=None,
         access_log=False,
         server_header=False,
-        forwarded_allow_ips="*" if "*" in trusted_proxies else list(trusted_proxies),
+        forwarded_allow_ips="*" if "*" in proxies else sorted(proxies),
         lifespan=lifespan,
         loop=loop,
         timeout_keep_alive=math.ceil(limits.idle_timeout_seconds),
@@ -147,16 +153,17 @@ def serve(
     Each worker calls `create_app` with the address, so it can be pickled. Workers that die are replaced; if one cannot
     start, the process ends with status 3. `announce` is called once before the workers start, if the address is usable.
     """
-    listener = _bind(prefix, host, port)
+    listeners = _bind_all(prefix, host, port)
     announce()
-    config = create_config(partial(_create_app, create_app, _get_address(listener)), limits, workers=workers, **options)
+    url = _get_address(listeners[0])
+    config = create_config(partial(_create_app, create_app, url), limits, workers=workers, **options)
     if workers == 1:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: sys.exit(0))  # uvicorn raises the signal again when it has ended
         server = uvicorn.Server(config)
-        server.run(sockets=[listener])
+        server.run(sockets=listeners)
         sys.exit(0 if server.started else STARTUP_FAILURE)
-    supervisor = _Supervisor(config, sockets=[listener])
+    supervisor = _Supervisor(config, sockets=listeners)
     supervisor.run()
     failed = any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes)
     sys.exit(STARTUP_FAILURE if failed else 0)
@@ -188,28 +195,40 @@ def _end_after(parent: Any) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _bind(prefix: str, host: str, port: int) -> socket.socket:
-    """Returns a socket that does not listen yet, so that connections are refused until a worker is ready.
+def _bind_all(prefix: str, host: str, port: int) -> list[socket.socket]:
+    """Returns sockets that do not listen yet, so that connections are refused until a worker is ready.
 
-    If the address cannot be used, the process exits with a sentence that names the settings with `prefix`.
+    A loopback host means both loopback addresses, as clients resolve `localhost` to either. If an address cannot be
+    used, the process exits with a sentence that names the settings with `prefix`.
     """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host,
-            port,
-            type=socket.SOCK_STREAM,
-            proto=socket.IPPROTO_TCP,  # asyncio turns Nagle's delay off only for a socket that names it
-            flags=socket.AI_PASSIVE,
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)  # every connection inherits it
-        listener.bind(address)
-    except OSError as error:
-        sys.exit(
-            f"Cannot listen on {host} port {port} ({error.strerror}): "
-            f"set {prefix}_HOST and {prefix}_PORT to an address of this machine and a free port."
-        )
+    listeners: list[socket.socket] = []
+    addresses = THIS_MACHINE if host in _LOOPBACK_HOSTS else (host,)
+    for address in addresses:
+        try:
+            listeners.append(_bind(address, port))
+        except OSError as error:
+            if error.errno in _NO_SUCH_ADDRESS and (listeners or address != addresses[-1]):
+                continue
+            sys.exit(
+                f"Cannot listen on {address} port {port} ({error.strerror}): "
+                f"set {prefix}_HOST and {prefix}_PORT to an address of this machine and a free port."
+            )
+        port = listeners[0].getsockname()[1]  # the one that was chosen, if it was 0
+    return listeners
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host,
+        port,
+        type=socket.SOCK_STREAM,
+        proto=socket.IPPROTO_TCP,  # asyncio turns Nagle's delay off only for a socket that names it
+        flags=socket.AI_PASSIVE,
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)  # every connection inherits it
+    listener.bind(address)
     return listener
 
 

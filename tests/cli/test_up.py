@@ -72,8 +72,8 @@ def read_until(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError("".join(lines))
 
 
-def get(port: int, path: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+def get(port: int, path: str, *, host: str = "127.0.0.1") -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(host, port, timeout=10)
     connection.request("GET", path)
     response = connection.getresponse()
     body = response.read()
@@ -157,8 +157,9 @@ def check_what_each_part_knows(process: subprocess.Popen[str]) -> None:
     assert {*accounts} == {"61003" if os.getuid() == 0 else str(os.getuid())}
 
 
-def test_port_in_use(up):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_port_in_use(up, family, address):
+    with socket.create_server((address, 0), family=family) as taken:
         port = taken.getsockname()[1]
         process = up("--port", str(port))
         output, _ = process.communicate(timeout=60)
@@ -169,7 +170,7 @@ def test_port_in_use(up):
                 choose_ports(Ports(*wanted), has_workspace=True)
     assert process.returncode == 1
     assert output == (
-        f"error: Port {port} of 127.0.0.1 cannot be used (Address already in use): choose another port with --port.\n"
+        f"error: Port {port} of {address} cannot be used (Address already in use): choose another port with --port.\n"
     )
 
 
@@ -213,11 +214,13 @@ class TestRunning:
             with contextlib.suppress(OSError):  # somebody else has it
                 taken.bind(("127.0.0.1", 8003))
                 taken.listen()
-            process = up(chooses_workspace_port=False)
+            process = up(chooses_workspace_port=False, BACKEND_HOST="::1", MCP_HOST="192.0.2.1")
             output = wait_until_up(process)
         parts = json.loads((shared_dir / "data/up.json").read_text())["parts"]
         workspace_port = next(part["port"] for part in parts if part["name"] == "Workspace")
         assert workspace_port != 8003
+        warnings = [line for line in output.splitlines() if "is ignored" in line]
+        assert warnings == ["note: MCP_HOST is ignored: ./todo up serves this machine only, at localhost."]
         for name in ("PostgreSQL", "Migrations", "Offline model", "MCP server", "Workspace", "Backend"):
             assert re.search(rf"^  starting  {name}$", output, re.MULTILINE)
             assert re.search(rf"^  ready     {name}\b", output, re.MULTILINE)
@@ -228,7 +231,9 @@ class TestRunning:
         assert "offline: fixed rules" in output
         status, body = get(process.port, "/ready")
         assert (status, json.loads(body)["status"]) == (200, "ready")
-        assert get(process.mcp_port, "/ready")[0] == 200
+        for port in (process.port, process.mcp_port, workspace_port):
+            for host in ("127.0.0.1", "::1"):
+                assert get(port, "/health", host=host)[0] == 200, "localhost may be either"
         assert tools_answer(process.mcp_port, token="made up") == 401, "its calls are signed, so a wrong token is told"
         assert tools_answer(process.mcp_port, token=None) == 200, "and none is needed"
         assert tools_answer(workspace_port, token=None) == 401, "nothing of the workspace is served without one"

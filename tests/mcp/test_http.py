@@ -149,8 +149,10 @@ async def test_the_owner_of_the_tables_is_ready_with_a_warning(session_database_
 
 
 async def test_allowed_hosts(public: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
-    for host in ("todo.example", "mcp:8001", "localhost", "127.0.0.1:9"):
+    for host in ("todo.example", "mcp:8001", "localhost", "127.0.0.1:9", "[::1]:8001"):
         assert (await public.get("/health", headers={"host": host})).status_code == 200
+    own_page = {"host": "[::1]:8001", "origin": "http://[::1]:8001"}
+    assert (await public.get("/health", headers=own_page)).status_code == 200
     assert (await public.get("/health", headers={"host": "other.example"})).status_code == 421
     assert (await public.get("/health", headers={"origin": "https://other.example"})).status_code == 403
     for named in ("other.example", "https://other.example", "ALLOWED_HOSTS", "ALLOWED_ORIGINS"):
