@@ -3,6 +3,8 @@
 from calendar import day_name, month_name
 from datetime import date
 
+from common.text import join_words
+
 _UNKNOWN_RULE = "repeats"
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 _WEEKDAYS: dict[str, str] = dict(zip(("MO", "TU", "WE", "TH", "FR", "SA", "SU"), day_name, strict=True))
@@ -30,14 +32,14 @@ def _describe_frequency(parts: dict[str, str]) -> str:
     if "BYMONTHDAY" in parts:
         month = month_name[int(parts["BYMONTH"])] if "BYMONTH" in parts else None
         days = [_describe_month_day(int(day), month) for day in parts["BYMONTHDAY"].split(",")]
-        return f"{every} on {_join(days)}"
+        return f"{every} on {join_words(days)}"
     return every
 
 
 def _describe_weekdays(freq: str, days: str, every: str) -> str:
     if freq == "MONTHLY":
-        return f"{every} on {_join([_describe_weekday(day) for day in days.split(',')])}"
-    names = "weekdays" if days == _WORKDAYS else _join([_WEEKDAYS[day] for day in days.split(",")])
+        return f"{every} on {join_words([_describe_weekday(day) for day in days.split(',')])}"
+    names = "weekdays" if days == _WORKDAYS else join_words([_WEEKDAYS[day] for day in days.split(",")])
     if every != "every week":
         return f"{every} on {names}"
     return "every weekday" if days == _WORKDAYS else f"every {names}"
@@ -67,7 +69,3 @@ def _describe_end(parts: dict[str, str]) -> str:
         until = date.fromisoformat(parts["UNTIL"])
         return f", until {until.day} {until:%b %Y}"
     return ""
-
-
-def _join(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

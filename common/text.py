@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # The flag of a part of a country is a black flag, three to six tags and an end tag; other tags are invisible text.
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
@@ -64,3 +65,8 @@ def is_storable(text: str, allowed: str = "") -> bool:
 
 def is_single_line_text(text: str, *, max_length: int) -> bool:
     return len(text) <= max_length and is_storable(text) and is_visible(text)
+
+
+def join_words(words: Sequence[str], last: str = "and") -> str:
+    """Joins words as a sentence lists them: "a, b and c"."""
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

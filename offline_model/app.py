@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from common.server.http_errors import explain_status, list_methods
 from english import DateOrder
 from offline_model import model, protocol
 from offline_model.protocol import Completion, CompletionCall, CompletionRequest
@@ -25,10 +26,19 @@ def create_app(settings: OfflineSettings) -> Starlette:
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
     ]
     handlers: dict[Any, Any] = {
-        HTTPException: lambda _, error: protocol.create_error_response(error.status_code, error.detail),
+        HTTPException: _render_http_exception,
         ClientDisconnect: lambda _, error: Response(),
     }
     return Starlette(routes=routes, exception_handlers=handlers)
+
+
+def _render_http_exception(request: Request, error: HTTPException) -> Response:
+    status, sentence, headers = error.status_code, error.detail, dict[str, str]()
+    if status in (404, 405):  # raised by Starlette
+        methods = list_methods(request.scope, request.app.routes)
+        headers = {"Allow": ", ".join(methods)} if methods else {}
+        sentence = explain_status(status, request.scope, methods)
+    return protocol.create_error_response(status, sentence, headers)
 
 
 class Endpoint:

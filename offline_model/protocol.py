@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time
 from typing import Annotated, Any, Literal
@@ -87,9 +87,9 @@ def render_error(error: ValidationError) -> str:
     return f"{where}: {message}." if where else f"{message}."
 
 
-def create_error_response(status: int, message: str) -> JSONResponse:
+def create_error_response(status: int, message: str, headers: Mapping[str, str]) -> JSONResponse:
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
-    return JSONResponse({"error": error}, status)
+    return JSONResponse({"error": error}, status, headers)
 
 
 def split_tokens(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from pydantic import ValidationError as PydanticError
 from common.server.rate_limit import RateLimit
 from common.telemetry import metrics, traces
 from common.telemetry.logs import fields
-from common.text import is_storable
+from common.text import is_storable, join_words
 from common.tool_server.errors import (
     ArgumentsInvalid,
     CallCancelled,
@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 CALLS = Histogram(
     "todo_tool_call_seconds", "Tool calls, from request to result", ["tool", "outcome"], buckets=metrics.SECONDS
 )
+_MAX_NAMED = 5  # unknown arguments in a sentence
 _KIND = "todo/refusal"  # in the _meta of a failed result
 
 
@@ -140,19 +141,23 @@ class ToolCalls(Middleware):
 
     def _describe_problems(self, tool: str, error: PydanticError) -> list[str]:
         clauses: dict[str, str] = {}
+        unknown: list[str] = []
         arguments = list(self._schemas[tool]["properties"])
         for problem in error.errors(include_url=False, include_input=False, include_context=False):
             argument = str(problem["loc"][0]) if problem["loc"] else ""
             rule = self._rules.get(f"{tool}.{argument}") or self._rules.get(argument)
             if argument not in arguments:
-                clauses[argument] = (
-                    f"{tool} has no argument {to_printable(argument)!r}; its arguments are {', '.join(arguments)}"
-                )
+                unknown.append(repr(to_printable(argument)))
             elif problem["type"].startswith("missing"):
                 clauses[argument] = f"{argument} is required and must be {rule}"
             else:
                 clauses[argument] = f"{argument} must be {rule}"
-        return list(clauses.values())
+        if not unknown:
+            return list(clauses.values())
+        more = [f"{len(unknown) - _MAX_NAMED} more"] if len(unknown) > _MAX_NAMED else []
+        names = join_words([*unknown[:_MAX_NAMED], *more])
+        clause = f"{tool} has no argument{'s' if len(unknown) > 1 else ''} {names}"
+        return [*clauses.values(), f"{clause}; its arguments are {', '.join(arguments)}"]
 
     def cancel(self, request_id: object) -> None:
         """Cancels the user's call with this id, if this process has it.

@@ -14,8 +14,11 @@ from common.server.rate_limit import RateLimit
 from common.tool_server.calls import REQUEST_CALLS, RunningCall, ToolCalls, get_user_id
 
 _BATCH = "Batches are not supported. Send one JSON-RPC message in each request."
+_NO_MESSAGE = 'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0" and the name of a method.'
 _NO_ID = "The id of a request must be text or a whole number. Send it again with such an id."
+_NOT_JSON = object()
 _REQUESTS_PER_CALL = 4  # clients without a session initialize and list the tools before they call one
+_MEMBERS = {"method", "result", "error"}  # one of which each message has
 _INVALID, _SERVER_ERROR = -32600, -32000  # JSON-RPC 2.0, section 5.1
 
 
@@ -63,17 +66,20 @@ class JsonRpc:
 
 
 def _parse(body: bytes) -> Any:
-    """Returns None for a body that is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        return None
+        return _NOT_JSON
 
 
 def _find_problem(message: Any) -> str | None:
     if isinstance(message, list):
         return _BATCH
-    if not isinstance(message, dict) or "method" not in message or "id" not in message:
+    if message is _NOT_JSON:
+        return None  # the SDK says what is wrong with it
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or not message.keys() & _MEMBERS:
+        return _NO_MESSAGE
+    if "method" not in message or "id" not in message:
         return None
     is_valid = isinstance(message["id"], str | int) and not isinstance(message["id"], bool)
     return None if is_valid else _NO_ID

@@ -4,7 +4,8 @@ Remove an override when its issue is solved.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 # FastMCP would import these later, when the workspace may no longer read them.
@@ -21,10 +22,14 @@ from mcp_types import (
     ServerCapabilities,
     ToolsCapability,
 )
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute
+from starlette.types import Message, Receive, Scope, Send
 
+from common.server.http_errors import explain_status, list_methods
 from common.server.response_headers import add_headers
 from common.telemetry import logs
 from common.tool_server.errors import to_printable
@@ -33,6 +38,13 @@ log = logging.getLogger(__name__)
 
 _BOTH = b"application/json, text/event-stream"
 QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
+
+_REPLACED = (b"content-type", b"content-length", b"allow")  # headers of a plain text error
+_MAX_PATH = 250  # characters of a path in a sentence
+_FOR_CLIENTS = "/mcp is the address for MCP clients, which send POST requests to it."
+_NOT_JSON = "Send the body as JSON with Content-Type: application/json."
+_FOREIGN_HOST = "This server does not answer to this host name. If it is your own, add it to ALLOWED_HOSTS."
+_FOREIGN_ORIGIN = "This server rejects requests from this website. If it is your own, add it to ALLOWED_ORIGINS."
 
 
 class StatelessServer(FastMCP):
@@ -99,14 +111,14 @@ def _is_not_disconnect(record: logging.LogRecord) -> bool:
 
 
 class McpHttpMiddleware:
-    """Accepts requests as RFC 9110 defines them, adds the usual headers, and logs rejected hosts and origins.
+    """Accepts requests as RFC 9110 defines them, adds the usual headers, and explains errors in sentences.
 
     httptools leaves the spaces around a header's value, which are no part of it. FastMCP serves /mcp, but not /mcp/.
     The SDK answers 406 without `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing
     header means `*/*`. tests/mcp/test_http.py.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: Starlette) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,13 +131,50 @@ class McpHttpMiddleware:
             accepted = {value.split(b";")[0].strip().lower() for value in values} - {b""}
             if not accepted or accepted & {b"*/*", b"application/*", b"application/json"}:
                 headers = [*(pair for pair in headers if pair[0] != b"accept"), (b"accept", _BOTH)]
+        scope = {**scope, "headers": headers, "path": path}
+        return await self._app(scope, receive, self._explain_errors(scope, receive, add_headers(scope, send)))
 
-        async def log_rejection(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                _log_rejection(message["status"], Headers(raw=headers))
-            await send(message)
+    def _explain_errors(self, scope: Scope, receive: Receive, send: Send) -> Send:
+        """Replaces errors that libraries send as plain text, and logs rejected hosts and origins."""
+        is_replaced = False
 
-        return await self._app({**scope, "headers": headers, "path": path}, receive, add_headers(scope, log_rejection))
+        async def send_explained(message: Message) -> None:
+            nonlocal is_replaced
+            if message["type"] == "http.response.start" and (status := message["status"]) >= 400:
+                _log_rejection(status, Headers(scope=scope))
+                headers = message.get("headers", [])
+                if Headers(raw=headers).get("content-type", "text/plain").startswith("text/plain"):
+                    is_replaced = True
+                    response = _render_error(status, scope, self._app.routes)
+                    response.raw_headers += [pair for pair in headers if pair[0] not in _REPLACED]  # such as of CORS
+                    await response(scope, receive, send)
+            if not is_replaced:
+                await send(message)
+
+        return send_explained
+
+
+def _render_error(status: int, scope: Scope, routes: Sequence[BaseRoute]) -> JSONResponse:
+    methods = list_methods(scope, routes) if status == HTTPStatus.METHOD_NOT_ALLOWED else []
+    headers = {"Allow": ", ".join(methods)} if methods else {}
+    return JSONResponse({"error": _explain(status, scope, methods)}, status, headers)
+
+
+def _explain(status: int, scope: Scope, methods: Sequence[str]) -> str:
+    scope = {**scope, "path": to_printable(scope["path"], _MAX_PATH)}
+    match status:
+        case 400 if scope["path"] == "/mcp":
+            return _NOT_JSON
+        case 403:
+            return _FOREIGN_ORIGIN
+        case 404:
+            return f"{explain_status(status, scope, methods)} The address for MCP clients is /mcp."
+        case 405 if scope["path"] == "/mcp":
+            return _FOR_CLIENTS
+        case 421:
+            return _FOREIGN_HOST
+        case _:
+            return explain_status(status, scope, methods)
 
 
 def _log_rejection(status: int, headers: Headers) -> None:

@@ -76,6 +76,19 @@ async def test_refused_with_a_sentence_that_names_what_is_wrong(tools: Tools) ->
     assert await tools.state() == before
 
 
+async def test_several_problems_are_named_once(tools: Tools) -> None:
+    names = "its arguments are title, description, also, due, priority, labels, repeat."
+    title = "title is required and must be 1 to 200 characters on one line, not counting spaces around it"
+    assert await tools.error("add_task", titel="x") == f"{title}; add_task has no argument 'titel'; {names}"
+    assert await tools.error("add_task", titel="x", prio=1, tag=[]) == (
+        f"{title}; add_task has no arguments 'titel', 'prio' and 'tag'; {names}"
+    )
+    many: dict[str, Any] = {f"name{number}": number for number in range(40)}
+    assert await tools.error("add_task", title="x", **many) == (
+        f"add_task has no arguments 'name0', 'name1', 'name2', 'name3', 'name4' and 35 more; {names}"
+    )
+
+
 async def test_meta_that_is_refused(tools: Tools) -> None:
     refused: list[tuple[str, Any]] = [
         *[("todo/idempotency_key", wrong) for wrong in (["k"], "", "x" * 201, "\0")],

@@ -104,10 +104,48 @@ async def test_text_that_is_no_text(
     assert title not in stored.titles("local")
 
 
-async def test_unknown_protocols_and_paths(http: httpx2.AsyncClient) -> None:
+async def test_unknown_protocol(http: httpx2.AsyncClient) -> None:
     assert (await post(http, {"title": "milk"}, version="2099-01-01")).status_code == 400
-    assert (await http.get("/mcp")).status_code == 405
-    assert (await http.get("/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "more", "status", "sentence"),
+    [
+        ("GET", "/nothing", {}, 404, "There is nothing at /nothing. The address for MCP clients is /mcp."),
+        ("POST", "/", {}, 404, "There is nothing at /. The address for MCP clients is /mcp."),
+        ("GET", "/mcp", {}, 405, "/mcp is the address for MCP clients, which send POST requests to it."),
+        ("PUT", "/tasks", {}, 405, "PUT is not allowed at /tasks. Use GET or HEAD."),
+        ("GET", "/health", {"host": "evil.example"}, 421, "add it to ALLOWED_HOSTS."),
+        ("GET", "/health", {"origin": "https://evil.example"}, 403, "add it to ALLOWED_ORIGINS."),
+    ],
+)
+async def test_errors_have_a_sentence(
+    http: httpx2.AsyncClient, method: str, path: str, more: dict[str, str], status: int, sentence: str
+) -> None:
+    response = await http.request(method, path, headers=more)
+    assert response.status_code == status
+    assert [*response.json()] == ["error"]
+    assert response.json()["error"].endswith(sentence)
+    assert ("allow" in response.headers) == (status == 405)
+
+
+async def test_body_that_is_not_declared_as_json(http: httpx2.AsyncClient) -> None:
+    declared: dict[str, Any] = {"content-type": "text/plain"}
+    response = await post(http, {"title": "milk"}, version=LEGACY, **declared)
+    assert response.status_code == 400
+    assert response.json() == {"error": "Send the body as JSON with Content-Type: application/json."}
+
+
+@both
+@pytest.mark.parametrize("content", [b"{}", b"null", b'{"jsonrpc": "2.0", "id": 1}', b'{"id": 1, "method": "x"}', b"5"])
+async def test_message_that_is_no_json_rpc(http: httpx2.AsyncClient, version: str, content: bytes) -> None:
+    response = await post(http, None, version=version, content=content)
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert error["code"] == -32600
+    assert error["message"] == (
+        'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0" and the name of a method.'
+    )
 
 
 @both

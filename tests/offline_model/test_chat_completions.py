@@ -159,8 +159,15 @@ async def test_a_body_that_cannot_be_read(url: str, body: bytes, status: int):
 async def test_a_client_reads_errors(openai: AsyncOpenAI):
     with pytest.raises(BadRequestError, match="messages"):
         await openai.chat.completions.create(model="any", messages=[])
-    with pytest.raises(NotFoundError, match="Not Found"):
+    with pytest.raises(NotFoundError, match="There is nothing at /v1/embeddings\\."):
         await openai.embeddings.create(model="any", input="x", encoding_format="float")
+
+
+async def test_a_method_that_a_path_does_not_have(url: str):
+    async with httpx2.AsyncClient() as client:
+        response = await client.get(f"{url}/v1/chat/completions")
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    assert response.json()["error"]["message"] == "GET is not allowed at /v1/chat/completions. Use POST."
 
 
 @pytest.mark.parametrize("path", ["/script", "/requests"])

@@ -294,6 +294,15 @@ class TestFiles:
             assert answer.status_code in (400, 404)
             assert answer.json().keys() == {"error"}
 
+    async def test_unknown_path_and_method(self, alice: Person) -> None:
+        answers = await alice.http.get("/nothing"), await alice.http.post("/files/cnv_1")
+        assert [answer.status_code for answer in answers] == [404, 405]
+        assert answers[1].headers["allow"] == "GET, HEAD, DELETE"
+        assert [answer.json() for answer in answers] == [
+            {"error": "There is nothing at /nothing. The address for MCP clients is /mcp."},
+            {"error": "POST is not allowed at /files/cnv_1. Use GET, HEAD or DELETE."},
+        ]
+
     async def test_what_is_not_there(self, alice: Person) -> None:
         for folder in ("cnv_1", "cnv_2"):
             answer = await alice.http.get(f"/files/{folder}/none")
