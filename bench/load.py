@@ -184,7 +184,7 @@ class Load:
         return {
             "memory": read_private_memory(backend) / _MIB,
             "descriptors": count_descriptors(backend),
-            "tasks": await self._read_gauge("todo_backend_tasks"),
+            "tasks": await self._read_gauge("todo_backend_asyncio_tasks"),
             "connections": await asyncio.to_thread(_count_connections, self._services.admin_url),
             "tool server's memory": read_private_memory(mcp) / _MIB,
             "tool server's descriptors": count_descriptors(mcp),
@@ -192,7 +192,7 @@ class Load:
 
     async def _wait_until_idle(self) -> None:
         async with asyncio.timeout(_END_SECONDS):
-            while await self._read_gauge("todo_turns_running"):
+            while await self._read_gauge("todo_runs_running"):
                 await asyncio.sleep(0.1)
 
     async def _read_gauge(self, name: str) -> float:

@@ -41,7 +41,7 @@ from common.telemetry import metrics, traces
 
 _SECONDS = Histogram(
     "todo_model_request_seconds",
-    "A request to the model, to the end of its answer",
+    "A request to the model, to the end of its response",
     ["outcome"],
     buckets=metrics.SECONDS,
 )

@@ -16,7 +16,7 @@ _FEW = 8  # with so few runs other programs are what keeps the machine busy
 _START_LAGS = 16
 _QUEUE = 5  # so many runs that have not started in time wait for the database; fewer may wait for a lock
 
-REJECTED = Counter("todo_turns_refused", "Turns that were rejected because the process was overloaded")
+REJECTED = Counter("todo_runs_rejected", "Runs that were rejected because the process was overloaded")
 
 
 class AdmissionControl:

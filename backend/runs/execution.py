@@ -316,7 +316,7 @@ class Execution:
         if waits:
             self.run.status = "waiting"
             if not self.run.is_sub_agent:
-                metrics.record_wait(self.run, calls=asked)
+                metrics.record_pause(self.run, pending_approvals=asked)
             return True
         if (await runs.load(self._database, self.run.user_id, self.run.id)).stop_requested:
             self._live.stop(Ending("cancelled", "cancelled"))

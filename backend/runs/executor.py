@@ -79,7 +79,7 @@ class Executor:
             live.stop(Ending("interrupted", "interrupted"))
 
     async def _execute_measured(self, live: LiveRun, history: Timeline) -> None:
-        span = traces.span("turn", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id})
+        span = traces.span("run", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id})
         with metrics.RUNNING.track_inprogress(), span:
             await self._execute_until_end(live, history)
 

@@ -1,7 +1,4 @@
-"""The log lines and metrics of runs, without their texts.
-
-Metrics and messages say "turn", as version 0.1.0 named runs so: dashboards and alerts of operators read them.
-"""
+"""The log lines and metrics of runs, without their texts."""
 
 import asyncio
 import logging
@@ -17,12 +14,14 @@ from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
 
-RUNS = Counter("todo_turns", "Turns that ended, by the outcome written to the database", ["outcome"])
-RUN_SECONDS = Histogram("todo_turn_seconds", "From a turn's start to its outcome", ["outcome"], buckets=metrics.SECONDS)
-FIRST_EVENT = Histogram("todo_turn_first_event_seconds", "To a turn's first event", buckets=metrics.SECONDS)
-WAITS = Counter("todo_turn_waits", "Times that a turn waited for its user's approval")
-RUNNING = Gauge("todo_turns_running", "Turns that run now", multiprocess_mode="livesum")
-TASKS = Gauge("todo_backend_tasks", "Tasks of the event loop when it was asked", multiprocess_mode="livesum")
+RUNS = Counter("todo_runs", "Runs that ended, by the outcome written to the database", ["outcome"])
+RUN_SECONDS = Histogram("todo_run_seconds", "From a run's start to its outcome", ["outcome"], buckets=metrics.SECONDS)
+FIRST_EVENT = Histogram("todo_run_first_event_seconds", "To a run's first event", buckets=metrics.SECONDS)
+PAUSES = Counter("todo_run_pauses", "Times that a run paused until its user decides about a tool call")
+RUNNING = Gauge("todo_runs_running", "Runs that are executed now", multiprocess_mode="livesum")
+ASYNCIO_TASKS = Gauge(
+    "todo_backend_asyncio_tasks", "Tasks of the event loop when it was asked", multiprocess_mode="livesum"
+)
 CONNECTIONS = Gauge(
     "todo_backend_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
 )
@@ -46,18 +45,20 @@ def record_end(run: Run, *, began: float, first_event_seconds: float | None, too
         output_tokens=usage.get("output_tokens"),
     )
     if run.is_sub_agent:
-        logger.info("agent ended", extra=values)
+        logger.info("sub-agent run ended", extra=values)
         return
     RUNS.labels(run.status).inc()
     RUN_SECONDS.labels(run.status).observe(seconds)
-    logger.info("turn ended", extra=values)
+    logger.info("run ended", extra=values)
     traces.annotate({"todo.outcome": run.status, "todo.tool_calls": tool_calls})
 
 
-def record_wait(run: Run, *, calls: int) -> None:
-    WAITS.inc()
-    values = fields(run=run.id, conversation=run.conversation_id, owner=run.user_id, asked=calls)
-    logger.info("turn waits", extra=values)
+def record_pause(run: Run, *, pending_approvals: int) -> None:
+    PAUSES.inc()
+    values = fields(
+        run=run.id, conversation=run.conversation_id, owner=run.user_id, pending_approvals=pending_approvals
+    )
+    logger.info("run paused", extra=values)
 
 
 def record_outside(
@@ -66,9 +67,9 @@ def record_outside(
     for run_id in run_ids:
         RUNS.labels(outcome).inc()
         values = fields(run=run_id, conversation=conversation_id, owner=user_id, outcome=outcome)
-        logger.log(level, "turn ended", extra=values)
+        logger.log(level, "run ended", extra=values)
 
 
 def observe_process(database: Database) -> None:
-    TASKS.set(len(asyncio.all_tasks()))
+    ASYNCIO_TASKS.set(len(asyncio.all_tasks()))
     CONNECTIONS.set(database.connections_in_use)

@@ -2,19 +2,48 @@
 
 import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 RETRIES = Counter("todo_retries", "Requests that were retried after a temporary error", ["to"])
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
+# Reported in addition until version 0.4, for dashboards and alerts of operators.
+_FORMER_NAMES = {
+    "todo_runs": "todo_turns",
+    "todo_run_seconds": "todo_turn_seconds",
+    "todo_run_first_event_seconds": "todo_turn_first_event_seconds",
+    "todo_run_pauses": "todo_turn_waits",
+    "todo_runs_running": "todo_turns_running",
+    "todo_runs_rejected": "todo_turns_refused",
+    "todo_backend_asyncio_tasks": "todo_backend_tasks",
+}
+
 
 def render_metrics() -> Response:
-    return Response(generate_latest(_create_registry()), headers={"content-type": CONTENT_TYPE_LATEST})
+    text = generate_latest(_WithFormerNames(_create_registry()))
+    return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+class _WithFormerNames(Collector):
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            yield metric
+            if former := _FORMER_NAMES.get(metric.name):
+                copy = Metric(former, f"The former name of {metric.name}", metric.type)
+                copy.samples = [
+                    sample._replace(name=former + sample.name.removeprefix(metric.name)) for sample in metric.samples
+                ]
+                yield copy
 
 
 def _create_registry() -> CollectorRegistry:

@@ -15,9 +15,10 @@ from tests.otlp import Collector, run_collector
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
+from tests.support.answers import start_run
 from tests.support.backends import user_at
 from tests.support.database_proxy import database_proxy
-from tests.support.script import add_task, call, calls, endless_answer, says
+from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says
 from tests.support.stack import CLOCK, SIGN_IN, Services, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -81,7 +82,8 @@ def stack(watched: Watched) -> Stack:
 
 
 def with_request_id(user: User, request_id: str) -> str:
-    user.chatkit.http.headers["X-Request-ID"] = request_id
+    for http in (user.chatkit.http, user.runs.http):
+        http.headers["X-Request-ID"] = request_id
     return request_id
 
 
@@ -90,7 +92,7 @@ async def test_log_of_a_run(watched: Watched, user: User, model: ScriptedModel, 
     asked = with_request_id(user, f"run-of-{user.name}")
     await model.script(calls(call("add_task", title=CANARY), call("list_tasks")), says("done"))
     await user.chatkit.say("add it")
-    [line] = await until(lambda: watched.lines("turn ended", asked))
+    [line] = await until(lambda: watched.lines("run ended", asked))
     [run] = stored.runs(user.name)
     assert (line["run"], line["conversation"], line["owner"]) == (run.id, run.conversation_id, user.name)
     assert line["outcome"] == run.status == "completed"
@@ -105,6 +107,14 @@ async def test_log_of_a_run(watched: Watched, user: User, model: ScriptedModel, 
     ]
 
 
+async def test_log_of_a_paused_run(watched: Watched, user: User, model: ScriptedModel) -> None:
+    asked = with_request_id(user, f"pause-of-{user.name}")
+    await model.script(delete_tasks(*range(1, 12)))
+    await start_run(user, "groceries", "delete them", until="approval_required")
+    [line] = await until(lambda: watched.lines("run paused", asked))
+    assert (line["owner"], line["pending_approvals"]) == (user.name, 1)
+
+
 async def test_log_of_a_failed_run(watched: Watched, user: User, model: ScriptedModel) -> None:
     """The reference that the user reads leads to the request."""
     asked = with_request_id(user, f"failure-of-{user.name}")
@@ -114,7 +124,7 @@ async def test_log_of_a_failed_run(watched: Watched, user: User, model: Scripted
     reference = answer.error["message"].rpartition("Reference ")[2].rstrip(".)")
     [line] = [line for line in read_lines(watched.services[0]) if f"reference {reference}" in line["message"]]
     assert line["request_id"] == asked
-    [ended] = await until(lambda: watched.lines("turn ended", asked))
+    [ended] = await until(lambda: watched.lines("run ended", asked))
     assert ended["outcome"] == "failed"
 
 
@@ -139,7 +149,7 @@ async def test_no_text_of_a_user_is_logged_counted_or_traced(
     assert CANARY in first.text
     await model.script({"status": 400, "body": {"error": {"message": CANARY}}})
     await user.chatkit.say(CANARY, first.thread_id)
-    await until(lambda: len([span for span in watched.collector.spans if span.name == "turn"]) >= 2)
+    await until(lambda: len([span for span in watched.collector.spans if span.name == "run"]) >= 2)
     async with http_client() as http:
         stranger = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": CANARY, "arguments": {}}}
         headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {user.mcp_token}"}
@@ -202,11 +212,11 @@ async def test_metrics(watched: Watched, user: User, model: ScriptedModel) -> No
         async for event in events:
             if event["type"] == "thread.item.updated":
                 break
-        assert value(await numbers(watched), "todo_turns_running") == 1
+        assert value(await numbers(watched), "todo_runs_running") == 1
 
     async def none_runs() -> Numbers | None:
         found = await numbers(watched)
-        return None if value(found, "todo_turns_running") else found
+        return None if value(found, "todo_runs_running") else found
 
     after = await until(none_runs)  # a run has its outcome a moment before it is counted
 
@@ -214,8 +224,8 @@ async def test_metrics(watched: Watched, user: User, model: ScriptedModel) -> No
         return value(after, name, **labels) - value(before, name, **labels)
 
     for outcome, count in (("completed", 3), ("failed", 1), ("cancelled", 1), ("interrupted", 0)):
-        assert more("todo_turns_total", outcome=outcome) == more("todo_turn_seconds_count", outcome=outcome) == count
-    assert more("todo_turn_first_event_seconds_count") == 5
+        assert more("todo_runs_total", outcome=outcome) == more("todo_run_seconds_count", outcome=outcome) == count
+    assert more("todo_run_first_event_seconds_count") == 5
     for direction in ("input", "output"):
         assert more("todo_model_tokens_total", direction=direction) > 0
     requests = {outcome: more("todo_model_request_seconds_count", outcome=outcome) for outcome in ("ok", "refused")}
@@ -223,6 +233,28 @@ async def test_metrics(watched: Watched, user: User, model: ScriptedModel) -> No
     assert more("todo_model_request_seconds_count", outcome="failed") == more("todo_retries_total", to="model") == 1
     assert more("todo_model_request_seconds_count", outcome="cancelled") == 1
     assert more("todo_tool_call_seconds_count", tool="add_task", outcome="ok") == 1
+
+
+FORMER_METRICS = {
+    "todo_turns_total": "todo_runs_total",
+    "todo_turn_seconds_count": "todo_run_seconds_count",
+    "todo_turn_seconds_bucket": "todo_run_seconds_bucket",
+    "todo_turn_first_event_seconds_sum": "todo_run_first_event_seconds_sum",
+    "todo_turn_waits_total": "todo_run_pauses_total",
+    "todo_turns_running": "todo_runs_running",
+    "todo_turns_refused_total": "todo_runs_rejected_total",
+    "todo_backend_tasks": "todo_backend_asyncio_tasks",
+}
+
+
+async def test_former_names_of_metrics(watched: Watched, user: User, model: ScriptedModel) -> None:
+    await model.script(says("hello"))
+    await user.chatkit.say("hello")
+    found = await numbers(watched)
+    for former, name in FORMER_METRICS.items():
+        values = {labels: number for (one, labels), number in found.items() if one == name}
+        assert values, name
+        assert values == {labels: number for (one, labels), number in found.items() if one == former}
 
 
 async def test_trace(watched: Watched, user: User, model: ScriptedModel) -> None:
@@ -235,7 +267,7 @@ async def test_trace(watched: Watched, user: User, model: ScriptedModel) -> None
 
     def whole() -> list[Any]:
         spans = [span for span in watched.collector.spans if span.trace == trace]
-        has_all = {"turn", "POST /chatkit", "tool add_task"} <= {span.name for span in spans}
+        has_all = {"run", "POST /chatkit", "tool add_task"} <= {span.name for span in spans}
         # A span is sent after those below it, and the services send theirs at different times.
         return spans if has_all and {span.parent for span in spans} - {span.id for span in spans} == {caller} else []
 
@@ -248,7 +280,7 @@ async def test_trace(watched: Watched, user: User, model: ScriptedModel) -> None
     insert = next(span for span in spans if any("INSERT INTO tasks" in text for text in span.statements))
     assert path(insert)[:5] == [
         "backend: POST /chatkit",
-        "backend: turn",
+        "backend: run",
         "backend: tools/call add_task",
         "mcp_server: POST /mcp",
         "mcp_server: tool add_task",
@@ -258,7 +290,7 @@ async def test_trace(watched: Watched, user: User, model: ScriptedModel) -> None
     assert root.attributes["todo.request_id"] == asked
     assert root.attributes["http.response.status_code"] == 200
     models = [path(span) for span in spans if span.name.startswith("chat ")]
-    assert models == [["backend: POST /chatkit", "backend: turn", "backend: chat offline-rules"]] * 2
+    assert models == [["backend: POST /chatkit", "backend: run", "backend: chat offline-rules"]] * 2
 
 
 async def test_trace_has_no_name_of_a_chat(watched: Watched, user: User, model: ScriptedModel) -> None:
@@ -270,14 +302,14 @@ async def test_trace_has_no_name_of_a_chat(watched: Watched, user: User, model: 
 
     def whole() -> list[Any]:
         spans = [span for span in watched.collector.spans if span.trace == trace]
-        return spans if {"turn", "POST /chats"} <= {span.name for span in spans} else []
+        return spans if {"run", "POST /chats"} <= {span.name for span in spans} else []
 
     spans = {span.name: span for span in await until(whole)}
-    assert spans["turn"].parent == spans["POST /chats"].id
+    assert spans["run"].parent == spans["POST /chats"].id
     assert not any("my-own-name" in str(span.attributes) for span in spans.values())
 
 
-TURNS = 9  # of which the median is taken, as a message that takes long is also stored while it grows
+MESSAGES = 9  # of which the median is taken, as a message that takes long is also stored while it grows
 
 
 @pytest.mark.parametrize(
@@ -299,7 +331,7 @@ async def test_round_trips_of_a_message(
             await model.script(*script)
             thread = (await user.chatkit.say("hello")).thread_id
             counted: list[int] = []
-            for _ in range(TURNS):
+            for _ in range(MESSAGES):
                 await model.script(*script)
                 before = proxy.round_trips
                 await user.chatkit.say("hello", thread)

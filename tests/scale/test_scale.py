@@ -112,7 +112,7 @@ async def test_users_are_served_by_every_process_at_one_address(scaled: ScaledSy
         # HAProxy leaves out a process that is late to answer its check, until it has answered again.
         async with asyncio.timeout(60):
             while idle := [
-                *_list_services_without(scaled, "backend", "turn ended"),
+                *_list_services_without(scaled, "backend", "run ended"),
                 *_list_services_without(scaled, "mcp_server", "tool call"),
             ]:
                 number += 1

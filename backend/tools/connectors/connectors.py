@@ -96,7 +96,7 @@ async def _invoke(link: Link, tool: Tool, shown: str, context: ToolContext[Any],
     with traces.span(f"tools/call {shown}", {"gen_ai.tool.name": shown}, kind="CLIENT"):
         outcome, answer = await _call(link, tool, shown, given)
     seconds = round(time.monotonic() - began, 3)
-    logger.info("called", extra=logs.fields(tool=shown, outcome=outcome, seconds=seconds))
+    logger.info("tool call", extra=logs.fields(tool=shown, outcome=outcome, seconds=seconds))
     return answer if outcome == _DONE else FailedOutput(answer)
 
 
