@@ -31,7 +31,7 @@ def test_files_repeat_the_settings_classes(path: Path) -> None:
 
 def test_one_version() -> None:
     """The version is repeated in `common`, as the image has no pyproject.toml, and in the changelog."""
-    newest = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    newest = re.findall(r"^## \[(\d.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
     assert PROJECT["project"]["version"] == CLIENT["version"] == VERSION == newest
 
 
