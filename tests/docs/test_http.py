@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+from typing import Any
 
 import httpx2
 import pytest
@@ -15,6 +16,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.ai_sdk import FRONTENDS, VERSIONS
 from tests.support.answers import start_run
 from tests.support.script import PAUSING, add_task, delete_tasks, says, start_coder, summarises
+from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -35,6 +37,7 @@ UNPUBLISHED = {
 """Operations with a command that the published schema leaves out."""
 ADDRESS = "localhost:8000"
 CURL = 'curl() { command curl -H "Authorization: Bearer $TODO_TOKEN" --fail-with-body "$@"; }'
+NAME = re.compile(r"`(\w+)`")
 STREAMS = ("/interactions", "/events", "/edit")
 
 
@@ -151,3 +154,40 @@ def test_tested_versions_are_documented() -> None:
     assert majors == [str(version) for version in VERSIONS]
     document = (ROOT / "docs/frontends.md").read_text()
     assert f"`assistant-stream` {locked['assistant-stream'].rpartition('.')[0]}" in document
+
+
+def read_words() -> dict[str, tuple[list[str], list[str]]]:
+    """Returns the names of a conversation and of a run in each API, by the table of words."""
+    table = (ROOT / "docs/api.md").read_text().partition("\n## Words\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if " | " in line]
+    return {api: (NAME.findall(thread), NAME.findall(run)) for api, thread, run, _ in rows[1:]}
+
+
+def find_log_line(stack: Stack, thread: str) -> dict[str, Any] | None:
+    lines = (line for line in stack.backends[0].log_text.splitlines() if thread in line and "run ended" in line)
+    return next(map(json.loads, lines), None)
+
+
+async def test_words(user: User, model: ScriptedModel, stack: Stack) -> None:
+    """Each API has the names of the table, with the same ids."""
+    words = read_words()
+    thread = (await user.chatkit.say("hello")).thread_id
+    message: dict[str, Any] = {"threadId": thread, "messages": [{"role": "user", "content": "hello"}]}
+    http = user.runs.http
+    plain = await http.post("/chatkit", json={"conversation_id": thread, "message": "hello"})
+    stream = await http.post("/chat/stream", json=message)
+    answers: dict[str, dict[str, Any]] = {
+        "run API": (await user.runs.say(thread, "hello"))[0].data,
+        "ChatKit": (await user.chatkit.items(thread))[0],
+        "`/chat`": (await http.post("/chat", json=message)).json(),
+        "`/chat/stream`": json.loads(stream.text.partition("data: ")[2].splitlines()[0])["messageMetadata"],
+        "plain message at `/chatkit`": json.loads(plain.text.rpartition("data: ")[2]),
+        "[JSONL log](agents.md#log)": json.loads((await http.get(f"/chats/{thread}/log")).text.splitlines()[-1]),
+        "service logs": await until(lambda: find_log_line(stack, thread)),
+    }
+    assert words.keys() - {"metrics, traces"} == answers.keys()
+    runs = [run["id"] for run in (await http.get(f"/chats/{thread}")).json()["interactions"]]
+    for api, answer in answers.items():
+        [conversation], run = words[api]
+        assert answer[conversation] == thread, api
+        assert [name for name in run if answer[name] not in runs] == [], api
