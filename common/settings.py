@@ -116,8 +116,9 @@ class ProcessSettings(ClientLimits):
     allowed_origins: CommaSeparated = ()
     trusted_proxies: Proxies = THIS_MACHINE
     """Addresses or networks of your reverse proxies, separated by commas. Only these may say that a request came by
-    https (X-Forwarded-Proto); then cookies are Secure and the server accepts requests of its own https pages. A
-    container sees a proxy on the host at the address of the network's gateway, in 172.16.0.0/12.
+    https (X-Forwarded-Proto); then cookies are Secure and the server accepts requests of its own https pages. 127.0.0.1
+    and ::1 each mean both. A container sees a proxy on the host at the address of the network's gateway, in
+    172.16.0.0/12.
     """
     drain_seconds: float = Field(default=0.0, ge=0, le=3600)
     """How many seconds a service may take to shut down after SIGTERM. /ready returns 503 at once, so that a load

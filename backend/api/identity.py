@@ -123,7 +123,7 @@ async def _read_claims(tokens: AccessTokenVerifier, token: str) -> dict[str, Any
     try:
         return await tokens.verify(token)
     except jwt.PyJWTError as error:
-        logger.info("a token was refused: %s", type(error).__name__)
+        logger.info("rejected a token: %s", type(error).__name__)
         raise Unauthorized from None
 
 
