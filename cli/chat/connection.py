@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from cli import data_dir
+from cli.chat.token_errors import explain_rejection
 from cli.services import running
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost
@@ -20,7 +21,7 @@ from todo_client.runs import RunEvent, Runs
 
 T = TypeVar("T")
 _INTERACTION = "todo.interaction"
-_NOT_THERE = 404
+_UNAUTHORIZED, _NOT_THERE = 401, 404
 _LONGEST_TITLE = 1_000
 _OWNER_HEADER = "X-Owner-Secret"
 _LISTENS = "0A"  # the state of a socket, in /proc/net/tcp
@@ -82,6 +83,10 @@ class Connection:
         except ApiError as error:
             raise ConnectionLost from error
 
+    def describe_error(self, error: ApiError | ConnectionLost) -> str:
+        is_rejected = isinstance(error, ApiError) and error.status == _UNAUTHORIZED
+        return explain_rejection(self.token) if is_rejected else str(error)
+
     async def say(self, chat_id: str | None, text: str, *, left: str | None = None) -> Reading:
         """Sends a message to a conversation; None: to a new one, which takes the place of `left`."""
         if chat_id is None and self.directory is not None:
@@ -138,6 +143,14 @@ class Connection:
                 return None
             raise
         return await self.runs.get_interaction(chat_id, leaf) if leaf else None
+
+    async def is_new(self, chat_id: str) -> bool:
+        """Whether it is a name that no conversation has yet."""
+        try:
+            await self.leaf(chat_id)
+        except ApiError as error:
+            return error.status == _NOT_THERE and not is_own(chat_id)
+        return False
 
     async def leaf(self, chat_id: str) -> str | None:
         return (await self.runs.get_chat(chat_id, limit=0))["leaf"]

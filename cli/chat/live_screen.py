@@ -6,8 +6,10 @@ One application of prompt_toolkit runs from beginning to end, so that a message 
 import asyncio
 import re
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,14 +20,17 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.posix_utils import PosixStdinReader
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 
+from cli import terminal
 from cli.chat.commands.table import COMMANDS
 from cli.chat.commands.tasks import VIEWS
 from cli.chat.connection import Connection
 from cli.chat.rendering import cut_line
-from cli.chat.screen import AGAIN_LEAVES, TerminalScreen
+from cli.chat.screen import AGAIN_LEAVES, NOT_TEXT, PASTE_SECONDS, TerminalScreen
 from cli.terminal import clean
 
 if TYPE_CHECKING:
@@ -34,6 +39,10 @@ if TYPE_CHECKING:
 _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"  # draw all of it at once; other terminals ignore them
 _FRAME_SECONDS = 0.1  # between two drawings of an answer that grows
 _OTHER_ROWS = 6  # of the terminal, for what is around the live lines
+_PASTE_BEGIN, _PASTE_END = "\x1b[200~", "\x1b[201~"
+_LINES = re.compile(r"[^\r\n][\r\n]+[^\r\n]")  # one after the other; Enter alone, also twice, ends a message
+_CURSOR = re.compile(r"\x1b\[\d+;\d+R")  # the terminal's answer where the cursor is
+_KEYS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # that are no text
 _COMPLETED = {"/open": "chats", "/model": "models", "/tasks": "views"}
 _FEWEST = 2  # letters of a title
 
@@ -58,6 +67,31 @@ class ChatCompleter(Completer):
                         yield Completion(title, -len(words))
 
 
+class _PasteReader(PosixStdinReader):
+    """Marks several lines that arrive at once as pasted, as terminals with bracketed paste do themselves."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stdin.fileno(), encoding=sys.getfilesystemencoding())  # as of arguments
+        self._end = ""
+        self._is_marked = False
+        self._pasted_at = -PASTE_SECONDS
+
+    def read(self, count: int = 1024) -> str:
+        text = "".join(iter(partial(super().read, count), ""))
+        was_marked, seen = self._is_marked, self._end + text
+        begin, end = seen.rfind(_PASTE_BEGIN), seen.rfind(_PASTE_END)
+        self._is_marked = begin > end if begin != end else was_marked
+        self._end = seen[1 - len(_PASTE_BEGIN) :]
+        typed, now = _CURSOR.sub("", text), time.monotonic()
+        if was_marked or self._is_marked or not typed or _KEYS.search(typed):
+            return text
+        continues = now - self._pasted_at < PASTE_SECONDS and typed.strip("\r\n")
+        if not _LINES.search(typed) and not continues:
+            return text
+        self._pasted_at = now
+        return "".join([*_CURSOR.findall(text), _PASTE_BEGIN, typed, _PASTE_END])
+
+
 class LiveScreen(TerminalScreen):
     def __init__(self, history: Path, *, colour: bool) -> None:
         super().__init__(colour=colour)
@@ -65,6 +99,8 @@ class LiveScreen(TerminalScreen):
         self._printing = asyncio.Lock()
         self._hint = ""
         self._chat: TerminalChat
+        keyboard = Vt100Input(sys.stdin)
+        keyboard.stdin_reader = _PasteReader()
         self._session: PromptSession[None] = PromptSession(
             self._render_prompt,
             multiline=True,
@@ -77,6 +113,7 @@ class LiveScreen(TerminalScreen):
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             reserve_space_for_menu=4,
             erase_when_done=True,
+            input=keyboard,
         )
         self._app = self._session.app
 
@@ -179,6 +216,9 @@ class LiveScreen(TerminalScreen):
             buffer.insert_text("\n")
             return
         text = buffer.text
+        if not terminal.is_text(text):
+            buffer.text, self._hint = terminal.mark_undecoded(text), NOT_TEXT
+            return
         buffer.reset(append_to_history=bool(text.strip()))
         self._hint = ""
         self._chat.entered(text)

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from cli.chat.terminal_chat import TerminalChat
 
 PROMPT = "> "
-WIDTH = 100  # of output that is no terminal's
 TWICE_SECONDS = 2.0
+PASTE_SECONDS = 0.05
+"""Less than a user needs between two keys, and more than a terminal between two pieces of a pasted text."""
+NOT_TEXT = "Some of this is not UTF-8 text, and is shown as \ufffd. Correct it, and press Enter."
 AGAIN_LEAVES = "Press Ctrl-C again to leave."
 _THEME = Theme({"markdown.code": "cyan"})
 
@@ -51,28 +53,29 @@ class Screen:
 
     @property
     def width(self) -> int:
-        return WIDTH
+        return terminal.get_width(sys.stdout)
 
     async def show(self, *renderables: RenderableType) -> None:
-        _write("".join(f"{line}\n" for line in render_lines(*renderables, width=self.width, colour=False)))
+        terminal.write("".join(f"{line}\n" for line in render_lines(*renderables, width=self.width, colour=False)))
 
     async def show_line(self, text: str) -> None:
         """Prints a line that is neither wrapped nor cut."""
-        _write(f"{clean(text)}\n")
+        terminal.write(f"{clean(text)}\n")
 
     async def add_text(self, piece: str) -> None:
-        _write(f"\n{clean(piece)}" if self._has_ended else clean(piece))
+        terminal.write(f"\n{clean(piece)}" if self._has_ended else clean(piece))
         self._has_ended, self._ends_line = False, piece.endswith("\n")
 
     async def flush_text(self) -> None:
         """Prints the text so far, below which something else comes."""
 
     async def end_text(self) -> None:
-        _write("" if self._ends_line else "\n")
+        terminal.write("" if self._ends_line else "\n")
         self._has_ended, self._ends_line = True, False
 
     async def report(self, *renderables: RenderableType) -> None:
-        for line in render_lines(*renderables, width=self.width, colour=terminal.has_colour(sys.stderr)):
+        width, colour = terminal.get_width(sys.stderr), terminal.has_colour(sys.stderr)
+        for line in render_lines(*renderables, width=width, colour=colour):
             terminal.notice_rendered(line)
 
     async def note(self, text: str) -> None:
@@ -178,6 +181,7 @@ class PlainScreen(TerminalScreen):
         super().__init__(colour=False)
         self._left = asyncio.Event()
         self._input = b""
+        self._sending: asyncio.TimerHandle | None = None
         self._interrupted_at = -TWICE_SECONDS
 
     async def run(self, chat: "TerminalChat") -> None:
@@ -192,25 +196,38 @@ class PlainScreen(TerminalScreen):
 
     async def print_lines(self, lines: Sequence[str], *, open_text: str | None = None) -> None:
         self._open_text = self._open_text if open_text is None else open_text
-        _write("".join(f"{line}\n" for line in lines))
+        terminal.write("".join(f"{line}\n" for line in lines))
 
     def wait_for_input(self) -> None:
-        _write(self.prompt)
+        terminal.write(self.prompt)
 
     def fill(self, text: str) -> None:
         if text:
-            _write(f"(not sent: {clean(text)})\n")
+            terminal.write(f"(not sent: {clean(text)})\n")
 
     def leave(self) -> None:
         self._left.set()
 
     def _read_input(self, chat: "TerminalChat") -> None:
         piece = os.read(sys.stdin.fileno(), 65_536)
-        *lines, self._input = (self._input + piece).split(b"\n")
-        for line in lines:
-            chat.entered(line.decode(errors="replace"))
+        self._input += piece
+        if self._sending is not None:
+            self._sending.cancel()
         if not piece:
+            self._send(chat)
             self.leave()
+        elif b"\n" in self._input:
+            self._sending = asyncio.get_running_loop().call_later(PASTE_SECONDS, self._send, chat)
+
+    def _send(self, chat: "TerminalChat") -> None:
+        """Sends the lines that have come at once as one message: several were pasted."""
+        lines, end, self._input = self._input.rpartition(b"\n")
+        text = os.fsdecode(lines)
+        if not terminal.is_text(text):
+            terminal.write(f"Not sent, because it is not UTF-8 text: {clean(text)}\n")
+            self.wait_for_input()
+        elif end:
+            chat.entered(text)
 
     def _interrupt(self, chat: "TerminalChat") -> None:
         if chat.interrupted():
@@ -219,7 +236,7 @@ class PlainScreen(TerminalScreen):
         if self._interrupted_at - before < TWICE_SECONDS:
             self.leave()
         else:
-            _write(f"\n{AGAIN_LEAVES}\n")
+            terminal.write(f"\n{AGAIN_LEAVES}\n")
 
 
 def render_lines(*renderables: RenderableType, width: int, colour: bool) -> list[str]:
@@ -240,8 +257,3 @@ def _render_line(segments: list[Segment], *, colour: bool) -> str:
         style.render(text, color_system=ColorSystem.STANDARD) if style else text
         for text, style in zip(texts, styles, strict=True)
     )
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()

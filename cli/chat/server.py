@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cli import data_dir
+from cli.chat.token_errors import is_sendable
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from cli.services import environment, running
@@ -34,6 +35,8 @@ def check_token(url: str, token: str | None) -> None:
     parts = urlsplit(url)
     if token is not None and parts.scheme != "https" and parts.hostname not in environment.THIS_MACHINE:
         raise CliError(f"TODO_TOKEN is not sent to {url}, because others could read it on the way. Use https.")
+    if token and not is_sendable(token):
+        raise CliError("TODO_TOKEN has spaces or other characters that no token has. Set it again.")
 
 
 async def start_and_wait(directory: Path, connection: "Connection") -> bool:

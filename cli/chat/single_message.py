@@ -3,17 +3,17 @@
 import argparse
 import asyncio
 import json
-import os
 import signal
-import sys
 from contextlib import suppress
 from typing import Any
 
+from cli import terminal
 from cli.chat import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, rendering
 from cli.chat.answer import Answer
 from cli.chat.approvals import PendingApprovals
 from cli.chat.connection import Connection
 from cli.chat.screen import Screen
+from cli.terminal import OutputLost
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
 from todo_client.runs import RunEvent
@@ -45,8 +45,7 @@ class _Approvals(PendingApprovals):
 
 class _JsonAnswer(Answer):
     async def _handle(self, event: RunEvent) -> None:
-        sys.stdout.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")
-        sys.stdout.flush()
+        terminal.write(json.dumps({"id": event.number, "event": event.name, "data": event.data}) + "\n")
         if event.name == "approval_required":
             await self._approvals.add(self.reading, event.data)
         elif event.name == "interaction_complete":
@@ -66,11 +65,13 @@ async def run(text: str, connection: Connection, arguments: argparse.Namespace) 
     except asyncio.CancelledError:
         await screen.note("Stopped.")
         return STOPPED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's end is silent
+    except OutputLost as error:
+        if sentence := str(error):
+            await screen.fail(sentence)
+            return FAILED
         return STOPPED
     except ApiError as error:
-        await screen.fail(str(error))
+        await screen.fail(connection.describe_error(error))
         return FAILED
     except ConnectionLost:
         await screen.fail(f"No server is running at {connection.url}. Start one here with ./todo up.")
@@ -89,6 +90,10 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace,
             await chat.select(chat_id)
         await table.run(chat, text.strip())
         return FAILED if screen.has_failed else DONE
+    if arguments.thread == NEWEST and chat_id is None:
+        await screen.note("There is no conversation to continue: this starts a new one.")
+    elif chat_id is not None and await connection.is_new(chat_id):
+        await screen.note(f"This starts a new conversation named {chat_id}.")
     sending = asyncio.ensure_future(connection.say(chat_id, text.removeprefix("/") if text.startswith("//") else text))
     approvals = _Approvals(screen, connection, arguments)
     try:
@@ -97,7 +102,7 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace,
         answer = kind(screen, connection, reading, approvals, debug=arguments.debug)
         await answer.follow()
         return _ENDED.get(answer.status, FAILED)
-    except (asyncio.CancelledError, BrokenPipeError):
+    except (asyncio.CancelledError, OutputLost):
         with suppress(ApiError, ConnectionLost, TimeoutError):
             async with asyncio.timeout(_STOP_SECONDS):
                 await connection.cancel(await sending)  # which the server may have taken already

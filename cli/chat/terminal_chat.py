@@ -138,6 +138,8 @@ class TerminalChat:
     async def open(self, chat_id: str) -> None:
         last = await self.select(chat_id)
         if last is None:
+            if await self.connection.is_new(chat_id):
+                await self.screen.note(f"Your first message starts a new conversation named {chat_id}.")
             return
         await self.screen.note(f"Conversation {chat_id}:")
         await self.screen.echo(last["user_message"])
@@ -162,10 +164,12 @@ class TerminalChat:
             thread = self._arguments.thread
             if thread == NEWEST:
                 thread = await self.connection.runs.find_last_used_chat()
+                if thread is None:
+                    await self.screen.note("There is no conversation to continue: your first message starts one.")
             if thread is not None:
                 await self.open(thread)
         except (ApiError, ConnectionLost) as error:
-            await self.screen.fail(str(error))
+            await self.screen.fail(self.connection.describe_error(error))
             if isinstance(error, ApiError):
                 self._status = FAILED
                 self.screen.leave()
@@ -179,7 +183,7 @@ class TerminalChat:
             try:
                 await self._handle(text)
             except (ApiError, ConnectionLost) as error:
-                await self.screen.fail(str(error))
+                await self.screen.fail(self.connection.describe_error(error))
                 if not text.startswith("/"):
                     self.screen.fill(text)
 
@@ -227,7 +231,7 @@ class TerminalChat:
         try:
             await answer.follow()
         except (ApiError, ConnectionLost) as error:
-            await self.screen.fail(str(error))
+            await self.screen.fail(self.connection.describe_error(error))
             if said is not None:
                 self.screen.fill(said)
         except asyncio.CancelledError:

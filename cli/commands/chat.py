@@ -59,20 +59,20 @@ def run(arguments: argparse.Namespace) -> int:
             "--here and --directory begin a new conversation with ./todo up on this machine: leave out --thread, "
             "--continue and --url."
         )
+    if arguments.directory is not None and not terminal.is_text(str(arguments.directory.resolve())):
+        raise UsageError("The path of the directory is not UTF-8 text. Rename it, or choose another one.")
     import asyncio
 
     from cli.chat import server
 
     address = arguments.url or server.find(arguments.data_dir)
     server.check_token(address, os.environ.get("TODO_TOKEN"))
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue] - both are text files
     text = arguments.execute
     if text is None and sys.stdin.isatty() and sys.stdout.isatty():
         if arguments.yes:
             raise CliError("--yes needs --exec TEXT, or text on stdin.")
         return asyncio.run(_chat(arguments, address, None))
-    text = (_read_stdin() if text is None else text).encode(errors="replace").decode()  # it may be no text
+    text = _read_stdin() if text is None else text
     if not text.strip():
         raise UsageError("There is nothing to say: give --exec TEXT, or text on stdin.")
     return asyncio.run(_chat(arguments, address, text))
@@ -81,7 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _read_stdin() -> str:
     if sys.stdin.isatty():
         raise CliError("A conversation needs a terminal for its output: give --exec TEXT for one answer.")
-    return sys.stdin.buffer.read().decode(errors="replace")
+    text = os.fsdecode(sys.stdin.buffer.read())
+    if not terminal.is_text(text):
+        raise UsageError(
+            "Standard input is not UTF-8 text. Convert it first, for example with iconv -f latin1 -t utf-8."
+        )
+    return text
 
 
 async def _chat(arguments: argparse.Namespace, address: str, text: str | None) -> int:

@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from tests.chatkit_client import ChatKit
 from tests.runs_client import Runs
@@ -35,11 +35,15 @@ class User:
     def __init__(self, stack: HasBackends, name: str | None = None, *, backend: int = 0) -> None:
         self.stack = stack
         self.name = name or f"user-{os.getpid()}-{next(_numbers)}"
-        self.token = mint_token(IDP_SECRET, sub=self.name, iss=ISSUER, aud=AUDIENCE)
+        self.token = self.mint_token()
         self.url = stack.backends[backend].url
         headers = {"Authorization": f"Bearer {self.token}", "X-Time-Zone": "Europe/Berlin"}
         self.chatkit = ChatKit(self.url, headers=headers)
         self.runs = Runs(self.url, token=self.token)
+
+    def mint_token(self, **claims: Any) -> str:
+        """Creates an access token for the backend, with other claims if some are given."""
+        return mint_token(IDP_SECRET, **{"sub": self.name, "iss": ISSUER, "aud": AUDIENCE, **claims})
 
     @property
     def mcp_token(self) -> str:

@@ -11,7 +11,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ import pyte
 
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT
+from tests.support.commands import redirected
 from tests.waiting import until
 
 ENTER, TAB, ALT_ENTER, UP = "\r", "\t", "\x1b\r", "\x1b[A"
@@ -77,7 +78,13 @@ class Terminal:
         os.close(self._master)
 
     def keys(self, *keys: str) -> None:
-        os.write(self._master, "".join(keys).encode())
+        """Types all of them at once; `\\udce9` and the like are bytes that are no UTF-8."""
+        os.write(self._master, os.fsencode("".join(keys)))
+
+    def resize(self, columns: int, rows: int) -> None:
+        with self._guard:
+            self._screen.resize(rows, columns)
+        self._resize(self._master, columns, rows)
 
     def say(self, text: str) -> None:
         """Type it, and send it."""
@@ -149,11 +156,11 @@ def _controlled() -> Callable[[], None]:
 
 
 async def chat(
-    *arguments: str, stdin: bytes = b"", cwd: Path = ROOT, **variables: str
+    *arguments: str, stdin: bytes = b"", cwd: Path = ROOT, redirection: str = "", **variables: str
 ) -> "subprocess.CompletedProcess[str]":
     """`./todo chat` without a terminal."""
     kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **variables}
-    command: Sequence[str] = [sys.executable, "-P", "-m", "cli", "chat", *arguments]
+    command = redirected([sys.executable, "-P", "-m", "cli", "chat", *arguments], redirection)
     run = partial(subprocess.run, command, cwd=cwd, env=kept, capture_output=True, timeout=SECONDS)
     done = await asyncio.to_thread(run, input=stdin)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

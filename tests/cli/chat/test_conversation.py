@@ -1,5 +1,6 @@
 """`./todo chat` as a person uses it: the keys, the commands, and what is on the screen then."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -252,7 +253,11 @@ async def test_lines_history_and_completion(start: Start, model: ScriptedModel, 
         await terminal.wait_for(">")
         terminal.keys("one", ALT_ENTER, "two")
         await terminal.wait_for("> one\n  two")
-        terminal.keys(CTRL_J, "three\\", ENTER, "four")
+        terminal.keys(CTRL_J, "three\\")
+        await terminal.wait_for("  two\n  three\\")
+        terminal.keys(ENTER)
+        await terminal.wait_until(lambda text: "\\" not in text)
+        terminal.keys("four")
         await terminal.wait_for("  two\n  three\n  four")
         terminal.keys(CTRL_A, CTRL_D)
         await terminal.wait_for("  three\n  our")
@@ -320,6 +325,99 @@ async def test_without_colour(start: Start, model: ScriptedModel) -> None:
         assert b"\x1b" not in terminal.raw
         terminal.keys(CTRL_D)
         assert await terminal.ended() == 0
+
+
+@pytest.mark.parametrize("line_end", ["\r", "\n", "\r\n"], ids=["CR", "LF", "CRLF"])
+async def test_lines_pasted_without_bracketed_paste(start: Start, model: ScriptedModel, line_end: str) -> None:
+    await model.script({"text": "Three lines."}, {"text": "Typed."}, {"text": "A long one."})
+    lines = ["one", "two", "three"]
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.keys(line_end.join(lines), line_end)
+        await terminal.wait_for("> one\n  two\n  three")
+        assert await model.requests() == [], "it waits for Enter"
+        terminal.keys(ENTER)
+        await terminal.wait_for("Three lines.", "total")
+        terminal.keys("typed", ENTER, ENTER)
+        await terminal.wait_for("Typed.", "total", times=2)
+        words = [f"word{number}" for number in range(1_000)]
+        terminal.keys(line_end.join(words[:500]), line_end)
+        terminal.keys(line_end.join(words[500:]), line_end)
+        await terminal.wait_for("word999")
+        terminal.keys(ENTER)
+        await terminal.wait_for("A long one.", "total", times=3)
+    said = [request["body"]["messages"][-1]["content"] for request in await model.finished_requests()]
+    assert "one\ntwo\nthree" in said[0]
+    assert "\n".join(words) in said[-1]
+
+
+async def test_lines_pasted_into_a_dumb_terminal(start: Start, model: ScriptedModel) -> None:
+    await model.script({"text": "Both lines."}, {"text": "Typed."})
+    with start(environment={"TERM": "dumb"}) as terminal:
+        await terminal.wait_for(">")
+        terminal.keys("one\ntwo\n")
+        await terminal.wait_for("Both lines.", "total")
+        terminal.keys("typed\n")
+        await terminal.wait_for("Typed.", "total", times=2)
+    [first, second] = await model.finished_requests()
+    assert "one\ntwo" in first["body"]["messages"][-1]["content"]
+    assert "typed" in second["body"]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+async def test_typed_bytes_that_are_not_utf8(start: Start, model: ScriptedModel, kind: str) -> None:
+    await model.script({"text": "Coffee."})
+    with start(environment={"TERM": kind}) as terminal:
+        await terminal.wait_for(">")
+        terminal.say("add caf\udce9 bad")
+        await terminal.wait_for("not UTF-8 text", "add caf\ufffd bad")
+        assert await model.requests() == []
+        if kind != "dumb":
+            terminal.keys(CTRL_C)
+            await terminal.wait_until(lambda text: "caf" not in text)
+        terminal.say("add café")
+        await terminal.wait_for("Coffee.", "total")
+    [request] = await model.finished_requests()
+    assert "add café" in request["body"]["messages"][-1]["content"]
+
+
+async def test_new_name_of_a_conversation(start: Start, model: ScriptedModel) -> None:
+    await model.script({"text": "Hello."})
+    with start("--thread", "mine") as terminal:
+        await terminal.wait_for("Your first message starts a new conversation named mine.")
+        terminal.say("hello")
+        await terminal.wait_for("Hello.", "total")
+    with start("--thread", "mine") as terminal:
+        text = await terminal.wait_for("> hello", "Hello.")
+        assert "new conversation" not in text
+
+
+async def test_missing_token(start: Start) -> None:
+    with start("--continue", environment={"TODO_TOKEN": ""}) as terminal:
+        await terminal.wait_for("Set TODO_TOKEN to a token of your identity provider.")
+        assert await terminal.ended() == 1
+
+
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+async def test_narrow_terminal_that_is_resized(start: Start, model: ScriptedModel, kind: str) -> None:
+    await model.script(
+        add_task("a long title of a task", due="2030-11-30"), PAUSING, calls(call("list_tasks")), says(".")
+    )
+    with start(columns=20, environment={"TERM": kind}) as terminal:
+        await terminal.wait_for(">")
+        terminal.say("count")
+        await model.received_requests(2)
+        for columns in (10, 120, 20):
+            terminal.resize(columns, 24)
+            await asyncio.sleep(0.2)
+        await model.release()
+        await terminal.wait_for("ten", "total")
+        terminal.say("/tasks")
+        await terminal.wait_for("a long")
+        terminal.keys(CTRL_D)
+        assert await terminal.ended() == 0
+        assert "Traceback" not in terminal.text
+        assert terminal.raw.count(b"three") < 50
 
 
 async def test_memory_and_log(start: Start, model: ScriptedModel, served: ChatKit, tmp_path: Path) -> None:

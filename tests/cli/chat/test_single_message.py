@@ -19,6 +19,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.approvals import talk_with_tasks
 from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says
 from tests.support.users import User
+from tests.tokens import mint_token
 
 pytestmark = pytest.mark.long
 
@@ -140,12 +141,81 @@ async def test_interrupted(request_: signal.Signals, served: ChatKit, user: User
 async def test_token(user: User, model: ScriptedModel) -> None:
     """It signs in, and is sent to no other machine without encryption."""
     await model.script(says("Hello Ann."))
-    assert (await run_chat("--url", user.url, "--exec", "hello")).returncode == 1
     signed_in = await run_chat("--url", user.url, "--exec", "hello", TODO_TOKEN=user.token)
     assert (signed_in.returncode, signed_in.stdout) == (0, "Hello Ann.\n")
     elsewhere = await run_chat("--url", "http://192.0.2.1", "--exec", "hello", TODO_TOKEN="secret")
     assert elsewhere.returncode == 1
     assert "TODO_TOKEN" in elsewhere.stderr
+
+
+async def test_token_that_is_rejected(user: User) -> None:
+    expired, other = user.mint_token(exp=1_764_000_000), user.mint_token(iss="https://other.example")
+    early, listed = user.mint_token(nbf=2_000_000_000), user.mint_token(aud=["one", "two"])
+    own = partial(mint_token, "x" * 32, sub=user.name, iss="todo-assistant")
+    for token, reason in (
+        ("", "You are not signed in. Set TODO_TOKEN to a token of your identity provider."),
+        ("secret", "TODO_TOKEN is not a token (JWT)."),
+        ("a.b.c", "TODO_TOKEN is not a token (JWT)."),
+        ("a secret", "TODO_TOKEN has spaces or other characters that no token has."),
+        ("caf\udce9", "TODO_TOKEN has spaces or other characters that no token has."),
+        (expired, "the token in TODO_TOKEN expired at 2025-11-24 16:00 UTC."),
+        (early, "the token in TODO_TOKEN is valid only from 2033-05-18 03:33 UTC."),
+        (own(aud="http://127.0.0.1:8001/mcp"), "is for http://127.0.0.1:8001/mcp, like those of ./todo token"),
+        (own(aud="todo-assistant/session"), "is the page's session cookie"),
+        (other, "is from https://other.example for"),
+        (listed, "for one, two. Compare that with AUTH_ISSUER and AUTH_AUDIENCE"),
+    ):
+        done = await run_chat("--url", user.url, "--exec", "hello", TODO_TOKEN=token)
+        assert (done.returncode, done.stdout) == (1, "")
+        [sentence] = done.stderr.splitlines()
+        assert reason in sentence
+        assert len(token) < 10 or token not in sentence
+
+
+async def test_new_conversation_is_announced(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
+    await model.script(*[{"text": "Hello."}] * 3)
+    url = ("--url", served.base_url)
+    begun = await chat(*url, "--continue", "--exec", "hello")
+    assert (begun.returncode, begun.stdout) == (0, "Hello.\n")
+    assert "There is no conversation to continue: this starts a new one." in begun.stderr
+    begun, continued = [await chat(*url, "--thread", "mine", "--exec", "hello") for _ in range(2)]
+    assert (begun.stdout, continued.stdout) == ("Hello.\n", "Hello.\n")
+    assert "This starts a new conversation named mine." in begun.stderr
+    assert "new conversation" not in continued.stderr
+
+
+async def test_text_that_is_not_utf8(served: ChatKit, chat: Chat, model: ScriptedModel) -> None:
+    url = ("--url", served.base_url)
+    for done in (await chat(*url, stdin=b"add caf\xe9"), await chat(*url, "--exec", "add caf\udce9")):
+        assert (done.returncode, done.stdout) == (2, "")
+        [sentence] = done.stderr.splitlines()
+        assert "is not UTF-8 text" in sentence
+    assert await model.requests() == []
+
+
+async def test_output_that_is_closed_or_full(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
+    url = ("--url", served.base_url)
+    await model.script(*[ADDING, says("There.")] * 3)
+    answer = "I add it.\n\nThere.\n"
+    for redirection, output in ((">&-", ""), ("2>&-", answer), ("<&- >&- 2>&-", "")):
+        done = await chat(*url, "--exec", "add milk", redirection=redirection)
+        assert (done.returncode, done.stdout) == (0, output)
+    assert len((await user.runs.tasks("all"))["tasks"]) == 3
+    await model.script(*[{"text": "one two three"}] * 3)
+    for arguments in ((), ("--json",)):
+        full = await chat(*url, *arguments, "--exec", "count", redirection=">/dev/full")
+        assert full.returncode == 1
+        assert full.stderr.splitlines() == ["error: The output cannot be written: No space left on device."]
+    closed = await chat(*url, "--exec", "count", redirection="| head -c 0")
+    assert closed.stderr == ""
+
+
+async def test_tables_fit_80_columns(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
+    await model.script(add_task("a long title " * 10, due="2030-11-30 15:00", labels=["one", "two"]), says("Added."))
+    await user.chatkit.say("add it")
+    for command in ("/tasks", "/threads", "/help"):
+        done = await chat("--url", served.base_url, "--exec", command)
+        assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 async def test_slash_command(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
