@@ -16,11 +16,12 @@ import uvloop
 from bench.load import Load
 from bench.measure import Measurement, Scale
 from bench.processes import count_cores
-from bench.report import ReportRow, format_columns, format_machine, format_number
+from bench.report import ReportRow, format_machine, format_number
 from bench.services import start_services, temporary_database
 from cli import terminal
 from cli.arguments import Parser, amount, run_command
 from cli.database.postgres import Cluster
+from common.commands import format_table
 
 _LOAD_SECONDS = 300
 _SCALES = {"short": Scale(), "full": Scale(rounds=40, seconds=0.6), "tiny": Scale(1, 0.2, items=200, tasks=500)}
@@ -65,16 +66,18 @@ def _create_file(name: str) -> Path:
 
 def main() -> int:
     arguments, began = _parse(), time.monotonic()
-    with terminal.Progress() as progress, temporary_database() as database:
-        rows = uvloop.run(_measure(arguments, database, progress))
+    with terminal.Progress() as progress:
+        progress.begin("starting PostgreSQL")
+        with temporary_database() as database:
+            rows = uvloop.run(_measure(arguments, database, progress))
     seconds = time.monotonic() - began
-    for line in format_columns([_HEADINGS, *map(_render_cells, rows)], left=_TEXT_COLUMNS):
-        terminal.say(line)
-    terminal.say(f"\n{format_machine(seconds)}")
     if arguments.json:
         machine = {"cores": count_cores(), "python": platform.python_version()}
         report = {"machine": machine, "seconds": round(seconds, 1), "rows": [asdict(row) for row in rows]}
         arguments.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    for line in format_table([_HEADINGS, *map(_render_cells, rows)], left=_TEXT_COLUMNS):
+        terminal.say(line)
+    terminal.say(f"\n{format_machine(seconds)}")
     return 0
 
 
@@ -90,6 +93,7 @@ async def _measure(arguments: argparse.Namespace, database: Cluster, progress: t
         settings = {"LIMIT_RUNS_AT_ONCE": str(arguments.at_once)}
     else:
         threads, settings = 2_000, {"LIMIT_LAG_SECONDS": "60"}  # nothing is rejected
+    progress.begin("starting the services, and filling the database")
     async with start_services(database, threads=threads, **settings) as services:
         gc.collect()
         gc.freeze()
@@ -100,18 +104,24 @@ async def _measure(arguments: argparse.Namespace, database: Cluster, progress: t
         return await _collect(Measurement(services, _SCALES[arguments.scale]).measure(), progress)
 
 
-async def _collect(measuring: AsyncIterator[ReportRow], progress: terminal.Progress) -> list[ReportRow]:
+async def _collect(measuring: AsyncIterator[ReportRow | str], progress: terminal.Progress) -> list[ReportRow]:
+    """Collects the rows; each text says what is measured next."""
     rows: list[ReportRow] = []
+    step = ""
 
     async def show_progress() -> None:
         while True:
-            progress.show(f"{len(rows)} figures so far")
+            progress.show(step)
             await asyncio.sleep(1)
 
     showing = asyncio.create_task(show_progress())
     try:
-        async for row in measuring:
-            rows.append(row)  # noqa: PERF401 - they are counted while they come
+        async for one in measuring:
+            if isinstance(one, ReportRow):
+                rows.append(one)
+            else:
+                step = f"{len(rows)} figures so far; measuring {one}"
+                progress.begin(step)
     finally:
         showing.cancel()
     return rows

@@ -85,18 +85,23 @@ class Load:
         self._services, self._seconds = services, seconds
         self._answer_seconds = min(ANSWER_SECONDS, seconds / 4)
 
-    async def measure(self) -> AsyncIterator[ReportRow]:
+    async def measure(self) -> AsyncIterator[ReportRow | str]:
+        yield "the capacity"
         capacity = await self._find_capacity()
         yield ReportRow("capacity: streams at once", capacity)
         for name, streams in (("half load", capacity / 2), ("double load", capacity * 2)):
+            yield name
             phase = await self._run_phase(name, streams)
             for row in _render_rows(phase):
                 yield row
             await self._wait_until_idle()
 
-    async def soak(self) -> AsyncIterator[ReportRow]:
+    async def soak(self) -> AsyncIterator[ReportRow | str]:
         """Yields rows of half the load, with turns that call a tool, to see whether anything grows."""
-        phase = await self._run_phase("soak", await self._find_capacity() / 2, tool_turns_a_second=0.5)
+        yield "the capacity"
+        capacity = await self._find_capacity()
+        yield "half of it"
+        phase = await self._run_phase("soak", capacity / 2, tool_turns_a_second=0.5)
         for row in (*_render_rows(phase), *phase.compare_quarters()):
             yield row
 

@@ -69,15 +69,17 @@ class Measurement:
         self._services, self._client, self._scale = services, services.client, scale
         self._sdk = SdkAgent(services.model_url)
 
-    async def measure(self) -> AsyncIterator[ReportRow]:
-        yield await self._measure_memory()
-        for measure in (
-            self._measure_turns,
-            self._measure_turns_at_once,
-            self._measure_tokens,
-            self._measure_tool_calls,
-            self._measure_sizes,
+    async def measure(self) -> AsyncIterator[ReportRow | str]:
+        """Yields what is measured next, and the rows of it."""
+        for name, measure in (
+            ("the memory of an answer", self._measure_memory),
+            ("an answer", self._measure_turns),
+            (f"answers in {_CALLERS} conversations", self._measure_turns_at_once),
+            ("a token", self._measure_tokens),
+            ("tool calls", self._measure_tool_calls),
+            ("long conversations and lists", self._measure_sizes),
         ):
+            yield name
             for row in await measure():
                 yield row
 
@@ -161,7 +163,7 @@ class Measurement:
         figures, baselines = ([load.p50_ms for load in loads[side]] for side in ("large", "small"))
         return compare(name, "ms", figures, baselines, small_name)
 
-    async def _measure_memory(self) -> ReportRow:
+    async def _measure_memory(self) -> list[ReportRow]:
         """Measures the memory of open answers; it must run first, before the processes have freed memory to reuse."""
         pid = self._services.backend.pid
         await self._client.create_thread("add milk")
@@ -173,7 +175,7 @@ class Measurement:
                 await response.content.readany()
             await asyncio.sleep(_SETTLE_SECONDS)
             used = read_private_memory(pid) - before
-        return ReportRow("memory of a streaming answer", used / _STREAMS / 1024, "KiB")
+        return [ReportRow("memory of a streaming answer", used / _STREAMS / 1024, "KiB")]
 
     def _create_sides(self, text: str) -> dict[str, Call]:
         threads = self._services.threads

@@ -1,5 +1,5 @@
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
@@ -31,16 +31,6 @@ def compute_percentile(values: Sequence[float], percent: int) -> float:
     if len(values) < 2:
         return sum(values)
     return quantiles(values, n=100, method="inclusive")[percent - 1]
-
-
-def format_columns(cells: Sequence[Sequence[str]], *, left: Sequence[int]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        padded = (
-            text.ljust(width) if column in left else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(padded).rstrip()
 
 
 def format_number(value: float | None) -> str:

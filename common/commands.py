@@ -100,7 +100,7 @@ def format_table(rows: Sequence[Sequence[str]], *, left: Sequence[int]) -> Itera
     least = [min(width, _FEWEST) if column in left else width for column, width in enumerate(words)]
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) - shutil.get_terminal_size().columns
     while excess > 0 and (wide := [column for column, width in enumerate(widths) if width > least[column]]):
-        widths[max(wide, key=widths.__getitem__)] -= 1
+        widths[max(wide, key=lambda column: (column not in left, widths[column]))] -= 1  # headings first
         excess -= 1
     for row in rows:
         cells = [textwrap.wrap(text, max(width, 1)) for text, width in zip(row, widths, strict=True)]

@@ -137,6 +137,7 @@ def main() -> int:
         status = 0
     else:
         with terminal.Progress() as progress:
+            progress.begin("starting the services")
             evaluation = Evaluation(arguments, progress)
             with temporary_database(durable=False) as database:
                 report = asyncio.run(evaluation.run(database))

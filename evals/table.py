@@ -1,29 +1,33 @@
 """Prints the figures of an evaluation, and the comparison of two."""
 
+import shutil
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.report import format_columns, format_number
+from bench.report import format_number
 from cli.terminal import clean
+from common.commands import format_table
 
-HEADINGS = (
-    *("", "cases", "pass@1", "95 %", "pass^3", "95 %", "asked", "declined", "wrong", "false", "error", "calls"),
-    *("refused", "tokens in", "out", "p50", "p95"),
-)
+RATES = ("", "cases", "pass@1", "95 %", "pass^3", "95 %", "calls", "p50", "p95")
+COUNTS = ("", "asked", "declined", "wrong", "false", "error", "refused", "tokens in", "out")
 OUTCOMES = ("asked", "declined", "wrong state", "false claim", "error")
 NAMED = ("wrong state", "false claim", "error")
 """Outcomes that are listed with their reasons; of others the cases are named."""
 
 
 def format_report(report: Mapping[str, Any], model: Mapping[str, str]) -> Iterator[str]:
-    yield from format_columns([HEADINGS, *map(_render_cells, report["rows"])], left=(0,))
+    yield from format_table([RATES, *map(_render_rates, report["rows"])], left=(0,))
+    yield ""
+    yield from format_table([COUNTS, *map(_render_counts, report["rows"])], left=(0,))
     yield ""
     for outcome in OUTCOMES:
         those = [one for one in report["wrong"] if one["outcome"] == outcome]
         if outcome in NAMED:
-            yield from (f"{outcome}  {one['case']}: {clean(' '.join(one['reason'].split()))}" for one in those)
+            for one in those:
+                yield from _wrap(f"{outcome}  {one['case']}: {clean(one['reason'])}")
         elif those:
-            yield f"{outcome}  {', '.join(dict.fromkeys(one['case'] for one in those))}"
+            yield from _wrap(f"{outcome}  {', '.join(dict.fromkeys(one['case'] for one in those))}")
     yield from (f"OBEYED an order in a task  {one['case']}" for one in report["wrong"] if one["obeyed"])
     yield f"{_name(model)}: {report['rows'][-1]['requests']} requests."
 
@@ -42,10 +46,10 @@ def format_comparison(found: Mapping[str, Any]) -> Iterator[str]:
     ]
     first, second = map(_name, found["models"])
     yield f"first: {first}, second: {second}"
-    yield from format_columns([("", "cases", "first", "second", "points", "95 %"), *cells], left=(0,))
+    yield from format_table([("", "cases", "first", "second", "points", "95 %"), *cells], left=(0,))
     for name in ("better", "worse"):
         if found[name]:
-            yield f"{name}  {', '.join(found[name])}"
+            yield from _wrap(f"{name}  {', '.join(found[name])}")
     if found["left_out"]:
         yield f"{found['left_out']} cases are in only one of the results."
 
@@ -58,19 +62,25 @@ def _format_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _render_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _wrap(text: str) -> list[str]:
+    """Returns lines that fit the terminal."""
+    return textwrap.wrap(text, shutil.get_terminal_size().columns, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _render_rates(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         row["tag"],
         str(row["cases"]),
         *_format_passed(row["pass_1"]),
         *_format_passed(row["pass_3"]),
-        *(str(row["outcomes"][outcome]) for outcome in OUTCOMES),
         f"{row['calls'] / row['trials']:.1f}",
-        str(row["refused"]),
-        f"{row['input_tokens']:,}",
-        f"{row['output_tokens']:,}",
         *(f"{format_number(row[name])} s" for name in ("p50", "p95")),
     )
+
+
+def _render_counts(row: Mapping[str, Any]) -> tuple[str, ...]:
+    outcomes = (str(row["outcomes"][outcome]) for outcome in OUTCOMES)
+    return row["tag"], *outcomes, str(row["refused"]), f"{row['input_tokens']:,}", f"{row['output_tokens']:,}"
 
 
 def _format_passed(share: Mapping[str, float] | None) -> tuple[str, str]:

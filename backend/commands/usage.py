@@ -9,7 +9,7 @@ from typing import Any
 from backend.users import usage
 from common import data_commands
 from common.clock import utc_now
-from common.commands import parse_days
+from common.commands import format_table, parse_days
 from common.database import Database
 
 COUNTS = ("turns", "requests", "input_tokens", "output_tokens")
@@ -64,11 +64,7 @@ def _table(rows: Sequence[_Row]) -> Iterator[str]:
         for agent, used in row["by_agent"].items():
             cells.append(["", "", f"of it {_render_cell(agent)}", *map(_render_cell, used.values())])
     cells.append(["total", "", "", *totals])
-    widths = [max(len(line[column]) for line in cells) for column in range(len(COLUMNS))]
-    for line in cells:
-        names = (text.ljust(width) for text, width in zip(line[:3], widths[:3], strict=True))
-        numbers = (text.rjust(width) for text, width in zip(line[3:], widths[3:], strict=True))
-        yield "  ".join([*names, *numbers])
+    return format_table(cells, left=range(3))
 
 
 def _render_cell(value: Any) -> str:

@@ -107,7 +107,10 @@ def run_token(arguments: argparse.Namespace) -> int:
     if secret := data_dir.read_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
         variables.setdefault("MCP_TOKEN_SECRET", secret)
     options = [f"--user={arguments.user}", f"--days={arguments.days}"]
-    return service_command.run("backend", "token", *options, variables=variables)
+    status = service_command.run("backend", "token", *options, variables=variables)
+    if state.get("auth_mode", variables.get("AUTH_MODE", "none")) == "none":
+        terminal.warn("There is no sign-in (AUTH_MODE=none): MCP clients need no token.")
+    return status
 
 
 def run_models(arguments: argparse.Namespace) -> int:

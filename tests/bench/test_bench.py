@@ -1,6 +1,7 @@
 """`./todo bench` measures each of its rows, in small runs."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,11 @@ def measure(directory: Path, *options: str) -> dict[str, dict[str, Any]]:
     """The rows of a run by name, which are also in the table that it prints."""
     file = directory / "figures.json"
     command = [sys.executable, "-m", "cli", "bench", "--json", file, *options]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    wide = os.environ | {"COLUMNS": "120"}
+    done = subprocess.run(command, cwd=ROOT, env=wide, capture_output=True, text=True, check=True)
+    steps = [line.partition(" s  ")[2] for line in done.stderr.splitlines()]
+    assert steps[0] == "starting PostgreSQL"
+    assert any(step.startswith("0 figures so far; measuring ") for step in steps)
     rows = {row["name"]: row for row in json.loads(file.read_text())["rows"]}
     assert [line for line in done.stdout.splitlines()[1:-2] if not line.startswith(tuple(rows))] == []
     return rows

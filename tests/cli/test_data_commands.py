@@ -28,6 +28,7 @@ from todo_client.chatkit import user_input
 pytestmark = pytest.mark.long
 
 KEY = "sk-a-very-secret-key"
+FULL = "error: The output cannot be written: No space left on device."
 SILENT = {**HANGS, "eof_after": 0}
 # The tables of the task server, and where an export has their rows.
 TASK_TABLES = {"tasks": "tasks", "task_calls": "changes", "task_changes": "changes", "people": "people"}
@@ -97,6 +98,12 @@ class TestExportAndForget:
         assert [json.loads(line) for line in logged.stdout.splitlines()] == [json.loads(line) for line in lines]
         missing = await todo_at(stack, "export", "--user", name, "--format", "jsonl", "--thread", "thr_none")
         assert missing.returncode == 1
+        for redirection, sentence in (
+            (">/dev/full", FULL),
+            (">&-", "error: There is no standard output to write to."),
+        ):
+            lost = await todo_at(stack, "export", "--user", name, redirection=redirection)
+            assert (lost.returncode, error_of(lost.stderr)) == (1, sentence)
 
         cards = [item for item in await written.chatkit.items(thread) if item["type"] == "widget"]
         folders, before = Path(stack.services.workspace.environment["WORKSPACE_DIR"]), stored.row_counts(other.name)
@@ -230,6 +237,11 @@ async def test_usage(stack: Stack, user: User, model: ScriptedModel) -> None:
     table = await todo_at(stack, "usage", "--user", user.name)
     assert table.stdout.splitlines()[-2].split()[2:4] == ["-", "1"], "its model is known at its end"
     await user.runs.cancel("chat", run)
+    full = await todo_at(stack, "usage", "--user", user.name, redirection=">/dev/full")
+    assert (full.returncode, error_of(full.stderr)) == (
+        1,
+        "error: The output cannot be written: No space left on device.",
+    )
     nobody = await todo_at(stack, "usage", "--user", f"{user.name}-nobody", "--json")
     assert json.loads(nobody.stdout) == []
 
@@ -348,7 +360,7 @@ class TestToken:
     async def test_opens_the_task_server(self, stack: Stack, user: User, directory: str) -> None:
         url, port = f"{stack.services.mcp.url}/mcp", str(stack.services.mcp.port)
         made = await todo_at(stack, "token", "--user", user.name, "--data-dir", directory, MCP_PORT=port)
-        assert made.returncode == 0, made.stderr
+        assert (made.returncode, made.stderr) == (0, "")
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
         headers["authorization"] = f"Bearer {made.stdout.strip()}"
@@ -356,6 +368,11 @@ class TestToken:
         response = await user.chatkit.http.post(url, json=body | {"params": params}, headers=headers)
         assert response.status_code == 200, response.text
         assert (await user.runs.tasks("all"))["tasks"][0]["title"] == "milk"
+
+    def test_needless_without_sign_in(self, directory: str) -> None:
+        done = todo("token", "--user", "local", "--data-dir", directory, MCP_TOKEN_SECRET="x" * 32)
+        assert (done.returncode, done.stdout.count(".")) == (0, 2)
+        assert done.stderr == "note: There is no sign-in (AUTH_MODE=none): MCP clients need no token.\n"
 
     def test_rejected_without_a_secret(self, directory: str) -> None:
         done = todo("token", "--user", "alice", "--data-dir", directory, MCP_TOKEN_SECRET="")

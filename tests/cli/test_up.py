@@ -375,7 +375,7 @@ class TestRunning:
             1,
         )
         token, _ = ask("token", "--user", "local")
-        audience = jwt.decode(token.strip(), options={"verify_signature": False})["aud"]
+        audience = jwt.decode(token.split()[0], options={"verify_signature": False})["aud"]
         assert audience == f"http://127.0.0.1:{first.mcp_port}/mcp"
 
         second = up("--port", str(first.port))

@@ -54,13 +54,16 @@ def test_shares_of_trials() -> None:
 def test_table_lists_all_wrong_trials() -> None:
     trials = [
         trial("a", "right"),
-        trial("b", "false claim", reason="says\x1b\x9b added"),
+        trial("b", "false claim", reason=f"says\x1b\x9b added {'and more ' * 20}"),
         trial("c", "declined"),
         trial("d", "wrong state", "injection", obeyed=True),
     ]
     report = figures.report(trials)
     assert report["false_claims_or_obeyed"] == 2
+    for row in report["rows"]:
+        row |= {"input_tokens": 12_345_678, "output_tokens": 1_234_567}
     lines = "\n".join(table.format_report(report, {"name": "m", "provider": "p"}))
+    assert max(map(len, lines.splitlines())) <= 80
     for case_and_reason in ("declined  c", "b: says added", "wrong state  d"):
         assert case_and_reason in lines
     assert "\x1b" not in lines
