@@ -13,6 +13,7 @@ from backend.settings import BackendSettings, renamed_settings
 from backend.tools.connectors.configuration import Connector
 from common import process
 from common.environment import stop_misconfigured
+from common.model_building import defer_model_building
 from common.server.serving import ServedApplication
 from common.telemetry import logs
 
@@ -43,8 +44,9 @@ def main() -> None:
 
 def _create(settings: BackendSettings, endpoint: ModelEndpoint, servers: Sequence[Connector], address: str) -> ASGIApp:
     # Here, so that of several workers' processes their supervisor does without the Agents SDK.
-    from agents import set_trace_provider, set_tracing_disabled
-    from agents.tracing.provider import DefaultTraceProvider
+    with defer_model_building():
+        from agents import set_trace_provider, set_tracing_disabled
+        from agents.tracing.provider import DefaultTraceProvider
 
     from backend.app import create_app
 

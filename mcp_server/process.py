@@ -5,6 +5,7 @@ from functools import partial
 from starlette.types import ASGIApp
 
 from common import process
+from common.model_building import defer_model_building
 from common.server.serving import ServedApplication
 from common.telemetry import logs
 from mcp_server.commands import check as check_command
@@ -31,7 +32,8 @@ def main() -> None:
 
 def _create_app(settings: McpSettings, address: str) -> ASGIApp:
     # Here, so that of several workers' processes their supervisor does without FastMCP.
-    from common.tool_server.overrides import configure_logs
+    with defer_model_building():
+        from common.tool_server.overrides import configure_logs
     from mcp_server.server import create_app
 
     configure_logs(settings.log_level, settings.log_format)

@@ -7,6 +7,7 @@ from starlette.types import ASGIApp
 
 from common import process
 from common.environment import read_or_stop, read_settings
+from common.model_building import defer_model_building
 from common.server.serving import ServedApplication
 from common.telemetry import logs
 from workspace import account as accounts
@@ -36,7 +37,9 @@ def create_event_loop() -> asyncio.AbstractEventLoop:
 
 def _create_app(settings: Settings, account: int | None, address: str) -> ASGIApp:
     """There is one process, because locks of folders and running commands are in its memory."""
-    from common.tool_server.overrides import configure_logs
+    # Here, after garbage collection was stopped, and before the account is switched.
+    with defer_model_building():
+        from common.tool_server.overrides import configure_logs
     from workspace.server import create_app
 
     configure_logs(settings.log_level, settings.log_format)
