@@ -50,7 +50,7 @@ _FOREIGN_ORIGIN = "This server rejects requests from this website. If it is your
 class StatelessServer(FastMCP):
     """FastMCP looks at every call for what the state of the client's session hides. Here no session has a state.
 
-    The libraries of its store are the fifth part of what a tool server imports. tests/test_loaded_modules.py.
+    The libraries of its store are the fifth part of what a tool server imports. tests/cli/test_loaded_modules.py.
     """
 
     @property
