@@ -63,15 +63,14 @@ class Installation:
         ):
             subprocess.run(command, cwd=directory, check=True)
 
-    def run(self, command: Command) -> str:
-        """What a command prints to stdout."""
-        text = self._adapt(command.text)
-        if command.text == "./todo up":
-            self._start(text)
+    def run(self, command: str, definitions: str = "") -> str:
+        """What a command prints to stdout, in a shell where others have set their variables."""
+        if command == "./todo up":
+            self._start(self._adapt(command))
             return ""
-        definitions = self._adapt(find_definitions(command))
+        text = f"{self._adapt(definitions)}\n{self._adapt(command)}"
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", f"{definitions}\n{text}"],
+            ["bash", "-euo", "pipefail", "-c", text],
             cwd=self.directory,
             env=self.environment,
             capture_output=True,
@@ -81,7 +80,7 @@ class Installation:
             stdin=subprocess.DEVNULL,
         )
         assert done.returncode == 0, text + done.stdout + done.stderr
-        if command.text == "./todo down":
+        if command == "./todo down":
             self.end()
         return done.stdout
 
@@ -135,7 +134,7 @@ def read_example_server(directory: Path) -> dict[str, object]:
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def installation() -> Iterator[Installation]:
     with tempfile.TemporaryDirectory(prefix="todo-docs-") as name:
         directory = Path(name)
@@ -156,7 +155,20 @@ def test_commands(installation: Installation, subtests: pytest.Subtests) -> None
     position = {document: number for number, document in enumerate(READ_FIRST)}
     for command in sorted(here, key=lambda command: position.get(command.document, len(position))):
         with subtests.test(command.text, document=command.document):
-            check_answer(command, installation.run(command))
+            check_answer(command, installation.run(command.text, find_definitions(command)))
+
+
+def test_approval_without_a_model(installation: Installation) -> None:
+    """The commands of api.md in one shell, as a reader pastes them."""
+    texts = [command.text for command in COMMANDS if command.document == "docs/api.md"]
+    first, last = (next(i for i, text in enumerate(texts) if word in text) for word in ("for pancakes", "/approve"))
+    *start, read_run, read_approval, approve = texts[first : last + 1]
+    wait = f"until {{ {read_run} && {read_approval}; }} 2>/dev/null; do sleep 0.1; done"  # a reader is slower
+    installation.run("./todo up")
+    printed = installation.run("\n".join([texts[0], *start, wait, approve, "wait"]))
+    assert "event: approval_required" in printed
+    assert "200 g flour" in printed
+    assert '"status": "COMPLETED"' in printed
 
 
 def test_each_exception_is_needed() -> None:
