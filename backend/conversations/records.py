@@ -85,7 +85,10 @@ class Entry:
 
 @dataclass(slots=True)
 class ToolCall:
-    """A use of a tool: `arguments` as the model wrote them, `output` what the model reads, `details` for others."""
+    """A use of a tool: `arguments` as the model wrote them, `output` what the model reads, `details` for others.
+
+    `approval_text` is what the user is asked: empty until then, and None if the call needs no approval.
+    """
 
     run_id: str
     id: str
@@ -107,6 +110,10 @@ class ToolCall:
     decision_seq: int | None = None
     result_seq: int | None = None
     created_at: datetime | None = None
+
+    @property
+    def needs_approval(self) -> bool:
+        return self.approval_text is not None
 
 
 @dataclass(slots=True)

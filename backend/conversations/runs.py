@@ -73,9 +73,9 @@ ON CONFLICT (user_id, run_id, number) DO UPDATE SET seconds = excluded.seconds  
 RETURNING seq"""
 _ADD_CALL = """
 INSERT INTO tool_calls
-    (user_id, run_id, id, conversation_id, model_turn, tool, arguments, state, idempotency_key, reach)
+    (user_id, run_id, id, conversation_id, model_turn, tool, arguments, state, idempotency_key, reach, approval_text)
 VALUES (%(user)s, %(run_id)s, %(id)s, %(conversation)s, %(model_turn)s, %(tool)s, %(arguments)s, %(state)s,
-    %(idempotency_key)s, %(reach)s)
+    %(idempotency_key)s, %(reach)s, %(approval_text)s)
 RETURNING seq, created_at"""
 # One that still waits for approval when its run ends is rejected.
 _COMPLETE_CALL = """

@@ -23,6 +23,7 @@ from backend.context.window import Window, choose_window
 from backend.conversations import runs, steering, sub_agents
 from backend.conversations.history import load_history
 from backend.conversations.records import CallReason, Entry, EventRecord, Run, Timeline, ToolCall
+from backend.conversations.timeline import events_of, load_trees
 from backend.errors import LeaseLost
 from backend.ids import new_id
 from backend.model.chat_model import ChatModel
@@ -321,7 +322,15 @@ class Execution:
         if (await runs.load(self._database, self.run.user_id, self.run.id)).stop_requested:
             self._live.stop(Ending("cancelled", "cancelled"))
             raise asyncio.CancelledError
+        await self._publish_decisions()
         return False
+
+    async def _publish_decisions(self) -> None:
+        """Publishes the decisions of a user who was faster than this process, which may be stored by another one."""
+        stream, top = self._live.stream, self._live.run
+        after = stream.last_number
+        for event in events_of(await load_trees(self._database, top.user_id, [top.id], after=after), after):
+            stream.append(event)
 
     # The outcome
 

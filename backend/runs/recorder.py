@@ -192,7 +192,9 @@ class Recorder(RunHooks[RunContext]):
         context.not_made = {call.id: output_of(call) for call in calls if call.reason}
         for call in calls:
             # From here on it may have been made, unless it waits: no statement of its own says that it begins.
-            call.state = "requested" if call.id in context.waiting else "running"
+            call.state = "running"
+            if call.id in context.waiting:
+                call.state, call.approval_text = "requested", ""
 
     async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
         """After a stop it never returns, so that the tool does not begin."""

@@ -31,6 +31,10 @@ class RunStream:
         self.notified = 0  # of how many events followers in other processes have been notified
         self._changed = asyncio.Event()
 
+    @property
+    def last_number(self) -> int:
+        return max((event.number for event in self.events if event.number is not None), default=self.base)
+
     def append(self, event: Event) -> None:
         self.events.append(event)
         changed, self._changed = self._changed, asyncio.Event()

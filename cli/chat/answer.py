@@ -50,7 +50,6 @@ class Answer:
         self._text = ""
         """What has come of the message that is being written."""
         self._complete_text = ""
-        self._agent_approvals: set[str] = set()
         self._has_failed = False
 
     async def follow(self) -> None:
@@ -152,13 +151,10 @@ class Answer:
         match name:
             case "approval_required":
                 self._activity = "waiting for your decision"
-                self._agent_approvals |= {data["approval_id"]} if data["agent"] else set()
                 await self._approvals.add(self.reading, data)
             case "approved" | "rejected":
                 reason = f": {data['reason']}" if data.get("reason") else ""
                 await self._screen.note(f"{name.capitalize()}{reason}")
-                if name == "rejected" and data["approval_id"] in self._agent_approvals:
-                    await self._screen.report(rendering.render_agent_output("Not done.", None, is_error=True))
                 await self._approvals.remove(data["approval_id"])
             case "error":
                 self._has_failed = True

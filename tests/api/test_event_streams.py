@@ -10,9 +10,11 @@ import pytest
 from tests.runs_client import Runs, id_of, names, text_of, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS
+from tests.support.backends import user_at
+from tests.support.database_proxy import database_proxy
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, add_tasks, call, calls, delete_tasks, says, start_coder
-from tests.support.stack import Stack
+from tests.support.stack import Services, Stack
 from tests.support.users import User
 from todo_client.runs import RunEvent
 
@@ -26,7 +28,10 @@ Act = Callable[[Runs, str], Awaitable[object]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """What the model does, and what its user does once an event of a kind has come."""
+    """What the model does, and what its user does once an event of a kind has come.
+
+    `kinds` are the events about its calls and what it says, in their order.
+    """
 
     steps: tuple[dict[str, object], ...]
     kinds: tuple[str, ...]
@@ -55,31 +60,49 @@ async def cancel(runs: Runs, run: str) -> None:
 
 ADDING = add_tasks(11)
 DELETING = delete_tasks(*range(1, 12))
+CALLED = ("tool_call", "tool_result")
 SCENARIOS: dict[str, Scenario] = {
     "answer": Scenario((says("Hello there."),), ("answer",)),
     "thinking": Scenario((says("Four.", reasoning="Two and two."),), ("thinking", "answer")),
     "tool": Scenario((add_task("milk"), says("Added.")), ("tool_call", "tool_result", "answer")),
-    "failed_tool": Scenario((calls(call("complete_task", task_id=99)), says("No.")), ("tool_call", "tool_result")),
+    "failed_tool": Scenario(
+        (calls(call("complete_task", task_id=99)), says("No.")), ("tool_call", "tool_result", "answer")
+    ),
     "approved": Scenario(
         (ADDING, DELETING, says("Deleted.")),
-        ("approval_required", "approved", "tool_call", "tool_result", "answer"),
+        (*CALLED, "approval_required", "approved", *CALLED, "answer"),
+        on="approval_required",
+        act=approve,
+    ),
+    "approved_of_several": Scenario(
+        (ADDING, calls(*DELETING["tool_calls"], call("add_task", title="milk")), says("Deleted.")),
+        (*CALLED, *CALLED, "approval_required", "approved", *CALLED, "answer"),
         on="approval_required",
         act=approve,
     ),
     "rejected": Scenario(
         (ADDING, DELETING, says("Kept.")),
-        ("approval_required", "rejected", "answer"),
+        (*CALLED, "approval_required", "rejected", "answer"),
         on="approval_required",
         act=reject,
     ),
     "cancelled_while_waiting": Scenario(
-        (ADDING, DELETING), ("approval_required", "cancelled"), on="approval_required", act=cancel
+        (ADDING, DELETING),
+        (*CALLED, "approval_required", "rejected", "cancelled"),
+        on="approval_required",
+        act=cancel,
     ),
-    "cancelled": Scenario((HANGS,), ("cancelled",), on="answer_delta", act=cancel),
+    "cancelled_before_it_waits": Scenario(
+        (calls(*start_coder("wait")["tool_calls"], *DELETING["tool_calls"]), {"delay": 60}),
+        ("tool_call", "cancelled"),
+        on="tool_call",
+        act=cancel,
+    ),
+    "cancelled": Scenario((HANGS,), ("answer", "cancelled"), on="answer_delta", act=cancel),
     "failed": Scenario(({"status": 400, "body": {"error": {"message": "No."}}},), ("error",)),
     "sub_agent": Scenario(
         (start_coder("write"), calls(call("write_file", path="a.txt", content="a")), says("Wrote."), says("Done.")),
-        ("tool_call", "tool_result", "answer"),
+        ("tool_call", *CALLED, "answer", "tool_result", "answer"),
     ),
     "sub_agent_approved": Scenario(
         (
@@ -88,7 +111,7 @@ SCENARIOS: dict[str, Scenario] = {
             says("Saved."),
             says("Done."),
         ),
-        ("tool_call", "approval_required", "approved", "tool_result", "answer"),
+        ("tool_call", *CALLED, "approval_required", "approved", *CALLED, "answer", "tool_result", "answer"),
         on="approval_required",
         act=approve,
     ),
@@ -109,10 +132,19 @@ async def play(scenario: Scenario, user: User, model: ScriptedModel, acting: Run
     return events
 
 
-def durable(events: list[RunEvent]) -> list[tuple[int | None, str, object]]:
-    """Without pieces of text and the model's turns, which are no part of what is stored."""
+def durable(events: list[RunEvent]) -> list[tuple[int, str, object]]:
+    """Without pieces of text and the model's turns, which are no part of what is stored.
+
+    Of events that are sent together the last has the number of all.
+    """
     passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end", "progress")
-    return [(event.number, event.name, event.data) for event in events if event.name not in passed_over]
+    kept: list[tuple[int, str, object]] = []
+    number = None
+    for event in reversed([event for event in events if event.name not in passed_over]):
+        number = event.number or number
+        assert number is not None
+        kept.insert(0, (number, event.name, event.data))
+    return kept
 
 
 def turns(events: list[RunEvent]) -> list[str]:
@@ -126,8 +158,7 @@ async def test_late_and_resuming_readers_of_any_process_get_the_same_events(
 ) -> None:
     scenario = SCENARIOS[name]
     live = await play(scenario, user, model)
-    assert set(scenario.kinds) <= set(names(live))
-    assert live[-1].name == "interaction_complete"
+    assert [name for _, name, _ in durable(live)] == ["interaction_started", *scenario.kinds, "interaction_complete"]
     agents = {event.data.get("agent") for event in live if event.name in ("tool_call", "tool_result", "answer")}
     assert ("coder" in agents) is name.startswith("sub_agent")
     run = id_of(live)
@@ -137,11 +168,9 @@ async def test_late_and_resuming_readers_of_any_process_get_the_same_events(
         assert durable(late) == durable(live)
         assert turns(late) == turns(live) or name == "failed", "nothing is stored of a model turn that failed"
         assert text_of(late) in ("", text_of(live)), "text comes whole or is left to `answer`"
-        for event in durable(live):
-            number = event[0]
-            assert number is not None
+        for number in {number for number, _, _ in durable(live)}:
             rest = await runs.read(CHAT, run, after=number)
-            assert durable(rest) == [one for one in durable(live) if one[0] is not None and one[0] > number]
+            assert durable(rest) == [one for one in durable(live) if one[0] > number]
         assert (await runs.get_interaction(CHAT, run))["status"] == live[-1].data["status"]
 
 
@@ -175,6 +204,27 @@ async def test_a_reader_in_another_process_follows_live(
     assert durable(followed) == durable(live)
     # Text comes in pieces, or is left to `answer` where a reader looked when it was complete.
     assert len({text_of(followed), text_of(live)} - {""}) <= 1
+
+
+async def test_decision_that_comes_before_the_run_is_stored_as_waiting(
+    services: Services, user: User, model: ScriptedModel
+) -> None:
+    """The call of an agent is decided in another process, while the assistant's run is about to wait."""
+    await model.script(*SCENARIOS["sub_agent_approved"].steps)
+    async with (
+        database_proxy(services.database_url) as proxy,
+        user_at(services, user, DATABASE_URL=proxy.url, APPROVALS="bulk,commit") as there,
+    ):
+        proxy.holds_before = b"SET status = 'waiting'"
+        events: list[RunEvent] = []
+        async with there.runs.interact(CHAT, "go on") as stream:
+            async for event in stream:
+                events.append(event)
+                if event.name == "approval_required":
+                    await approve(user.runs, id_of(events))
+                    proxy.released.set()
+        assert [name for _, name, _ in durable(events)][1:-1] == [*SCENARIOS["sub_agent_approved"].kinds]
+        assert durable(await user.runs.read(CHAT, id_of(events))) == durable(events)
 
 
 KILLED: dict[str, Scenario] = {

@@ -120,11 +120,12 @@ async def test_clients_of_the_specification_read_all(user: User, model: Scripted
     assert sorted(calls_of_first) == sorted(tools * 2)
     others = [name for name in read(first) if name not in tools]
     assert others == ["interaction_started", "thinking", "answer", "interaction_complete"]
-    # When a call is told of that waits, before its approval or after it, is not held here.
-    assert [name for name in read(seen) if name != "tool_call"] == [
-        *("interaction_started", "tool_result", "approval_required", "rejected", "approval_required", "approved"),
-        *("tool_result", "answer", "interaction_complete"),
+    assert read(seen) == [
+        *("interaction_started", *tools, "approval_required", "rejected", "approval_required", "approved", *tools),
+        *("answer", "interaction_complete"),
     ]
+    types = [event.type for event in chat.interactions[1].agent_events]
+    assert types == ["TOOL_CALL", "TOOL_RESULT", "TOOL_CALL", "TOOL_RESULT", "ANSWER"]
     assert stored.titles(user.name) == ["milk"]
     assert (chat.id, [one.id for one in chat.interactions]) == (CHAT, [id_of(first), id_of(seen)])
     assert [one.user_message for one in chat.interactions] == ["add milk", "delete them"]

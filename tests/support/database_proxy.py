@@ -28,6 +28,9 @@ class DatabaseProxy:
         self._drops_responses = False
         self.cuts_before: bytes | None = None
         """The next message with these bytes is not passed on; all connections end instead."""
+        self.holds_before: bytes | None = None
+        """The next message with these bytes is passed on only once `released` is set."""
+        self.released = asyncio.Event()
         self.round_trips = 0
         """How often a client has sent something after a response, or first."""
 
@@ -104,6 +107,9 @@ class DatabaseProxy:
                     self.cuts_before = None
                     self._end_connections()
                     return
+                if not is_response and self.holds_before is not None and self.holds_before in data:
+                    self.holds_before = None
+                    await self.released.wait()
                 if not is_response and self.drop_responses_after is not None:
                     self._drops_responses = self._drops_responses or self.drop_responses_after in data
                 if is_response and self._drops_responses:

@@ -173,7 +173,7 @@ class ChunkRenderer:
             return
         is_sub_agent = event.sub_agent is not None
         match event.type:
-            case "call_requested" if not is_sub_agent and not _is_waiting(call):
+            case "call_requested" if not is_sub_agent and not call.needs_approval:
                 yield self._send_call(call)
             case "approval_requested":
                 yield from self._ask(call)
@@ -224,11 +224,6 @@ class ChunkRenderer:
             yield {"type": "data-agent-step", "id": f"{workflow.id}:{number}", "data": data}
         if change.has_ended:
             yield {"type": "data-agent", "id": workflow.id, "data": {"agent": agent, "ended": workflow.summary}}
-
-
-def _is_waiting(call: ToolCall) -> bool:
-    """Whether a call is sent with the question about it, and not when it is requested."""
-    return call.state == "requested" or call.approval_seq is not None
 
 
 def _render_output(call: ToolCall) -> Chunk:

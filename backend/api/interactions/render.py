@@ -89,19 +89,24 @@ def render_event(event: Event) -> list[Rendered]:
             return [("compaction", {"messages": messages})]
         case "entry_completed", Entry(kind="notice", details={"code": code}) as notice if code not in _NO_FAILURES:
             return [("error", {"error": sentence_of_notice(notice), "allow_retry": may_retry(code), "code": code})]
-        case "call_requested", ToolCall() as call:
-            data = {"type": "TOOL_CALL", "id": call.id, "tool_name": call.tool, "tool_input": call.arguments}
-            return [("tool_call", data)]
+        case "call_requested", ToolCall() as call if not call.needs_approval:
+            return [_render_call(call)]
         case "call_completed", ToolCall() as call if _has_result(call):
             data = {"type": "TOOL_RESULT", "id": call.id, "tool_name": call.tool, "tool_output": output_of(call)}
             return [("tool_result", {**data, "is_error": call.state != "done", "details": call.details})]
         case "approval_requested", ToolCall() as call:
             return [("approval_required", render_question(call, event.sub_agent).model_dump())]
         case "approval_decided", ToolCall() as call:
-            name = "rejected" if call.state == "rejected" else "approved"
-            return [(name, {"approval_id": call.id, "reason": call.decision_text})]
+            decision = {"approval_id": call.id, "reason": call.decision_text}
+            return (
+                [("rejected", decision)] if call.state == "rejected" else [("approved", decision), _render_call(call)]
+            )
         case _:
             return []
+
+
+def _render_call(call: ToolCall) -> Rendered:
+    return "tool_call", {"type": "TOOL_CALL", "id": call.id, "tool_name": call.tool, "tool_input": call.arguments}
 
 
 def _render_sub_agent_event(event: Event, agent: str) -> list[Rendered]:
