@@ -102,7 +102,8 @@ class Reading:
 class _RepeatedEvents:
     """What is not complete has no number: after a reconnection, texts and model turns are sent from their beginning.
 
-    The pieces of a text add up to it, however often the connection broke.
+    The pieces of a text add up to it, however often the connection broke. An approval has the number of the tool call
+    that is sent with it.
     """
 
     def __init__(self) -> None:
@@ -110,6 +111,7 @@ class _RepeatedEvents:
         self._repeated: Counter[str] = Counter()
         self._is_in_turn = self._expects_turn = self._resumes = False
         self._held: RunEvent | None = None
+        self._approved: str | None = None  # the approval that came last
 
     def reconnect(self) -> None:
         self._repeated, self._read = self._read + self._repeated, Counter()
@@ -142,6 +144,10 @@ class _RepeatedEvents:
                 if rest := event.data["content"][known:]:
                     yield RunEvent(None, delta, {"content": rest})
                 yield event
+            case "approved":
+                if event.data["approval_id"] != self._approved:
+                    self._approved = event.data["approval_id"]
+                    yield event
             case name:
                 self._expects_turn = self._expects_turn or name in ("interaction_started", "tool_result")
                 self._is_in_turn = self._is_in_turn and name not in ("tool_call", "tool_result")

@@ -294,7 +294,7 @@ async def test_connection_breaks_again_and_again(
     assert (result.text, text_of(events)) == (WORDS, f"I delete it.{WORDS}")
     assert types(events) == [
         *("AGENT_START", "TURN_START", "TURN_END", "TOOL_CALL_START", "TOOL_CALL_END", "TOOL_RESULT"),
-        *("TURN_START", "TEXT", "TURN_END", "TOOL_CALL_START", "APPROVAL_REQUIRED", "APPROVED"),
+        *("TURN_START", "TEXT", "TURN_END", "APPROVAL_REQUIRED", "APPROVED", "TOOL_CALL_START"),
         *("TOOL_CALL_END", "TOOL_RESULT", "TURN_START", "TURN_END", "TEXT", "AGENT_END"),
     ]
     assert stored.run_statuses(user.name) == ["completed"]
