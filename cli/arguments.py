@@ -3,6 +3,7 @@
 import argparse
 import math
 import re
+import signal
 import sys
 import unicodedata
 from collections.abc import Callable
@@ -67,6 +68,8 @@ def add_user(parser: Parser) -> None:
 
 def run_command(run: Callable[[], int]) -> int:
     """Returns the exit status; an error is a sentence on stderr."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # until the imports are done, see `cli.entry`
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     terminal.prepare_streams()
     try:
         try:

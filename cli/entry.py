@@ -1,23 +1,26 @@
 """What `./todo` runs, with any Python: installs the packages that a command needs, and runs it with them."""
 
 import os
+import signal
 import sys
 from pathlib import Path
-
-from cli import packages
-from cli.__main__ import parse
-from cli.arguments import run_command
-from cli.data_dir import CHECKOUT
-from cli.errors import explain_os_error
 
 WITHOUT_PACKAGES = ("status", "logs", "down")
 
 
 def main() -> int:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during an import would print where that was
+    from cli.arguments import run_command
+
     return run_command(_run)
 
 
 def _run() -> int:
+    from cli import packages
+    from cli.__main__ import parse
+    from cli.data_dir import CHECKOUT
+    from cli.errors import explain_os_error
+
     arguments = parse()
     if arguments.command not in WITHOUT_PACKAGES and not getattr(arguments, "compose", False):
         wanted = {"test": packages.DEVELOP, "audit": packages.AUDIT}.get(arguments.command, packages.RUN)

@@ -14,6 +14,7 @@ from cli.chat.markdown import ChatMarkdown
 from cli.chat.message_queue import MessageQueue
 from cli.chat.screen import PROMPT, Screen, TerminalScreen, describe_nothing
 from cli.data_dir import logs
+from cli.terminal import OutputLost
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
 
@@ -64,6 +65,8 @@ class TerminalChat:
                 raise _LeaveChat
         except* _LeaveChat:
             pass
+        except* OutputLost:  # the terminal has gone
+            self._status = FAILED
         if continues:
             await self.screen.note(f"See the answer: ./todo chat --thread {self.chat_id}")
         return self._status

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import select
 import signal
 import struct
 import subprocess
@@ -41,10 +42,18 @@ class _Screen(pyte.HistoryScreen):
 
 
 class Terminal:
-    """`./todo chat` in a terminal of so many columns; `raw` is every byte that it was sent."""
+    """`./todo chat` in a terminal of so many columns; `raw` is every byte that it was sent.
+
+    With `nohup` it is not told that the terminal was closed, and its errors are in a pipe.
+    """
 
     def __init__(
-        self, *arguments: str, columns: int = 80, rows: int = 24, environment: dict[str, str] | None = None
+        self,
+        *arguments: str,
+        columns: int = 80,
+        rows: int = 24,
+        environment: dict[str, str] | None = None,
+        nohup: bool = False,
     ) -> None:
         self._master, slave = pty.openpty()
         self.raw = b""
@@ -58,11 +67,12 @@ class Terminal:
             env={**variables, "PYTHONPATH": str(ROOT), **(environment or {})},
             stdin=slave,
             stdout=slave,
-            stderr=slave,
+            stderr=subprocess.PIPE if nohup else slave,
             start_new_session=True,
-            preexec_fn=_controlled(),
+            preexec_fn=_controlled(nohup=nohup),
         )
         os.close(slave)
+        self._is_closed = False
         self._guard = threading.Lock()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -74,8 +84,16 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self._reader.join(5)
-        os.close(self._master)
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        self.close()
+
+    def close(self) -> None:
+        """Closes the window."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._reader.join(5)
+            os.close(self._master)
 
     def keys(self, *keys: str) -> None:
         """Types all of them at once; `\\udce9` and the like are bytes that are no UTF-8."""
@@ -128,7 +146,9 @@ class Terminal:
         return status
 
     def _read(self) -> None:
-        while True:
+        while not self._is_closed:
+            if not select.select([self._master], [], [], 0.1)[0]:
+                continue
             try:
                 piece = os.read(self._master, 65_536)
             except OSError:
@@ -144,12 +164,14 @@ class Terminal:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def _controlled() -> Callable[[], None]:
+def _controlled(*, nohup: bool) -> Callable[[], None]:
     die = die_with_parent(signal.SIGKILL)
 
     def controlled() -> None:
         if die is not None:
             die()
+        if nohup:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     return controlled

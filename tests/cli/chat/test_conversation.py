@@ -420,6 +420,21 @@ async def test_narrow_terminal_that_is_resized(start: Start, model: ScriptedMode
         assert terminal.raw.count(b"three") < 50
 
 
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+async def test_closed_terminal_without_hangup(start: Start, model: ScriptedModel, kind: str) -> None:
+    await model.script(PAUSING)
+    with start(environment={"TERM": kind}, nohup=True) as terminal:
+        await terminal.wait_for(">")
+        terminal.say("count")
+        await model.received_requests(1)
+        terminal.close()
+        await model.release()
+        assert await terminal.ended() == 1
+        assert terminal.process.stderr is not None
+        errors = terminal.process.stderr.read().decode()
+        assert errors in ("", "error: The output cannot be written: Input/output error.\n")
+
+
 async def test_memory_and_log(start: Start, model: ScriptedModel, served: ChatKit, tmp_path: Path) -> None:
     await model.script({"text": "Noted."}, {"text": "Anew."})
     (tmp_path / "AGENT.md").write_text("* I have a dog\n")
