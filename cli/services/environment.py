@@ -27,6 +27,8 @@ def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             raise CliError(f"{file} is not UTF-8 text. Save it as UTF-8.") from error
     found = {name: value for name, value in {**values, **os.environ}.items() if value}
+    if wrong := [name for name, value in found.items() if is_known(name) and not terminal.is_text(value)]:
+        raise CliError(f"{wrong[0]} is not UTF-8 text. Set it again.")
     if SERVERS.exists():
         found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
     for name in sorted(values.keys() - OLLAMAS_OWN - list_server_variables(found).keys()):
