@@ -10,24 +10,23 @@ from fastapi import FastAPI
 
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
-from backend.api import calendar, files, health, memory, page
+from backend.api import calendar, files, health, memory, openapi, page
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
 from backend.api.frontends import routes as frontends
+from backend.api.head import HeadRequests
 from backend.api.identity import Identity
 from backend.api.interactions import routes as interactions
 from backend.api.interactions.service import InteractionService
-from backend.api.openapi import create_openapi_router
 from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.api.tasks import routes as tasks
 from backend.calendar.feed import Feeds
 from backend.cards.service import CardService
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
-from backend.conversations.conversations import OPENAPI
 from backend.conversations.errors import from_database
 from backend.conversations.records import ASSISTANT
 from backend.conversations.runs import CHANGED, SIGNAL
@@ -59,8 +58,7 @@ from common.telemetry import traces
 from common.telemetry.middleware import TelemetryMiddleware
 
 _ROUTERS = (
-    # Before the run API, which would take its path for a chat's.
-    create_openapi_router(f"/chats/{OPENAPI}", interactions.router, frontends.router),
+    openapi.router,  # before the run API, which would take the older path of the document for a chat's
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, page.router, health.router),
 )
@@ -89,6 +87,7 @@ def create_app(
     app.state.identity = Identity(settings)
     app.state.readiness = SingleFlight(health.check_readiness)
     add_error_handlers(app)
+    app.add_middleware(HeadRequests)
     for router in _ROUTERS:
         app.include_router(router)
     app.router.routes.extend(page.routes(settings, endpoint))

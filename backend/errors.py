@@ -1,7 +1,11 @@
 """Errors with a sentence for the user."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
+
+from common.text import remove_invisible
+
+_SHOWN_CHARS = 100
 
 
 class BackendError(Exception):
@@ -28,9 +32,14 @@ class InvalidRequest(BackendError):
 
 
 class NotFound(BackendError):
-    """Not found. It may have been deleted."""
-
     code, status = "not_found", 404
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+
+    @classmethod
+    def of(cls, kind: str, id: str) -> Self:
+        return cls(f"There is no {kind} {shorten(id)}. It may have been deleted.")
 
 
 class LimitReached(BackendError):
@@ -67,3 +76,9 @@ class Busy(BackendError):
     code, status = "busy", 409
     allow_retry = True
     retry_seconds = 1
+
+
+def shorten(sent: str, *, most: int = _SHOWN_CHARS) -> str:
+    """Shortens what a client sent, and removes what cannot be seen, so that a sentence can name it."""
+    seen = remove_invisible(sent[:most])
+    return f"{seen}…" if len(sent) > most else seen

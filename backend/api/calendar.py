@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from backend.api.dependencies import AppServices, LimitedUser, UserRoute, forbid_caching
 from backend.api.edge import get_own_origin
+from backend.api.openapi import content, errors
 from backend.calendar import address
 from backend.errors import BackendError
 from backend.users import profiles
@@ -16,6 +17,8 @@ from backend.users.limits import check_rate
 from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
+
+_FEED = content("text/calendar", "The feed.") | {304: {"description": "It has not changed: see If-None-Match."}}
 
 public_router = APIRouter()
 router = APIRouter(route_class=UserRoute)
@@ -36,8 +39,7 @@ class CalendarAddress(BaseModel):
     url: str
 
 
-@public_router.head("/calendar/{name:path}", include_in_schema=False)
-@public_router.get("/calendar/{name:path}")
+@public_router.get("/calendar/{name:path}", response_class=Response, responses=_FEED | errors(404, 429, 503))
 async def read_calendar(request: Request, services: AppServices, name: str) -> Response:
     """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
     user_id = await address.find_user(services.database, name)

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.api.errors import BodyNotJson, ForeignHost, ForeignWebsite, render_error
-from backend.errors import BackendError
+from backend.errors import BackendError, InvalidRequest, shorten
 from common.server.response_headers import HEADERS, add_headers
 
 TIME_ZONE_HEADER = "X-Time-Zone"
@@ -28,11 +29,11 @@ class Edge:
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
         self._origins = tuple(origins)
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
-        cors = CORSMiddleware(
+        cors = _Cors(
             app,
             allow_origins=self._origins,
             allow_credentials=True,
-            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=[
                 *("authorization", "content-type", TIME_ZONE_HEADER, "idempotency-key", "last-event-id", "if-match"),
                 "x-ai-sdk-version",
@@ -58,8 +59,22 @@ class Edge:
         has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] in ("POST", "PATCH") and has_body and media_type != "application/json":
-            return BodyNotJson()
+            return BodyNotJson(f"{BodyNotJson.__doc__} It was sent as {shorten(media_type) or 'no type'}.")
         return None
+
+
+class _Cors(CORSMiddleware):
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Rejects a preflight with an error like those of other requests; Starlette's (1.10) is plain text."""
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        method = request_headers["access-control-request-method"]
+        headers = request_headers.get("access-control-request-headers")
+        sent = shorten(f"{method} with the headers {headers}" if headers else method)
+        return render_error(
+            InvalidRequest(f"Pages of other websites cannot send {sent}. Leave out what this API lacks.")
+        )
 
 
 def get_own_origin(scope: Scope, headers: Headers) -> str:

@@ -2,20 +2,24 @@
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import psycopg
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.errors import BackendError, InvalidRequest
+from backend.api.request_body import UNKNOWN_FIELD
+from backend.errors import BackendError, InvalidRequest, NotFound, shorten
 from backend.runs.outcomes import sentence_of
 from common.database import DatabaseUnavailable
 from common.telemetry import logs, traces
+from common.text import join_words
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +30,10 @@ _IN_JSON = {
     "list_type": "Input should be a valid array",
     "model_attributes_type": "Input should be an object",
 }
+OPENAPI_PATH = "/openapi.json"
+_PATH_CHARS = 250  # names a chat, an interaction and a message
+_MOST_NAMED = 10  # fields of a body
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class Unauthorized(BackendError):
@@ -54,9 +62,15 @@ class ForeignWebsite(BackendError):
 
 
 class BodyNotJson(BackendError):
-    """Send the body as JSON with Content-Type: application/json."""
+    """The body must be JSON with Content-Type: application/json."""
 
     code, status = "body_not_json", 415
+
+
+class MethodNotAllowed(BackendError):
+    """This method is not allowed here."""
+
+    code, status = "method_not_allowed", 405
 
 
 class UnexpectedErrors:
@@ -91,7 +105,11 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
-        return render_error(InvalidRequest(_describe(error.errors()[0])))
+        return render_error(InvalidRequest(_describe(error.errors()[0], error.body)))
+
+    @app.exception_handler(HTTPException)
+    async def handle_http_exception(request: Request, error: HTTPException) -> Response:
+        return _render_http_exception(request, error)
 
     @app.exception_handler(psycopg.Error)
     @app.exception_handler(DatabaseUnavailable)
@@ -111,19 +129,70 @@ def explain_unexpected(error: Exception) -> str:
     return f"{sentence_of(code)} (Reference {reference})"
 
 
-def render_error(error: BackendError) -> JSONResponse:
+def render_error(error: BackendError, headers: Mapping[str, str] = {}) -> JSONResponse:
     traces.annotate({"error.type": error.code})
-    headers = dict(error.headers)
+    headers = {**error.headers, **headers}
     if error.retry_seconds is not None:
         headers["Retry-After"] = str(error.retry_seconds)
     return JSONResponse({"error": str(error)}, status_code=error.status, headers=headers)
 
 
-def _describe(problem: Mapping[str, Any]) -> str:
-    source, *path = map(str, problem["loc"])
+def _render_http_exception(request: Request, error: HTTPException) -> JSONResponse:
+    """Renders what Starlette raises, mostly for a path or a method without a route."""
+    path = shorten(request.scope["raw_path"].decode("latin-1"), most=_PATH_CHARS)
+    if error.status_code == 404:
+        return render_error(NotFound(f"There is nothing at {path}. All paths are in the schema at {OPENAPI_PATH}."))
+    if error.status_code == 405:
+        methods = _list_methods(request)
+        sentence = f"{shorten(request.method)} is not allowed at {path}. Use {join_words(methods, 'or')}."
+        return render_error(MethodNotAllowed(sentence), {"Allow": ", ".join(methods)})
+    other = InvalidRequest(f"{error.detail.rstrip('.')}.")
+    other.status = error.status_code
+    return render_error(other)
+
+
+def _list_methods(request: Request) -> list[str]:
+    """Lists the methods of a path, of which Starlette (1.10) only knows those of its first route."""
+
+    def has(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    found = [*filter(has, _METHODS)]
+    return ["GET", "HEAD", *found[1:]] if "GET" in found else found
+
+
+def _describe(problem: Mapping[str, Any], body: Any) -> str:
+    source, *path = problem["loc"]
+    kind: str = problem["type"]
+    message: str = _IN_JSON.get(kind) or problem["msg"]
+    if kind == UNKNOWN_FIELD:
+        return message
     if source != "body":
-        return f"The request is not valid at {' '.join((source, *path))}: {problem['msg']}."
-    if not path and problem["type"] == "missing":
+        where = " ".join((source, *map(str, path)))
+        return f"The request needs the {where}." if kind == "missing" else f"The {where} is not valid: {message}."
+    if not path and kind == "missing":
         return NO_JSON
-    where = f" at {'.'.join(path)}" if path else ""
-    return f"The request is not valid{where}: {_IN_JSON.get(problem['type'], problem['msg'])}."
+    place, value = _find_place(path, body)
+    if kind == "missing":
+        sent = [shorten(name) for name in value][:_MOST_NAMED] if isinstance(value, dict) else []
+        return f"The request needs {'.'.join([*place, str(path[-1])])}. It has {join_words(sent) or 'no fields'}."
+    return f"The request is not valid{f' at {where}' if (where := '.'.join(place)) else ''}: {message}."
+
+
+def _find_place(path: Sequence[str | int], body: Any) -> tuple[list[str], Any]:
+    """Follows a path of pydantic's into a body, without the names of alternatives that are in it.
+
+    Returns the fields and positions that the body has, and the value there.
+    """
+    place: list[str] = []
+    for part in path:
+        match body:
+            case dict() if part in body:
+                body = body[part]
+            case list() if isinstance(part, int):
+                body = body[part]
+            case _:
+                continue
+        place.append(str(part))
+    return place, body

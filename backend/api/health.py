@@ -1,12 +1,14 @@
 """`GET /health`, `/ready` and `/metrics`."""
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
 from backend.api.dependencies import AppServices, Services
+from backend.api.openapi import content
 from backend.runs.metrics import observe_process
 from common.database import schema
 from common.telemetry import metrics
@@ -19,19 +21,37 @@ _NOT_LISTENING = (
 router = APIRouter()
 
 
+class Health(BaseModel):
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(BaseModel):
+    status: Literal["ready", "not ready"]
+    reason: str | None = Field(default=None, description="Why no answer could be written now.")
+    model: dict[str, Any] | None = Field(default=None, description="The model, and the outcome of its last request.")
+    agents: dict[str, Any] | None = None
+    unusable: dict[str, str] | None = Field(default=None, description="MCP servers that cannot be used, and why.")
+    warning: str | None = None
+
+
+_NOT_READY: dict[int | str, dict[str, Any]] = {
+    503: {"model": Readiness, "description": "Not ready; `reason` says why."}
+}
+
+
 @router.get("/health")
-async def get_health() -> dict[str, str]:
-    return {"status": "ok"}
+async def get_health() -> Health:
+    return Health()
 
 
-@router.get("/ready")
+@router.get("/ready", response_model=Readiness, responses=_NOT_READY)
 async def get_readiness(request: Request, services: AppServices) -> Response:
     """Responds whether runs could be executed now, with 200 or 503; requests at the same time share one check."""
     status, content = await request.app.state.readiness(services)
     return JSONResponse(content, status_code=status)
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=Response, responses=content("text/plain", "In the format of Prometheus."))
 async def get_metrics(services: AppServices) -> Response:
     observe_process(services.database)
     return metrics.render_metrics()

@@ -3,10 +3,12 @@
 import re
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StrictStr
+from pydantic import BaseModel, Field, StrictStr
 
 from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute, check_owner
 from backend.api.interactions.parameters import make_idempotent
+from backend.api.openapi import errors
+from backend.api.request_body import RequestBody
 from backend.context import memory
 from backend.conversations import conversations
 from backend.errors import BackendError, InvalidRequest
@@ -33,9 +35,7 @@ class MemoryTooLong(BackendError):
     code, status = "memory_too_long", 413
 
 
-class MemoryBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class MemoryBody(RequestBody):
     text: StrictStr
 
 
@@ -50,7 +50,15 @@ class ShownMemory(BaseModel):
     lines_read: int
 
 
-router = APIRouter(route_class=UserRoute, include_in_schema=False)
+_IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": True,
+    "description": "The ETag of the memory that you read, or `*` for any.",
+    "schema": {"type": "string"},
+}
+
+router = APIRouter(route_class=UserRoute)
 
 
 @router.get("/memory")
@@ -58,7 +66,7 @@ async def get_memory(services: AppServices, user: LimitedUser, response: Respons
     return _show(await profiles.load_memory(services.database, user.user_id), services, response)
 
 
-@router.put("/memory")
+@router.put("/memory", responses=errors(412, 428), openapi_extra={"parameters": [_IF_MATCH]})
 async def set_memory(
     request: Request, services: AppServices, user: LimitedUser, body: MemoryBody, response: Response
 ) -> ShownMemory:
@@ -69,7 +77,7 @@ async def set_memory(
     return _show(body.text, services, response)
 
 
-@router.post("/memory")
+@router.post("/memory", responses=errors(404, 409))
 @make_idempotent
 async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMemory) -> ShownMemory:
     """Adds lines at the end; with `chat_id`, the log of that chat has a command `/memory`."""

@@ -1,22 +1,27 @@
 """The page at `/` and at each conversation's address: what it may load, its configuration, and its session cookie."""
 
 import json
+import os
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from backend.api.dependencies import AppServices
 from backend.api.edge import LOOPBACK, remove_port
 from backend.api.identity import Identity, cookie_name
-from backend.errors import InvalidRequest
+from backend.api.openapi import errors
+from backend.errors import BackendError, InvalidRequest
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
 from backend.users.limits import check_rate
@@ -84,7 +89,16 @@ def _render_script(config: dict[str, Any]) -> str:
     return f'<script type="application/json" id="config">{text}</script>'
 
 
+class WidgetOff(BackendError):
+    """OpenAI's chat is off here. Open / for the built-in chat."""
+
+    code, status = "widget_off", 404
+
+
 class _Files(StaticFiles):
+    def get_path(self, scope: Scope) -> str:
+        return os.path.normpath(scope["path_params"]["path"])
+
     def file_response(self, *args: Any, **options: Any) -> Response:
         response = super().file_response(*args, **options)
         response.headers["Cache-Control"] = "no-cache"  # names stay the same over versions: asked for again, by ETag
@@ -101,7 +115,7 @@ def routes(settings: BackendSettings, endpoint: ModelEndpoint) -> list[BaseRoute
     def with_widget(request: Request) -> Response:
         key = page.domain_key(request)
         if key is None:
-            return PlainTextResponse("OpenAI's chat is off here. Open / for the built-in chat.", status_code=404)
+            raise WidgetOff
         return page.response(request, domain_key=key)
 
     compressed = [Middleware(GZipMiddleware)]
@@ -109,19 +123,24 @@ def routes(settings: BackendSettings, endpoint: ModelEndpoint) -> list[BaseRoute
         Route("/", page.response, methods=["GET"], middleware=compressed),
         Route("/c/{chat_id}", serve_conversation, methods=["GET"], middleware=compressed),
         Route("/widget", with_widget, methods=["GET"], middleware=compressed),
-        Mount("/web", _Files(directory=WEB), middleware=compressed),
+        Route("/web/{path:path}", _Files(directory=WEB), methods=["GET"], middleware=compressed),
     ]
 
 
-@router.post("/session")
-async def sign_in(request: Request, services: AppServices) -> Response:
+class SignedIn(BaseModel):
+    user_id: str
+    expires: datetime
+
+
+@router.post("/session", responses=errors(400, 401, 429))
+async def sign_in(request: Request, services: AppServices, response: Response) -> SignedIn:
+    """Sets the page's cookie for the user of a bearer token, until that token expires."""
     identity: Identity = request.app.state.identity
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
     claims = await identity.read_token(request)
     user_id, expires = claims["sub"], int(claims["exp"])
     check_rate(services.rate_limit, user_id)  # or sessions that are ended would fill the database
-    response = JSONResponse({"user_id": user_id, "expires": expires})
     response.set_cookie(
         cookie_name(request),
         identity.create_session(user_id, expires=expires),
@@ -130,10 +149,10 @@ async def sign_in(request: Request, services: AppServices) -> Response:
         secure=request.url.scheme == "https",
         samesite="strict",
     )
-    return response
+    return SignedIn(user_id=user_id, expires=datetime.fromtimestamp(expires, UTC))
 
 
-@router.delete("/session")
+@router.delete("/session", status_code=204, responses=errors(403))
 async def sign_out(request: Request, services: AppServices) -> Response:
     """Ends the session, also for copies of its cookie, and deletes the cookie; succeeds without a session too."""
     identity: Identity = request.app.state.identity

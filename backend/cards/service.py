@@ -137,7 +137,7 @@ class CardService:
         records = (await timeline.load_run_of_call(self.database, user_id, conversation_id, call_id)).records
         card = _find_card(render_cards(records, CurrentTasks()), click.card_id)
         if card is None:
-            raise NotFound
+            raise NotFound.of("item", click.card_id)
         shown: list[Card] = []
         if (change := _change_of(click, card)) is not None:
             act_id = derive_id("act", user_id, click.key)

@@ -94,7 +94,7 @@ async def decide(
     """
     row = await database.fetch_one(user_id, _TOP_RUN, call=call_id, run=run_id)
     if row is None:
-        raise NotFound
+        raise NotFound.of("approval", call_id)
     where = {"top": row["top_run_id"], "call": call_id}
     state = "approved" if decision.approved else "rejected"
     values = {"state": state, "reason": None if decision.approved else "user", "text": decision.text}

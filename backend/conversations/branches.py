@@ -116,7 +116,7 @@ async def show(database: Database, user_id: str, conversation_id: str, run_id: s
         await tx.execute(_SHOW, **where)
         cancelled = await send_cancellations(tx, conversation_id, reason="left_path", unless=run_id)
     if await found.fetchone() is None:
-        raise NotFound
+        raise NotFound.of("conversation", conversation_id)
     if await running.fetchone() is not None:
         raise Busy
     return await read_cancelled(cancelled)
@@ -125,7 +125,7 @@ async def show(database: Database, user_id: str, conversation_id: str, run_id: s
 async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:
     row = await database.fetch_one(user_id, _NEWEST_DESCENDANT, conversation=conversation_id, run=run_id)
     if row is None:
-        raise NotFound
+        raise NotFound.of("interaction", run_id)
     return row["id"]
 
 
@@ -179,10 +179,10 @@ async def load_page(
         sent = await all_records(selected).send(tx, **where)
         alternatives = await tx.execute(_alternatives(selected), **where)
     if await found.fetchone() is None:
-        raise NotFound
+        raise NotFound.of("conversation", conversation_id)
     shown = await page.fetchall()
     if from_record is not None and not shown:
-        raise NotFound
+        raise NotFound.of("item", from_record)
     records = [one for one in (await sent.fetch()).records if isinstance(one, ToolCall) or one.complete]
     others = {row["run_id"]: row["ids"] for row in await alternatives.fetchall() if len(row["ids"]) > 1}
     return RunPage(records, runs=shown, alternatives=others)

@@ -17,7 +17,7 @@ from backend.errors import InvalidRequest, NotFound
 from backend.ids import new_id
 from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
-from common.text import remove_invisible
+from common.text import is_single_line_text, remove_invisible
 
 Feedback = Literal["positive", "negative"]
 NAME_PATTERN = r"[A-Za-z0-9._-]{1,100}"
@@ -26,6 +26,7 @@ OPENAPI = "openapi.json"
 _NAME = re.compile(NAME_PATTERN)
 _GENERATED = re.compile(r"thr_.*|[a-z]+_[0-9a-f]{32}")
 _TITLE_CHARS = 60
+_LONGEST_TITLE = 200
 
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
     (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active
@@ -150,7 +151,7 @@ async def create(
 async def find(database: Database, user_id: str, id_or_name: str) -> Conversation:
     """Loads a conversation by its id or the name that its user's program gave it. Raises `NotFound`."""
     if (conversation := await database.fetch_one(user_id, _FIND, Conversation, id=id_or_name)) is None:
-        raise NotFound
+        raise NotFound.of("conversation", id_or_name)
     return conversation
 
 
@@ -186,9 +187,16 @@ async def load_page(
     return found[:limit], len(found) > limit
 
 
+def parse_title(text: str) -> str:
+    """Returns a title without invisible characters. Raises `InvalidRequest`."""
+    if not is_single_line_text(title := text.strip(), max_length=_LONGEST_TITLE):
+        raise InvalidRequest(f"A title must be one line of 1 to {_LONGEST_TITLE} visible characters.")
+    return remove_invisible(title).strip()
+
+
 async def rename(database: Database, user_id: str, conversation_id: str, title: str) -> None:
     if await database.fetch_one(user_id, _RENAME, id=conversation_id, title=title) is None:
-        raise NotFound
+        raise NotFound.of("conversation", conversation_id)
 
 
 async def has_title(database: Database, user_id: str, conversation_id: str, title: str) -> bool:
@@ -212,7 +220,7 @@ async def delete(database: Database, user_id: str, conversation_id: str) -> None
         await tx.execute(_END_RUNS, id=conversation_id, signal=SIGNAL, wake=CHANGED)
         deleted = await tx.execute(_DELETE, id=conversation_id)
     if await deleted.fetchone() is None:
-        raise NotFound
+        raise NotFound.of("conversation", conversation_id)
 
 
 async def add_change(
@@ -252,4 +260,4 @@ async def store_feedback(
         if rated != records:
             await tx.roll_back()
     if rated != records:
-        raise NotFound
+        raise NotFound.of("item", min(records - rated))

@@ -88,7 +88,7 @@ def from_database(error: psycopg.Error) -> BackendError | None:
         case "TD003":
             return Busy()
         case "TD004":
-            return NotFound()
+            return NotFound("This conversation was deleted. Start another one.")
         case "TD005":
             return KeyStored()
         case _:

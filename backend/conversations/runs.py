@@ -229,7 +229,7 @@ async def add_usage(database: Database, user_id: str, run_id: str, usage: Mappin
 
 async def load(database: Database, user_id: str, run_id: str) -> Run:
     if (run := await database.fetch_one(user_id, _LOAD, Run, run=run_id)) is None:
-        raise NotFound
+        raise NotFound.of("interaction", run_id)
     return run
 
 

@@ -136,7 +136,7 @@ async def drop(database: Database, user_id: str, conversation_id: str, message_i
         dropped = await tx.execute(_DROP, **where)
         found = await tx.execute(_FIND, **where)
     if await dropped.fetchone() is None:
-        raise NotFound if await found.fetchone() is None else MessageRead
+        raise NotFound.of("message", message_id) if await found.fetchone() is None else MessageRead()
 
 
 async def steer(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
@@ -151,7 +151,7 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
     if await steered.fetchone() is None:
         message = await found.fetchone()
         if message is None:
-            raise NotFound
+            raise NotFound.of("message", message_id)
         raise RunEnded if message["seq"] is None else MessageRead
 
 

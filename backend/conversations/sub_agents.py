@@ -67,7 +67,7 @@ async def find(database: Database, parent: Run, call_id: str) -> Run | None:
 async def find_in_conversation(database: Database, user_id: str, conversation_id: str, call_id: str) -> Run:
     run = await database.fetch_one(user_id, _OF_CALL, Run, conversation=conversation_id, call=call_id)
     if run is None:
-        raise NotFound
+        raise NotFound.of("call", call_id)
     return run
 
 

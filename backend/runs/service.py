@@ -139,5 +139,5 @@ class RunService:
     async def find(self, user_id: str, conversation_id: str, run_id: str) -> Run:
         run = await runs.load(self.database, user_id, run_id)
         if run.conversation_id != conversation_id or run.is_sub_agent:
-            raise NotFound
+            raise NotFound.of("interaction", run_id)
         return run

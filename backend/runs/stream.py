@@ -200,7 +200,7 @@ class _Follower:
         tree = await timeline.load_trees(database, user_id, [top_run_id], after=self._after)
         runs = {run.id: run for run in tree.runs}
         if (top := runs.get(top_run_id)) is None:
-            raise NotFound
+            raise NotFound.of("interaction", top_run_id)
         found = timeline.events_of(tree, self._after)
         if self._after == 0:
             found = timeline.with_summary(found, await timeline.load_new_summary(database, user_id, top_run_id))

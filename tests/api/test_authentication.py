@@ -163,18 +163,19 @@ ROUTES = {
     "GET": [
         *("calendar", "chat/stream/{chat_id}/stream", "chats", THREADS, f"{THREADS}/files", FILE, RUN),
         *(f"{RUN}/events", f"{RUN}/steps", f"{THREADS}/log", f"{THREADS}/work/{{item_id}}/{{number}}", "memory"),
-        *("tasks", "tasks/changes", "tasks/{task_id}", "tasks/{task_id}/files"),
+        *("tasks", "tasks/changes", "tasks/preview", "tasks/{task_id}", "tasks/{task_id}/files"),
     ],
     "POST": [
         *("calendar", "chat", "chat/stream", "chatkit", f"{THREADS}/branch", f"{THREADS}/commit", f"{THREADS}/compact"),
         *(RUNS, f"{RUN}/approve", f"{RUN}/cancel", f"{RUN}/edit", f"{RUN}/messages", "conversations", "session"),
-        *(f"{RUN}/messages/{{input_id}}/steer", "tasks", "tasks/undo"),
+        *(f"{RUN}/messages/{{input_id}}/steer", "memory", "tasks", "tasks/undo"),
     ],
     "PUT": [FILE, "memory"],
-    "PATCH": ["tasks/{task_id}"],
-    "DELETE": ["calendar", FILE, f"{RUN}/messages/{{input_id}}", "tasks/{task_id}"],
+    "PATCH": [THREADS, "tasks/{task_id}"],
+    "DELETE": ["calendar", THREADS, FILE, f"{RUN}/messages/{{input_id}}", "tasks/{task_id}"],
 }
-PUBLIC = {"/chats/openapi.json", "/health", "/ready", "/metrics", "/calendar/{name}"}
+PAGE = {"/", "/c/{chat_id}", "/widget", "/web/{path}"}
+PUBLIC = {"/openapi.json", "/health", "/ready", "/metrics", "/calendar/{name}", *PAGE}
 
 
 async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
@@ -187,7 +188,7 @@ async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
                 response = await http.request(method, f"/{path}", **body)
                 assert response.status_code == 401, f"{method} {path}: {response.status_code} {response.text}"
                 assert response.headers["www-authenticate"] == "Bearer"
-        for path in PUBLIC - {"/calendar/{name}", "/ready"}:
+        for path in ("/openapi.json", "/health", "/metrics", "/"):
             assert (await http.get(path)).status_code == 200
     async with Runs(stack.url) as runs:
         assert (await runs.ready())["status"] == "ready"
@@ -195,7 +196,7 @@ async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
 
 async def test_no_route_is_missing_above(stack: Stack) -> None:
     async with http_client(stack.url) as http:
-        described = (await http.get("/chats/openapi.json")).json()["paths"]
+        described = (await http.get("/openapi.json")).json()["paths"]
     known = {(method, f"/{path}") for method, paths in ROUTES.items() for path in paths}
     missing = {
         (method.upper(), path)

@@ -239,18 +239,23 @@ async def test_unknown_and_foreign_ids(user: User, new_user: NewUser, model: Scr
     stranger = new_user()
     own = (await stranger.chatkit.say("hello")).thread_id
     before = (await user.chatkit.items(thread), stored.row_counts(user.name), stored.row_counts(stranger.name))
+
+    def said(response: httpx2.Response, id: str) -> tuple[int, str]:
+        assert response.status_code == 404
+        return response.status_code, sentence(response).replace(id, "ID")
+
     for kind, params in UNKNOWN_THREAD.items():
         swapped = params | ({"item_id": item} if "item_id" in params else {})
         foreign = await stranger.chatkit.post(kind, thread_id=thread, **swapped)
         missing = await stranger.chatkit.post(kind, thread_id="thr_0", **params)
-        assert (foreign.status_code, foreign.text) == (missing.status_code, missing.text) == (404, missing.text), kind
-        sentence(missing)
+        assert said(foreign, thread) == said(missing, "thr_0"), kind
     for kind, params in UNKNOWN_ITEM.items():
         swapped = {key: item if value in ("msg_0", "si_0", "wid_0") else value for key, value in params.items()}
         swapped |= {"item_ids": [item]} if "item_ids" in swapped else {}
         foreign = await stranger.chatkit.post(kind, thread_id=own, **swapped)
         missing = await stranger.chatkit.post(kind, thread_id=own, **params)
-        assert (foreign.status_code, foreign.text) == (missing.status_code, missing.text) == (404, missing.text), kind
+        [unknown] = {*str(params).split("'")} & {"msg_0", "si_0", "wid_0"}
+        assert said(foreign, item) == said(missing, unknown), kind
     assert (await stranger.chatkit.post("threads.list", after=thread)).status_code == 404
     assert [one["id"] for one in (await stranger.chatkit.list_threads()).data] == [own]
     after = (await user.chatkit.items(thread), stored.row_counts(user.name), stored.row_counts(stranger.name))

@@ -50,7 +50,8 @@ async def test_widget_page_loads_openais_script_and_no_other(http: httpx2.AsyncC
 async def test_widget_page_needs_a_domain_key_or_this_machine(http: httpx2.AsyncClient) -> None:
     foreign = {"Host": "todo.example"}
     missing = await http.get("/widget", headers=foreign)
-    assert (missing.status_code, missing.headers["content-type"]) == (404, "text/plain; charset=utf-8")
+    assert missing.status_code == 404
+    assert missing.json() == {"error": "OpenAI's chat is off here. Open / for the built-in chat."}
     assert '"hasWidget": false' in (await http.get("/", headers=foreign)).text
 
 

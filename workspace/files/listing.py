@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ _MOST_CHANGED = 100
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
 _DEEPEST = 64  # levels of directories; what is below is not listed
 _NOT_ENTERED = ".git"
+_LAST_SECOND = datetime.max.replace(tzinfo=UTC, microsecond=0).timestamp()
 
 
 class FileState(NamedTuple):
@@ -80,7 +82,13 @@ def _list_entries(
 
 
 def _render_json(entry: FileState) -> dict[str, Any]:
-    return {"path": _decode_path(entry.path), "kind": entry.kind, "size": entry.size, "modified": entry.modified}
+    return {"path": _decode_path(entry.path), "kind": entry.kind, "size": entry.size, "modified": _render_time(entry)}
+
+
+def _render_time(entry: FileState) -> str:
+    """The commands of an agent can set a time after the year 9999, which has no standard form."""
+    moment = datetime.fromtimestamp(min(max(entry.modified, 0), _LAST_SECOND), UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _decode_path(path: str) -> str:

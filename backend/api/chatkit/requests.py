@@ -10,18 +10,16 @@ from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationErr
 from pydantic_core import from_json
 
 from backend.api.messages import check_content
-from backend.conversations.conversations import is_valid
-from backend.errors import InvalidRequest
+from backend.conversations.conversations import is_valid, parse_title
+from backend.errors import InvalidRequest, shorten
 from backend.model.providers import ModelEndpoint, check_options
 from backend.runs.live_run import LiveRun
 from backend.tools.table import TOOLS
 from backend.users.idempotency import IdempotencyKey, check_key
-from common.text import is_single_line_text, remove_invisible
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
 _MOST_RATED = 100
 _FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
-_LONGEST_TITLE = 200
 _DEFAULT_PAGE, _LONGEST_PAGE = 20, 100
 
 # Actions of our page that the protocol has no operation for. The first is about an answer, the others about no item.
@@ -72,7 +70,8 @@ def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         if problem["type"] == "union_tag_invalid":
-            raise InvalidRequest("ChatKit has no request of this type.") from None
+            name = shorten(str(problem.get("ctx", {}).get("tag")))
+            raise InvalidRequest(f"ChatKit has no request of the type {name}.") from None
         if problem["type"] in ("json_invalid", "union_tag_not_found"):
             raise InvalidRequest("The body is not a ChatKit request. Send JSON with type and params.") from None
         place = ".".join(str(part) for part in problem["loc"])
@@ -108,9 +107,7 @@ def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
                 raise InvalidRequest("limit must be at least 1.")
             params.limit = min(params.limit or _DEFAULT_PAGE, _LONGEST_PAGE)
         case ck.ThreadsUpdateReq(params=params):
-            if not is_single_line_text(title := params.title.strip(), max_length=_LONGEST_TITLE):
-                raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
-            params.title = remove_invisible(title).strip()
+            params.title = parse_title(params.title)
         case ck.ThreadsCreateReq(params=params) | ck.ThreadsAddUserMessageReq(params=params):
             check_message(params.input, message_chars)
         case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MOST_RATED:

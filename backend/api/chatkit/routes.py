@@ -12,13 +12,34 @@ from backend.api.frontends.chunks import ChunkRenderer
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.render import render_question
 from backend.api.messages import MessageTooLong
-from backend.api.sse import EventStream, format_event
+from backend.api.openapi import errors
+from backend.api.sse import MEDIA_TYPE, EventStream, format_event
 from backend.cards.approvals import as_question
 from backend.conversations.conversations import check_chat_id
 from backend.conversations.records import Entry, Event, ToolCall
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import Ending, sentence_of, sentence_of_notice
+
+_REQUEST = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {"type": {"type": "string"}, "params": {"type": "object"}, "metadata": {"type": "object"}},
+    "description": "A request of the protocol of openai-chatkit, such as `threads.create`.",
+}
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"anyOf": [_REQUEST, PlainMessage.model_json_schema()]}}},
+    }
+}
+_EVENT = {"type": "object", "required": ["data"], "properties": {"data": {"type": "string", "description": "JSON."}}}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The protocol's response, or its events, which also tell of limits and of failed answers.",
+        "content": {"application/json": {"schema": {"type": "object"}}, MEDIA_TYPE: {"schema": _EVENT}},
+    }
+}
 
 router = APIRouter(route_class=UserRoute)
 
@@ -29,7 +50,7 @@ class OtherUser(BackendError):
     code, status = "other_user", 403
 
 
-@router.post("/chatkit")
+@router.post("/chatkit", response_class=Response, responses=_RESPONSES | errors(404, 409), openapi_extra=_BODY)
 async def process(request: Request, services: AppServices, user: LimitedUser) -> Response:
     body = await request.body()
     check_json(body)

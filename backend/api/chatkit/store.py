@@ -50,7 +50,7 @@ class TimelineStore(Store[RequestContext]):
         """Loads a conversation by its id, not by its name. Raises `NotFound`."""
         conversation = await conversations.find(self._database, context.user_id, thread_id)
         if conversation.id != thread_id:
-            raise NotFound
+            raise NotFound.of("conversation", thread_id)
         return conversation
 
     async def save_thread(self, thread: ck.ThreadMetadata, context: RequestContext) -> None:
@@ -118,9 +118,9 @@ class TimelineStore(Store[RequestContext]):
         item = await self.load_item(params.thread_id, params.item_id, context)
         is_decision = action.type in (APPROVE, REFUSE)
         if is_decision and parse_decision(action.payload, approved=False)[0] != record_of_item(item.id):
-            raise NotFound
+            raise NotFound.of("item", params.item_id)
         if not isinstance(item, ck.WidgetItem):
-            raise NotFound
+            raise NotFound.of("item", params.item_id)
         return item
 
     async def _load_page(self, thread_id: str, context: RequestContext, **page: Any) -> RunPage:
@@ -185,5 +185,5 @@ def _render_metadata(conversation: Conversation) -> ck.ThreadMetadata:
 def _find_position(items: list[ck.ThreadItem], item_id: str) -> int:
     position = next((place for place, item in enumerate(items) if item.id == item_id), None)
     if position is None:
-        raise NotFound
+        raise NotFound.of("item", item_id)
     return position

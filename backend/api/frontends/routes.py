@@ -20,7 +20,7 @@ from backend.conversations import branches, timeline
 from backend.conversations.approvals import Decision, load_approvals
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.records import ENDED, Run
-from backend.errors import Busy, NotFound
+from backend.errors import Busy, InvalidRequest, NotFound
 from backend.runs.stream import Streams
 from backend.users.idempotency import IdempotencyKey
 from common.database import DatabaseUnavailable
@@ -36,7 +36,7 @@ _DONE = format_event("[DONE]")
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _INTERRUPTED = "The answer was interrupted. Try again."
 _STATUS = {"failed": 502, "interrupted": 503}
-_ERRORS = errors(404, 409, 503)
+_ERRORS = errors(404, 409)
 _FAILED = {502: {"model": Failed, "description": "The answer failed after it had started."}}
 _NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
 _CHUNKS = stream_of(Chunk)
@@ -85,7 +85,7 @@ async def answer(
     trees = await timeline.load_trees(services.database, user.user_id, [run_id])
     run = next((run for run in trees.runs if run.id == run_id), None)
     if run is None:
-        raise NotFound
+        raise NotFound.of("interaction", run_id)
     if run.status == "running":  # this process ends, and the run is in another one
         raise Busy
     answer = render_answer(run, trees, request.thread)
@@ -106,7 +106,7 @@ async def stream(
     return EventStream(_render_frames(services.runs.streams, user.user_id, run_id, renderer, sdk), _HEADERS)
 
 
-@router.get("/chat/stream/{chat_id}/stream", response_class=Response, responses=_CHUNKS | _NOTHING | errors())
+@router.get("/chat/stream/{chat_id}/stream", response_class=Response, responses=_CHUNKS | _NOTHING)
 async def resume(services: AppServices, user: LimitedUser, chat_id: ChatId, sdk: Version = NEWEST) -> Response:
     """Streams the answer that a chat is writing or waits with, from its beginning; 204 if there is none, as the AI SDK
     expects.
@@ -169,8 +169,10 @@ async def _decide(services: Services, request: ChatRequest, user: AuthenticatedU
     chat = await services.interactions.find(user.user_id, request.thread)
     ids = [one.id for one in request.decisions]
     states, run_ids = await load_approvals(services.database, user.user_id, chat.id, ids)
-    if len(states) < len(ids) or len(run_ids) != 1:
-        raise NotFound
+    if unknown := [one for one in ids if one not in states]:
+        raise NotFound.of("approval", unknown[0])
+    if len(run_ids) != 1:
+        raise InvalidRequest("Decide the approvals of one interaction at a time.")
     undecided = [one for one in request.decisions if states[one.id] == "awaiting_approval"]
     if any((states[one.id] != "rejected") != one.approved for one in request.decisions if one not in undecided):
         raise AlreadyDecided

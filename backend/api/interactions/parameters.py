@@ -54,7 +54,7 @@ async def get_input_id(
     ],
 ) -> str:
     if not is_valid(input_id):
-        raise NotFound
+        raise NotFound.of("message", input_id)
     return input_id
 
 

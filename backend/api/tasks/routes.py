@@ -21,6 +21,7 @@ from backend.api.dependencies import (
     forbid_caching,
 )
 from backend.api.identity import AuthenticatedUser
+from backend.api.openapi import errors
 from backend.api.tasks import schemas
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.task_tools import CallRefused, TasksUnavailable, derive_id
@@ -43,7 +44,7 @@ _REMOVABLE = ("description", "due", "priority", "repeat")  # the tools remove th
 TaskId = Annotated[int, Path(ge=1, le=_LARGEST)]
 Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
 
-router = APIRouter(route_class=UserRoute, include_in_schema=False, dependencies=[Depends(forbid_caching)])
+router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
 
 
 class NotPossibleNow(BackendError):
@@ -112,17 +113,17 @@ async def preview_task(
     return schemas.TaskPreview.from_reading(english.ParsedTask("" if when else text, when))
 
 
-@router.get("/tasks/{task_id}")
+@router.get("/tasks/{task_id}", responses=errors(404))
 async def get_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
     with _translated_errors():
         found = await services.tools.get_json("tasks", user_id=user.user_id, ids=task_id)
         tasks = [*map(schemas.Task.from_tool, found["tasks"])]
     if not tasks:
-        raise NotFound(f"There is no task {task_id}. It may have been deleted.")
+        raise NotFound.of("task", str(task_id))
     return tasks[0]
 
 
-@router.post("/tasks", status_code=201)
+@router.post("/tasks", status_code=201, responses=errors(409))
 async def add_task(
     services: AppServices, user: LimitedUser, key: KeyedRequest, body: schemas.NewTaskBody
 ) -> schemas.ChangedTasks:
@@ -142,13 +143,13 @@ async def add_task(
     return changed.model_copy(update={"not_understood": list(reading.unread)})
 
 
-@router.post("/tasks/undo")
+@router.post("/tasks/undo", responses=errors(409))
 async def undo(services: AppServices, user: LimitedUser, key: KeyedRequest, body: schemas.Undo) -> schemas.ChangedTasks:
     # Which task is named is not looked at: all of the batch's are restored.
     return await _change(services, user, key, "update_task", {"task_id": 1}, undo_batch=body.batch)
 
 
-@router.patch("/tasks/{task_id}")
+@router.patch("/tasks/{task_id}", responses=errors(404, 409))
 async def update_task(
     services: AppServices, user: LimitedUser, key: KeyedRequest, task_id: TaskId, body: schemas.TaskUpdate
 ) -> schemas.ChangedTasks:
@@ -166,7 +167,7 @@ async def update_task(
     return await _change(services, user, key, "update_task", {"task_id": task_id, **arguments, **also})
 
 
-@router.delete("/tasks/{task_id}")
+@router.delete("/tasks/{task_id}", responses=errors(404, 409))
 async def delete_task(
     services: AppServices, user: LimitedUser, key: KeyedRequest, task_id: TaskId, also: str = ""
 ) -> schemas.ChangedTasks:

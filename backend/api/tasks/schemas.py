@@ -1,11 +1,13 @@
 """The requests and responses of the page's task list."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, NaiveDatetime, StrictStr, Tag
+from pydantic import BaseModel, Discriminator, Field, JsonValue, NaiveDatetime, StrictStr, Tag
 
 import english
+from backend.api.request_body import RequestBody
 
 View = Literal["today", "upcoming", "all", "done", "deleted"]
 LONGEST_TEXT = 1_000
@@ -34,8 +36,8 @@ class Task(BaseModel):
     priority: Literal["high", "medium", "low"] | None = None
     labels: list[str] = []
     repeat: str | None = None
-    completed: str | None = None
-    deleted: str | None = None
+    completed: datetime | None = None
+    deleted: datetime | None = None
 
     @classmethod
     def from_tool(cls, task: Mapping[str, Any], *, is_deleted: bool = False) -> Self:
@@ -117,13 +119,9 @@ class ChangedTasks(BaseModel):
         return cls(tasks=changed + following, not_found=result["not_found"], batch=batch)
 
 
-class _Fields(BaseModel):
+class _TaskFields(RequestBody):
     """The tools say what the values may be."""
 
-    model_config = ConfigDict(extra="forbid")
-
-
-class _TaskFields(_Fields):
     description: JsonValue = None
     due: JsonValue = None
     priority: JsonValue = None
@@ -135,7 +133,7 @@ class NewTask(_TaskFields):
     title: JsonValue
 
 
-class TaskText(_Fields):
+class TaskText(RequestBody):
     """A new task as it is written: "call mum friday at 3pm #family"."""
 
     text: Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_TEXT)]
@@ -165,5 +163,5 @@ class TaskUpdate(_TaskFields):
     also: JsonValue = None
 
 
-class Undo(_Fields):
+class Undo(RequestBody):
     batch: Annotated[StrictStr, Field(pattern=r"^[\x21-\x7e]{1,200}$")]

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, get_args
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import httpx2
 from mcp.shared.exceptions import MCPError
 
-from backend.errors import BackendError, LimitReached
+from backend.errors import BackendError, LimitReached, NotFound
 from backend.ids import new_id
 from backend.tools.caller_token import calling_for
 from backend.tools.connection import KEY, USER, text_of
@@ -25,12 +25,6 @@ _UNCONFINED = (
 )
 _REMOVE_TIMEOUT = httpx2.Timeout(10, connect=1.5)
 _AT_ONCE = 8  # files and lists of one person on their way; a browser has six
-
-
-class WorkspaceFileMissing(BackendError):
-    """File not found. It may have been deleted."""
-
-    code, status = "no_file", 404
 
 
 class FileRefused(BackendError):
@@ -149,7 +143,7 @@ class FolderFiles:
             try:
                 if not response.is_success:
                     await response.aread()
-                    raise _read_error(response)
+                    raise _read_error(response, path)
                 yield response
             except httpx2.TransportError as error:
                 raise WorkspaceUnavailable from error
@@ -158,13 +152,14 @@ class FolderFiles:
 
 
 def _build_path(folder: str, path: str) -> str:
-    """Returns the path of a file in the workspace's HTTP API; raises `WorkspaceFileMissing` for parts like ".."."""
+    """Returns the path of a file in the workspace's HTTP API; raises `NotFound` for parts like ".."."""
     if any(part in ("", ".", "..") for part in path.split("/")):
-        raise WorkspaceFileMissing
+        raise NotFound.of("file", path)
     return f"files/{folder}/{quote(path)}"
 
 
-def _read_error(response: httpx2.Response) -> BackendError:
+def _read_error(response: httpx2.Response, path: str) -> BackendError:
+    """`path` is that of a file in the workspace's HTTP API."""
     try:
         sentence = response.json()["error"]
     except (ValueError, KeyError, TypeError):
@@ -175,4 +170,7 @@ def _read_error(response: httpx2.Response) -> BackendError:
         return WorkspaceUnavailable()
     if response.status_code == 413:
         return WorkspaceFileTooLarge(sentence)
-    return WorkspaceFileMissing() if response.status_code == 404 else FileRefused(sentence)
+    if response.status_code == 404:
+        file = unquote(path.partition("/")[2].partition("/")[2])
+        return NotFound.of("file", file) if file else NotFound(sentence)
+    return FileRefused(sentence)
