@@ -11,6 +11,9 @@ const PROMPTS = [
 /** As --accent in style.css. */
 const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
 
+/** What a browser names that cannot find its time zone, or that only knows its offset (+03:00); the server knows neither. */
+const NO_ZONE = /^(Etc\/Unknown|[^A-Z].*)?$/;
+
 /**
  * Sends a request with the user's time zone, for dates such as today. Without one, the server uses its own.
  * @type {typeof fetch}
@@ -18,7 +21,7 @@ const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
 export function fetchFromHere(input, init) {
   const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  if (timeZone) headers.set("X-Time-Zone", timeZone);
+  if (!NO_ZONE.test(timeZone ?? "")) headers.set("X-Time-Zone", timeZone);
   return fetch(input, { ...init, headers });
 }
 

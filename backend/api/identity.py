@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 
 from backend.api.edge import TIME_ZONE_HEADER, get_own_origin
 from backend.api.errors import ForeignOrigin, Unauthorized
+from backend.errors import InvalidRequest, shorten
 from backend.settings import BackendSettings
 from backend.users import sessions
 from common.clock import find_zone
@@ -61,18 +62,23 @@ class Identity:
     async def authenticate(self, request: HTTPConnection, database: Database) -> AuthenticatedUser:
         """Returns the user; the local one if no sign-in is required.
 
-        Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, and `ForeignOrigin` for a cookie
-        sent from another site. The database is read for a cookie only.
+        Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, `ForeignOrigin` for a cookie sent
+        from another site, and `InvalidRequest` for an unknown time zone. The database is read for a cookie only.
         """
         user_id = await self._find_user_id(request, database) if self.required else LOCAL_USER
-        zone = request.headers.get(TIME_ZONE_HEADER, "")
+        zone = request.headers.get(TIME_ZONE_HEADER)
+        if zone is not None and find_zone(zone) is None:
+            raise InvalidRequest(
+                f"{TIME_ZONE_HEADER} must be a time zone of IANA's database, such as Europe/Berlin, and not "
+                f"{shorten(zone) or 'empty'}."
+            )
         is_owner = False
         if self._owner_secret is not None:
             sent = request.headers.get(OWNER_HEADER, "").encode()
             is_owner = secrets.compare_digest(sent, self._owner_secret.get_secret_value().encode())
         return AuthenticatedUser(
             user_id,
-            time_zone=zone if zone and find_zone(zone) is not None else None,
+            time_zone=zone,
             is_owner=is_owner,
             is_guest=self._owner_secret is not None and not is_owner,
         )

@@ -47,14 +47,23 @@ async def test_tools_know_the_zone(user: User, model: ScriptedModel, stored: Sto
     assert [task.due for task in stored.tasks(user.name)] == ["2026-11-24"]
 
 
-async def test_unknown_zone_is_ignored(user: User, model: ScriptedModel) -> None:
+async def test_unknown_zone_is_an_error(user: User, stored: Stored) -> None:
     """Which zones are known is in tests/unit/test_dates.py."""
-    for zone in ("Mars/Olympus", "A" * 5_000):
-        await model.script(says("Hello."))
+    for zone, named in (
+        ("Mars/Olympus", "Mars/Olympus"),
+        ("Etc/Unknown", "Etc/Unknown"),
+        ("+03:00", "+03:00"),
+        ("A" * 5_000, "A" * 100 + "…"),
+        ("", "empty"),
+    ):
         set_zone(user, zone)
-        assert (await user.chatkit.say("hello")).text == "Hello."
-        [note] = await last_notes(model)
-        assert note.endswith("Europe/Berlin"), "the server's"
+        for method, path in (("GET", "/chats"), ("GET", "/tasks?view=all"), ("POST", "/chatkit"), ("GET", "/memory")):
+            response = await user.chatkit.http.request(method, path, json={} if method == "POST" else None)
+            assert response.status_code == 400
+            assert response.json() == {
+                "error": f"X-Time-Zone must be a time zone of IANA's database, such as Europe/Berlin, and not {named}."
+            }
+    assert stored.row_counts(user.name) == {}
 
 
 async def test_rejected_message_changes_no_zone(user: User, model: ScriptedModel) -> None:
