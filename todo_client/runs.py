@@ -63,6 +63,12 @@ class Runs(Client):
         params = {"limit": limit, **({"before": before} if before is not None else {})}
         return await self.request_json("GET", f"/chats/{chat_id}", params=params)
 
+    async def rename_chat(self, chat_id: str, title: str) -> Json:
+        return await self.request_json("PATCH", f"/chats/{chat_id}", {"title": title})
+
+    async def delete_chat(self, chat_id: str) -> None:
+        await self.request("DELETE", f"/chats/{chat_id}")
+
     async def get_interaction(self, chat_id: str, interaction_id: str, *, brief: bool = False) -> Json:
         """Returns an interaction; a `brief` one without its events and the final state."""
         params = {"brief": True} if brief else None

@@ -71,7 +71,10 @@ async def test_message_to_a_new_name_makes_a_chat(user: User, model: ScriptedMod
         assert (await user.runs.say(name, "hello"))[0].data["chat_id"] == name
         thread = (await user.chatkit.list_threads()).data[0]["id"]
         by_id, by_name = await user.runs.get_chat(thread), await user.runs.get_chat(name)
-        assert {**by_id, "id": name, "chat_id": name, "interactions": []} == {**by_name, "interactions": []}
+        assert {**by_id, "id": name} == by_name
+        [listed] = [one for one in (await user.runs.get_chats())["chats"] if one["name"] == name]
+        assert listed.items() <= by_id.items()
+        assert [one["chat_id"] for one in (listed, by_id, by_name)] == [thread] * 3
         assert (await list_user_items(user, thread))[0]["content"][0]["text"] == "hello"
         assert (await user.runs.say(thread, "again"))[0].data["chat_id"] == thread
         assert len((await user.runs.get_chat(name))["interactions"]) == 2
@@ -317,9 +320,32 @@ async def test_list_says_which_chat_is_answering(user: User, model: ScriptedMode
     assert [one["answering"] for one in (await user.runs.get_chats())["chats"]] == [None, None]
 
 
+@pytest.mark.parametrize("name", ["groceries", None])
+async def test_rename_and_delete(name: str | None, user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(says("Hello."))
+    await user.runs.say(CHAT, "hello")
+    thread = await find_thread(user, CHAT)
+    chat, http = name or thread, user.runs.http
+    renamed = await user.runs.rename_chat(chat, " Shop\u200bping ")
+    assert renamed.items() <= (await user.runs.get_chat(chat)).items()
+    assert (renamed["id"], renamed["chat_id"], renamed["title"]) == (chat, thread, "Shopping")
+    assert (await user.chatkit.get_thread(thread))["title"] == "Shopping"
+    for body in ({}, {"title": None}, {"title": 1}, {"title": " "}, {"title": "a\nb"}, {"title": "x" * 201}):
+        check_error(await http.patch(f"/chats/{chat}", json=body), 400)
+    assert (await user.runs.get_chat(chat))["title"] == "Shopping"
+    assert (await http.put(f"/chats/{chat}/files/a.txt", content=b"x")).status_code == 201
+    assert (await http.delete(f"/chats/{chat}")).status_code == 204
+    again = await http.delete(f"/chats/{chat}")
+    assert again.json() == {"error": f"There is no conversation {chat}. It may have been deleted."}
+    assert again.status_code == 404
+    check_error(await http.patch(f"/chats/{chat}", json={"title": "x"}), 404)
+    assert stored.conversations(user.name) == []
+
+
+@pytest.mark.parametrize("by", ["chatkit", "run API"])
 @pytest.mark.parametrize("state", ["running", "waiting"])
 async def test_deletion_stops_the_run_in_any_process(
-    state: str, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+    state: str, by: str, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
     await model.script(says("Hello."), add_tasks(11))
     await model.script(HANGS if state == "running" else delete_tasks(*range(1, 12)))
@@ -331,7 +357,10 @@ async def test_deletion_stops_the_run_in_any_process(
             if event.name in ("answer_delta", "approval_required"):
                 break
         await until(lambda: stored.run_statuses(user.name)[-1] == state)
-        await other.chatkit.delete_thread(await find_thread(user, CHAT))
+        if by == "chatkit":
+            await other.chatkit.delete_thread(await find_thread(user, CHAT))
+        else:
+            await other.runs.delete_chat(CHAT)
         assert names([event async for event in events])[-1] == "interaction_complete"
     for run in (first, second):
         assert (await other.runs.http.get(f"/chats/{CHAT}/interactions/{run}/events")).status_code == 404

@@ -355,13 +355,18 @@ async def test_message_to_a_run_that_waits_rejects_the_call(
     await model.script(ADD_MILK, delete_tasks(1), says("As you like."))
     run = await start_run(user, CHAT, "delete it", until="approval_required")
     await until(lambda: "waiting" in stored.run_statuses(user.name))
-    await user.runs.send(CHAT, run, "no, keep it", mode=mode)
+    sent = await user.runs.send(CHAT, run, "no, keep it", mode=mode)
     await until(lambda: not {"waiting", "running"} & {*stored.run_statuses(user.name)})
     events = await user.runs.read(CHAT, run)
     assert "rejected" in names(events)
     assert "approved" not in names(events)
     assert stored.titles(user.name) == ["milk"]
     assert (await last_said(model))[-1] == "no, keep it"
+    [interaction] = (await user.runs.get_chat(CHAT))["interactions"]
+    [read] = interaction["steering_messages"]
+    assert (read["input_id"], read["text"]) == (sent["input_id"], "no, keep it")
+    assert read["parts"] == [{"type": "text", "text": "no, keep it"}]
+    assert "next_interaction_id" not in events[-1].data
     assert (await list_texts(user, await find_thread(user, CHAT)))[-1] == "As you like."
 
 

@@ -29,7 +29,7 @@ async def start_run(user: User, chat: str, text: str, *, until: str = "interacti
 
 async def find_thread(user: User, chat: str) -> str:
     """Returns ChatKit's id of the chat with this name."""
-    return next(one["id"] for one in (await user.runs.get_chats(limit=100))["chats"] if one["name"] == chat)
+    return next(one["chat_id"] for one in (await user.runs.get_chats(limit=100))["chats"] if one["name"] == chat)
 
 
 async def list_texts(user: User, thread: str) -> list[str]:

@@ -140,6 +140,11 @@ def render_interaction(
         created_at=run.created_at,
         completed_at=run.ended_at,
         usage=_render_usage(run, tree),
+        steering_messages=[
+            _render_steering_message(entry, run)
+            for entry in own.entries
+            if entry.kind == "user_message" and entry is not message and entry.seq is not None
+        ],
         agent_events=agent_events,
         approvals=[_render_approval(call, one) for call, one in calls],
         siblings=siblings,
@@ -154,7 +159,7 @@ def render_reason(run: Run, timeline: Timeline) -> str | None:
     return sentence_of("interrupted") if run.status == "interrupted" else None
 
 
-def _render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
+def _render_usage(run: Run, tree: Sequence[Run]) -> schemas.Usage | None:
     total, by_agent = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for one in tree:
         counts = {name: count for name, count in (one.usage or {}).items() if isinstance(count, int)}
@@ -163,12 +168,15 @@ def _render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
             by_agent[one.agent].update(counts)
     if not total:
         return None
-    usage: dict[str, Any] = {"model": (run.usage or {}).get("model"), **total}
-    if "temperature" in run.options:
-        usage["temperature"] = run.options["temperature"]
-    if by_agent:
-        usage["by_agent"] = {agent: dict(counts) for agent, counts in by_agent.items()}
-    return usage
+    model, temperature = (run.usage or {}).get("model"), run.options.get("temperature")
+    parts = {agent: schemas.TokenCounts(**counts) for agent, counts in by_agent.items()}
+    return schemas.Usage(model=model, temperature=temperature, by_agent=parts, **total)
+
+
+def _render_steering_message(entry: Entry, run: Run) -> schemas.SteeringMessage:
+    parts = _render_parts(content_of(entry.text, entry.details))
+    created_at = entry.created_at or run.created_at
+    return schemas.SteeringMessage(input_id=entry.id, text=entry.text, parts=parts, created_at=created_at)
 
 
 def _render_approval(call: ToolCall, run: Run) -> schemas.Approval:
@@ -187,10 +195,10 @@ def render_question(call: ToolCall, sub_agent: str | None) -> schemas.Question:
     )
 
 
-def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHead:
+def render_chat_head(conversation: Conversation, path_id: str) -> schemas.ChatHead:
     return schemas.ChatHead(
-        id=chat_id,
-        chat_id=chat_id,
+        id=path_id,
+        chat_id=conversation.id,
         name=conversation.name,
         title=conversation.title,
         created_at=conversation.created_at,

@@ -1,5 +1,7 @@
 """The run API's paths: chats, and the interactions in them."""
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
@@ -55,6 +57,26 @@ async def get_chat(
     return await services.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
 
 
+@router.patch(_CHAT, responses=errors(404))
+async def rename_chat(
+    services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.Rename
+) -> schemas.ChatHead:
+    """Changes the title of a chat; its name stays."""
+    title = conversations.parse_title(body.title)
+    conversation = await services.interactions.find(user.user_id, chat_id)
+    await conversations.rename(services.database, user.user_id, conversation.id, title)
+    return render_chat_head(replace(conversation, title=title), chat_id)
+
+
+@router.delete(_CHAT, status_code=204, responses=errors(404))
+async def delete_chat(services: AppServices, user: LimitedUser, chat_id: ChatId) -> None:
+    """Deletes a chat with its files, and cancels the interaction that is running in it; tasks are kept."""
+    conversation = await services.interactions.find(user.user_id, chat_id)
+    await conversations.delete(services.database, user.user_id, conversation.id)
+    if services.folder_files is not None:
+        await services.folder_files.remove_all(conversation.id, user_id=user.user_id)
+
+
 @router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(LogLine, _LINES) | errors(404))
 async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> StreamingResponse:
     """Streams the event log of a chat as lines of JSON."""
@@ -87,7 +109,7 @@ async def follow(services: AppServices, chat_id: ChatId, run: InteractionRun, la
     return EventStream(services.interactions.follow(run.user_id, chat_id, run.id, after=last))
 
 
-@router.post(f"{_CHAT}/interactions", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
+@router.post(f"{_CHAT}/interactions", response_class=Response, responses=_EVENTS | errors(404, 409))
 async def start_interaction(
     services: AppServices, user: Owner, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
 ) -> EventStream:
@@ -100,7 +122,7 @@ async def start_interaction(
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
-@router.post(f"{_RUN}/edit", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
+@router.post(f"{_RUN}/edit", response_class=Response, responses=_EVENTS | errors(404, 409))
 async def edit(
     services: AppServices, user: Owner, chat_id: ChatId, run: InteractionRun, body: schemas.Edit, key: KeyedRequest
 ) -> EventStream:
@@ -172,7 +194,7 @@ async def show_branch(services: AppServices, user: Owner, chat_id: ChatId, body:
     return schemas.Branched(chat_id=chat_id, leaf=run_id)
 
 
-@router.post(f"{_CHAT}/compact", responses=errors(404, 409, 503))
+@router.post(f"{_CHAT}/compact", responses=errors(404, 409))
 @make_idempotent
 async def compact(services: AppServices, user: Owner, chat_id: ChatId) -> schemas.Compacted:
     """Summarises the older messages of a chat for the model."""

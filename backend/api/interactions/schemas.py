@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
+from backend.api.request_body import RequestBody
+
 Name = Literal[
     "interaction_started",
     "turn_start",
@@ -81,6 +83,10 @@ class NewMessage(_RequestBody):
     mode: Mode = Field(
         description="`steer`: the model reads it in its next request. `follow_up`: the next interaction answers it."
     )
+
+
+class Rename(RequestBody):
+    title: StrictStr = Field(description="One line of 1 to 200 visible characters.")
 
 
 class Branch(_RequestBody):
@@ -182,6 +188,30 @@ class Approval(Question):
     reason: str | None
 
 
+class TokenCounts(BaseModel):
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = Field(default=0, description="Part of the output.")
+
+
+class Usage(TokenCounts):
+    """Of an interaction, the agents included."""
+
+    model: str | None
+    temperature: float | None = Field(default=None, description="null: it was not set.")
+    by_agent: dict[str, TokenCounts] = Field(default={}, description="The part of each agent.")
+
+
+class SteeringMessage(BaseModel):
+    """A message that the model read while the interaction was running."""
+
+    input_id: str
+    text: str
+    parts: list[MessagePart] = Field(description="The message as a list of texts and tasks.")
+    created_at: datetime
+
+
 class Interaction(BaseModel):
     id: str
     status: Status
@@ -189,10 +219,8 @@ class Interaction(BaseModel):
     user_message: str = Field(description="Empty if the message is no longer stored.")
     created_at: datetime
     completed_at: datetime | None
-    usage: dict[str, Any] | None = Field(
-        description="`model`, `requests`, `input_tokens`, `output_tokens`, `reasoning_tokens` (part of the output); "
-        "`temperature` if it was set; `by_agent`: the part of agents."
-    )
+    usage: Usage | None = Field(description="null: no model has answered.")
+    steering_messages: list[SteeringMessage] = Field(description="Messages to it that the model has read.")
     agent_events: list[AgentEvent] = Field(description="Its calls, results, reasoning and answers.")
     approvals: list[Approval]
     siblings: list[str] = Field(description="The ids of its alternatives and its own, the oldest first.")
@@ -217,9 +245,9 @@ class Steps(BaseModel):
 
 
 class ChatHead(BaseModel):
-    id: str = Field(description="The chat as the request names it; in a list, its id.")
-    chat_id: str = Field(description="The same.")
-    name: str | None = Field(description="The name that its user chose, which can be used in place of the id.")
+    id: str = Field(description="The chat as the path names it, by its id or its name; in a list, its id.")
+    chat_id: str = Field(description="Its id, `thr_…`, which is `thread_id` in ChatKit.")
+    name: str | None = Field(description="The name that its user chose; null: none.")
     title: str | None
     created_at: datetime
     leaf: str | None = Field(description="The last interaction of the shown branch.")

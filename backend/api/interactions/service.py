@@ -59,7 +59,7 @@ class InteractionService:
     async def find_interaction(self, user_id: str, chat_id: str, run_id: str) -> Run:
         conversation = await self.find(user_id, chat_id)
         if not is_valid(run_id):
-            raise NotFound
+            raise NotFound.of("interaction", run_id)
         return await self.runs.find(user_id, conversation.id, run_id)
 
     async def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
@@ -110,7 +110,7 @@ class InteractionService:
         conversation = await self.find(user_id, chat_id)
         first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
         if first is not None and not first.active:
-            raise NotFound
+            raise NotFound.of("interaction", first.id)
         end, database = first.seq if first is not None else FOREVER, self.runs.database
         path, has_more = await branches.load_shown(database, user_id, conversation.id, before=end, limit=limit)
         shown: list[schemas.Interaction] = []
