@@ -9,8 +9,8 @@ import sys
 
 import psycopg
 
-from common.database.schema import REVISION, describe_revision
 from common.environment import find_secrets_folder
+from common.revision import REVISION, describe_revision, read_revision
 
 NOT_ALLOWED = """\
 This login may not do what the migration needs ({}). If it is the services' login, set MIGRATION_DATABASE_URL to the
@@ -41,7 +41,7 @@ def main() -> None:
     if not url.startswith(("postgres://", "postgresql://")):
         sys.exit(f"{name} is not an address of a PostgreSQL database: postgresql://user@host/name.")
     try:
-        current = _read_revision(url)
+        current = read_revision(url)
         if current is not None and current > REVISION:
             sys.exit(describe_revision(current))
         if current == REVISION:
@@ -61,20 +61,6 @@ def main() -> None:
 def _get_setting(name: str) -> str | None:
     file = directory / name if (directory := find_secrets_folder()) else None
     return os.environ.get(name) or (file.read_text().strip() if file and file.exists() else None)
-
-
-def _read_revision(url: str) -> str | None:
-    """Reads the revision of the database without Alembic and the models, whose import takes a second."""
-    with psycopg.connect(url, connect_timeout=5) as connection:
-        if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
-            return None
-        try:
-            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except psycopg.errors.InsufficientPrivilege:  # the services' login may read it as todo_app
-            connection.rollback()
-            connection.execute("SET LOCAL ROLE todo_app")
-            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        return row[0] if row else None
 
 
 def _is_owner(url: str) -> bool:

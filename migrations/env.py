@@ -1,7 +1,7 @@
 from alembic import context
 from sqlalchemy import create_engine, make_url, text
 
-from common.database.schema import REVISION
+from common.revision import REVISION
 from migrations.database import METADATA, create_database
 from migrations.from_0_1_0.preparation import VERSION_0_1_0
 

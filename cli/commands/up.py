@@ -84,9 +84,11 @@ async def _supervise(
     supervisor = Supervisor(data_dir.logs(directory), reaper, status, lock=lock)
     with contextlib.ExitStack() as stack:
         try:
+            migrates = True
             if "DATABASE_URL" not in variables:
                 variables |= _start_postgres(directory, supervisor, stack)
-            for service in _create_services(variables, ports, directory):
+                migrates = not postgres.is_migrated(directory)
+            for service in _create_services(variables, ports, directory, migrates=migrates):
                 supervisor.start(service)
             answers = await supervisor.wait_until_ready()
             if "Workspace" in answers:
@@ -133,7 +135,7 @@ def create_directory_settings(variables: Mapping[str, str], directory: Path) -> 
     return {"OWNER_SECRET": data_dir.secret(directory, data_dir.OWNER_SECRET), "WORKSPACE_DATA_DIR": str(directory)}
 
 
-def _create_services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
+def _create_services(variables: dict[str, str], ports: Ports, directory: Path, *, migrates: bool) -> list[Service]:
     """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
     offline_port = find_free_port() if environment.needs_offline_model(variables) else None
     shared = _settings(variables, ports, directory, offline_port)
@@ -146,7 +148,8 @@ def _create_services(variables: dict[str, str], ports: Ports, directory: Path) -
         account = data_dir.find_workspace_account()
         options = [f"--account={account}"] if account else []
         services.append(_create_service("Workspace", "workspace", shared, ports.workspace, *options, optional=True))
-    services.append(_create_service("Migrations", "migrations", shared, shows_output=True))
+    if migrates:
+        services.append(_create_service("Migrations", "migrations", shared, shows_output=True))
     if offline_port is not None:
         offline = _create_service(
             "Offline model", "offline_model", shared, offline_port, ready_path="/health", optional=True

@@ -244,6 +244,18 @@ def url(directory: str | Path, login: str = SERVICE) -> str:
     return f"postgresql://{login}@/{DATABASE}?host={_create_socket_dir(Path(directory).resolve())}"
 
 
+def is_migrated(directory: Path) -> bool:
+    """Whether the running cluster has the newest tables, so that no process needs to be started to migrate them."""
+    import psycopg
+
+    from common.revision import REVISION, read_revision
+
+    try:
+        return read_revision(url(directory, OWNER)) == REVISION
+    except psycopg.Error:  # the migration says what is wrong
+        return False
+
+
 @contextmanager
 def owner_environment(
     environment: Mapping[str, str], directory: Path, *, create: bool = False

@@ -10,9 +10,9 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 
 from common.database.transactions import CONNECTION_OPTIONS, DatabaseUnavailable
+from common.revision import describe_revision
 
 _TIMEOUT_SECONDS = 1.5
-REVISION = "0022"  # the newest in migrations/versions; tests/migrations/test_migrations.py compares them
 
 _AWAY = "The database cannot be reached: check DATABASE_URL and that PostgreSQL is running."
 _NO_ROLE = (
@@ -163,14 +163,3 @@ async def _check_revision(connection: psycopg.AsyncConnection[Any]) -> str | Non
     except psycopg.ProgrammingError:  # until revision 0005 only the owner could read it
         return describe_revision("older than 0005")
     return describe_revision(row["version_num"] if row else None)
-
-
-def describe_revision(revision: str | None) -> str | None:
-    """Returns why a service cannot work on a database at this revision, as a sentence."""
-    if revision is None:
-        return "The database is not migrated yet: run ./todo migrate."
-    if revision == REVISION:
-        return None
-    if revision.isdecimal() and revision > REVISION:
-        return f"The database is at revision {revision}, newer than this program's {REVISION}: update the program."
-    return f"The database is at revision {revision}, this program needs {REVISION}: run ./todo migrate."

@@ -273,7 +273,9 @@ class TestRunning:
         ports = ("--port", "--mcp-port", "--workspace-port")
         same = zip(ports, map(str, (first.port, first.mcp_port, first.workspace_port)), strict=True)
         second = up(*(word for pair in same for word in pair))  # while services of the first still end
-        assert "ready     Backend" in wait_until_up(second)
+        output = wait_until_up(second)
+        assert "ready     Backend" in output
+        assert "Migrations" not in output, "the tables are those of this version"
         second.kill()
         second.wait()
         eventually(lambda: running_in(shared_dir) == [])

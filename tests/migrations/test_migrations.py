@@ -9,7 +9,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from psycopg.sql import SQL, Identifier
 
-from common.database import schema
+from common.revision import REVISION
 from migrations.database import create_alembic_config
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
@@ -31,7 +31,7 @@ def tables(url: str) -> set[str]:
 
 
 def test_one_head() -> None:
-    assert ScriptDirectory.from_config(create_alembic_config("")).get_heads() == [schema.REVISION]
+    assert ScriptDirectory.from_config(create_alembic_config("")).get_heads() == [REVISION]
 
 
 def test_models_equal_the_database(fresh_database_url: str) -> None:

@@ -1,0 +1,30 @@
+"""The revision of the database's tables. Not in `common.database`, so that `./todo up` reads it without a pool."""
+
+import psycopg
+
+REVISION = "0022"  # the newest in migrations/versions; tests/migrations/test_migrations.py compares them
+
+
+def read_revision(url: str) -> str | None:
+    """Reads the revision of a database, None if it has none, without Alembic, whose import takes a second."""
+    with psycopg.connect(url, connect_timeout=5) as connection:
+        if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
+            return None
+        try:
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        except psycopg.errors.InsufficientPrivilege:  # the services' login may read it as todo_app
+            connection.rollback()
+            connection.execute("SET LOCAL ROLE todo_app")
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return row[0] if row else None
+
+
+def describe_revision(revision: str | None) -> str | None:
+    """Returns why a service cannot work on a database at this revision, as a sentence."""
+    if revision is None:
+        return "The database is not migrated yet: run ./todo migrate."
+    if revision == REVISION:
+        return None
+    if revision.isdecimal() and revision > REVISION:
+        return f"The database is at revision {revision}, newer than this program's {REVISION}: update the program."
+    return f"The database is at revision {revision}, this program needs {REVISION}: run ./todo migrate."
