@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from backend.errors import InvalidRequest
 from backend.model import requests
-from backend.model.frames import ResponseLimits
+from backend.model.response_limits import ResponseLimits
 from backend.settings import ModelSettings, ProviderName, Roles, ToolCalls
 from common.environment import SettingsInvalid
 

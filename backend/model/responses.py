@@ -9,8 +9,8 @@ from typing import Any
 
 from backend.model import requests
 from backend.model.errors import ModelError
-from backend.model.frames import ResponseLimits
 from backend.model.reader import Piece, ResponseReader
+from backend.model.response_limits import ResponseLimits
 from backend.model.text_responses import TextResponse
 
 _SECONDS_AFTER_FINISH = 2  # for the usage; some servers keep the stream open after the finish reason

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import find_free_port
+from tests.processes import run
 
 _SETTING = re.compile("LLM_|CEREBRAS_|DATABASE_|OTEL_")
 
@@ -78,6 +79,16 @@ def test_services_load_only_what_a_first_request_needs(start, shared_dir: Path) 
     assert all(loaded[part] for part in UNNEEDED)
     unneeded = {(part, name): why for part, packages in UNNEEDED.items() for name, why in packages.items()}
     assert {package: why for package, why in unneeded.items() if package[1] in loaded[package[0]]} == {}
+
+
+@pytest.mark.parametrize("service", ["backend", "mcp_server"])
+def test_settings_are_checked_without_what_serves(service: str) -> None:
+    """The check runs before anything is started, so that everything waits for it."""
+    address = {"DATABASE_URL": "postgresql://u@localhost/x"}
+    checked = run(service, "check", PYTHONPROFILEIMPORTTIME="1", **address)
+    loaded = find_modules(checked.stderr)
+    assert (checked.returncode, f"{service}.settings" in loaded) == (0, True), checked.stderr
+    assert loaded.isdisjoint({"agents", "aiohttp", "fastapi", "fastmcp", "httpx2", "mcp", "openai", "uvicorn"})
 
 
 def find_modules(output: str) -> set[str]:

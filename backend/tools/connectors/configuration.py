@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
-from httpx2 import URL
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from common import child_environment
@@ -97,7 +97,7 @@ class Connector(BaseModel):
         """Says what it is, a program or a server, without anything that may be secret."""
         if self.command is not None:
             return f"the program {self.redacted(self.command)}"
-        return f"the server at {self.redacted(URL(self.url or '').host)}"
+        return f"the server at {self.redacted(urlsplit(self.url or '').hostname or '')}"
 
     @property
     def reach(self) -> Sequence[object]:
