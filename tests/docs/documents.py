@@ -37,7 +37,7 @@ _BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```.*?^ *```$", re.
 _PROGRAM = r"\./todo|cd |curl|docker|echo|field\(\)|git |kubectl|npx|ollama|pip|psql|python|[A-Z]+=\$\(|REPOSITORY="
 _COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})")
 _ANSWER = re.compile(r"\{|data: |id: ")
-_NEITHER = re.compile(r"([A-Z_]+=[^$]*\n?)+$|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
+_NEITHER = re.compile(r"([A-Z_]+=[^\s$]*(\n|$))+\Z|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
 """Settings, SQL, a message to write, and JavaScript."""
 _DIAGRAM = re.compile(r"```\n(?!.*\./todo).*[─►]", re.DOTALL)
 

@@ -6,7 +6,9 @@ import tomllib
 from collections.abc import Callable, Iterator
 
 import pytest
+from packaging.version import parse
 
+from common import VERSION
 from tests.conftest import ROOT
 from tests.docs.documents import DOCUMENTS
 from tests.node_packages import MCP_CLIENTS
@@ -82,10 +84,13 @@ VERSIONS = sorted(set(list_versions()))
 
 @pytest.mark.parametrize(("document", "name", "version"), VERSIONS)
 def test_version(document: str, name: str, version: str) -> None:
-    """A document may leave out the last numbers."""
+    """A document may leave out the last numbers, and name a later version of this program."""
     assert name in PINNED or name in NOT_PINNED, f"which file pins {name}? Add it to PINNED, or else to NOT_PINNED"
     pinned = [f"{one}." for one in PINNED[name]()] if name in PINNED else [f"{version}."]
-    assert any(one.startswith(f"{version}.") for one in pinned), f"{document}: {name} {version}, pinned: {pinned}"
+    is_planned = name == "version" and parse(version) > parse(VERSION)
+    assert is_planned or any(one.startswith(f"{version}.") for one in pinned), (
+        f"{document}: {name} {version}, pinned: {pinned}"
+    )
 
 
 def test_each_name_is_in_a_document() -> None:
