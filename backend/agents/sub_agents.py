@@ -56,10 +56,15 @@ def create_sub_agents(
 ) -> dict[str, Agent[Any]]:
     settings = settings.resolve(ModelSettings(temperature=_TEMPERATURE, tool_choice="auto"))
 
-    def create(name: str, instructions: Any, tools: frozenset[str], sources: Sequence[MCPServer]) -> SubAgent:
+    def create(
+        name: str, create_instructions: Callable[[], str], tools: frozenset[str], sources: Sequence[MCPServer]
+    ) -> SubAgent:
+        def render_instructions(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
+            return create_instructions() + context.context.notes
+
         agent = SubAgent(
             name=name,
-            instructions=instructions,
+            instructions=render_instructions,
             model=model,
             mcp_servers=[*sources],
             model_settings=settings,
@@ -68,16 +73,16 @@ def create_sub_agents(
         agent.allowed_tools, agent.workspace, agent.connectors = tools, workspace, connectors
         return agent
 
-    def coder_instructions(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
+    def create_coder_instructions() -> str:
         return coder.create_instructions(is_unconfined=workspace.is_unconfined, max_tokens=settings.max_tokens or 0)
 
     # An agent with tools of connectors, by which texts of others come in and data can leave, does not read the list.
     reaches_others = connectors.has_any(researcher.NAME)
     _, researcher_instructions = researcher.create_instructions(reaches_others=reaches_others)
     sources: list[MCPServer] = [workspace] if reaches_others else [workspace, tasks]
-    reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS | {"list_tasks"}, sources)
+    reading = create(researcher.NAME, lambda: researcher_instructions, _READING_TOOLS | {"list_tasks"}, sources)
     return {
-        coder.NAME: create(coder.NAME, coder_instructions, frozenset(OF_AGENTS), [workspace]),
+        coder.NAME: create(coder.NAME, create_coder_instructions, frozenset(OF_AGENTS), [workspace]),
         researcher.NAME: reading,
     }
 

@@ -88,9 +88,9 @@ class Execution:
         run: Run,
         history: Timeline,
         *,
-        directory: str | None = None,
+        parent: RunContext | None = None,
     ) -> None:
-        """The history of a sub-agent's run does not have the `directory` in which its conversation works."""
+        """The history of a sub-agent's run has neither the memory nor the directory: its `parent` has them."""
         self._dependencies, self._database = dependencies, dependencies.database
         self._live, self.run, self._history = live, run, history
         own = history.of_run(run.id)
@@ -101,13 +101,15 @@ class Execution:
         time_zone = (first.details or {}).get("time_zone") if first else None
         workspace = dependencies.workspace
         folder = workspace.folder_of(run.conversation_id, run.agent) if workspace else ""
-        directory = directory or history.directory
-        if folder != run.conversation_id:  # an agent that may send data elsewhere does not read the user's directory
+        memory, directory = (parent.memory, parent.directory) if parent else (history.memory, history.directory)
+        if workspace is None:
             directory = None
-        notes = render_memory(history.memory, tokens=dependencies.history_tokens).notes
+        elif folder != run.conversation_id:  # an agent that may send data elsewhere reads neither
+            memory, directory = "", None
+        notes = render_memory(memory, tokens=dependencies.history_tokens).notes
         if directory and not run.is_sub_agent:
             notes += render_directory(directory)
-        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory, notes)
+        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory, memory, notes)
         self._notes_of_directory = ""
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""

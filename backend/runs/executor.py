@@ -142,7 +142,7 @@ class Executor:
         if run is None and (run := await self._start_sub_agent(parent, call_id, assignment, agent)) is None:
             return _OVER_LIMIT.format(most=self._dependencies.sub_agents_per_day)
         history = await sub_agents.load_run(self._database, run)
-        execution = Execution(self._dependencies, parent.live, run, history, directory=parent.directory)
+        execution = Execution(self._dependencies, parent.live, run, history, parent=parent)
         code = None if was_started else self._reason_to_end(parent.recorder.open_calls[call_id], run, history)
         if code is not None:
             await execution.end_waiting(code)

@@ -49,9 +49,10 @@ class LiveRun:
 class RunContext:
     """The value in the context of an SDK run. Dictionaries are by the ids of calls.
 
-    `folder` is where its workspace tools work, or in its place a `directory` of the user's, and `notes` are what the
-    agent's instructions end with. `waiting` are the calls of the newest model turn that wait for approval,
-    `waiting_agents` those whose sub-agents wait, and those in `not_made` have this text as their output.
+    `folder` is where its workspace tools work, or in its place a `directory` of the user's. `memory` is what the user
+    wants remembered, and `notes` are what the agent's instructions end with. `waiting` are the calls of the newest
+    model turn that wait for approval, `waiting_agents` those whose sub-agents wait, and those in `not_made` have this
+    text as their output.
     """
 
     run: Run
@@ -60,6 +61,7 @@ class RunContext:
     time_zone: str | None = None
     folder: str = ""
     directory: str | None = None
+    memory: str = ""
     notes: str = ""
     waiting: set[str] = field(default_factory=set[str])
     waiting_agents: set[str] = field(default_factory=set[str])

@@ -106,7 +106,10 @@ async def test_call_of_a_connector_waits_for_the_user(
 async def test_who_has_the_tools_of_a_connector(
     stack: Stack, model: ScriptedModel, tmp_path: Path, calls_file: Path
 ) -> None:
-    """The researcher alone, and never by the name of a task tool; a server that only reads is not asked about."""
+    """The researcher alone, and never by the name of a task tool; a server that only reads is not asked about.
+
+    As it may send data elsewhere, it does not read the memory.
+    """
     await model.script(
         start_coder("write"),
         says("Written."),
@@ -126,11 +129,14 @@ async def test_who_has_the_tools_of_a_connector(
         async with user_with_servers(
             stack.services, file, servers, approvals="bulk,connectors", approved=["web", "few"]
         ) as user:
+            await user.runs.add_to_memory("* I work nights")
             events = await user.runs.say(CHAT, "write, then say hi")
     assert events[-1].data["status"] == "COMPLETED"
     assert "approval_required" not in names(events)
     requests = await requests_to(model)
     assistant, coder, researcher = (tools_of(requests[place]) for place in (0, 1, 3))
+    reads_memory = ["I work nights" in requests[place]["messages"][0]["content"] for place in (0, 1, 3)]
+    assert reads_memory == [True, True, False]
     assert not any(name.startswith("mcp_") for name in assistant | coder)
     assert {"mcp_web__say", "mcp_web__add_task", "read_file"} <= researcher
     assert {name for name in researcher if name.startswith("mcp_few")} == {"mcp_few__say"}

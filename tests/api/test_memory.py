@@ -10,8 +10,8 @@ import pytest
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
-from tests.support.model_requests import requests_to
-from tests.support.script import add_task, says
+from tests.support.model_requests import agent_of, requests_to
+from tests.support.script import add_task, call, calls, says, start_coder, start_researcher
 from tests.support.stack import Services
 from tests.support.users import User
 from todo_client.connection import ApiError
@@ -142,6 +142,23 @@ async def test_model_reads_it_last(user: User, model: ScriptedModel) -> None:
     await put(user, " \n")
     await user.chatkit.say("hello", thread)
     assert (await instructions(model))[-1] == plain
+
+
+async def test_agents_read_it(user: User, model: ScriptedModel) -> None:
+    """Also an agent that goes on after an approval."""
+    await put(user, "* I work nights")
+    commit = calls(call("write_file", path="a.txt", content="a"), call("commit", message="All of it"))
+    steps = (start_coder("save it"), commit, says("Saved."), start_researcher("look"), says("I looked."), says("Done."))
+    await model.script(*steps)
+    async with user.runs.interact("groceries", "save it") as events:
+        run = (await anext(events)).data["interaction_id"]
+        async for event in events:
+            if event.name == "approval_required":
+                await user.runs.approve("groceries", run, event.data["approval_id"], approved=True)
+    read = [(agent_of(body), body["messages"][0]["content"]) for body in await requests_to(model)]
+    assert [agent for agent, _ in read] == ["assistant", "coder", "coder", "assistant", "researcher", "assistant"]
+    notes = [instructions.partition("<PersonNotes>")[2] for _, instructions in read]
+    assert set(notes) == {"\n* I work nights\n</PersonNotes>\n"}
 
 
 async def test_a_quarter_of_the_window(services: Services, user: User, model: ScriptedModel) -> None:
