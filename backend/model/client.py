@@ -161,7 +161,9 @@ class ProviderClient:
                 await self._models(seconds=2)
         assert self.last_outcome is not None
         endpoint, last = self._endpoint, self.last_outcome[1]
-        return {"provider": self._profile.name, "name": endpoint.model, "models": endpoint.models, "last": last}
+        fixed = [model for model in endpoint.models if not self._profile.takes_temperature_of(model)]
+        names = {"name": endpoint.model, "models": endpoint.models, "without_temperature": fixed}
+        return {"provider": self._profile.name, **names, "last": last}
 
     async def model_names(self) -> list[str]:
         value = parse_json((await self._models(seconds=10)).text)

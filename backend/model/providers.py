@@ -62,7 +62,7 @@ class Profile:
         return min(self.agent_max_tokens, next(known, self.agent_max_tokens))
 
     def takes_temperature_of(self, model: str) -> bool:
-        return re.match(self.takes_temperature, model) is not None
+        return "temperature" not in self.omits and re.match(self.takes_temperature, model) is not None
 
     def messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         valid = requests.repair_messages(messages, reasoning=self.reasoning_field, short_ids=self.short_ids)

@@ -52,7 +52,8 @@ class Connection:
     """The connection of one user. `lost` is called with True when that of an answer breaks, with False when it is back.
 
     An answer is not waited for beyond `patience` seconds without its server. `model` and `temperature` are sent with
-    each message. New conversations work in the `directory`, if there is one.
+    each message, but no temperature if `check_temperature` finds that the model takes none. New conversations work in
+    the `directory`, if there is one.
     """
 
     url: str
@@ -66,6 +67,7 @@ class Connection:
     auth: OwnerSecret | None = None
     runs: Runs = field(init=False)
     chatkit: ChatKit = field(init=False)
+    _takes_temperature: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         headers = {"X-Time-Zone": self.zone} if self.zone else {}
@@ -86,6 +88,15 @@ class Connection:
     def describe_error(self, error: ApiError | ConnectionLost) -> str:
         is_rejected = isinstance(error, ApiError) and error.status == _UNAUTHORIZED
         return explain_rejection(self.token) if is_rejected else str(error)
+
+    async def check_temperature(self) -> str | None:
+        """Looks whether the model takes the temperature; returns what the user should know if it does not."""
+        if self.temperature is None:
+            return None
+        offered = (await self.runs.ready())["model"]
+        name = self.model or offered["name"]
+        self._takes_temperature = name not in offered.get("without_temperature", ())
+        return None if self._takes_temperature else f"The model {name} takes no temperature, so --temp is left out."
 
     async def say(self, chat_id: str | None, text: str, *, left: str | None = None) -> Reading:
         """Sends a message to a conversation; None: to a new one, which takes the place of `left`."""
@@ -182,7 +193,8 @@ class Connection:
     ) -> Reading:
         """Starts an answer by a request of ChatKit, and leaves its stream; the answer continues."""
         run_id: str | None = None
-        sent = {"detached": True, "model": self.model, "temperature": self.temperature, **metadata}
+        temperature = self.temperature if self._takes_temperature else None
+        sent = {"detached": True, "model": self.model, "temperature": temperature, **metadata}
         metadata = {name: value for name, value in sent.items() if value is not None}
         async with self.chatkit.open(kind, metadata=metadata, **params) as events:
             async for event in events:
@@ -200,8 +212,10 @@ class Connection:
         raise ConnectionLost
 
     def _get_options(self) -> dict[str, Any]:
-        temperature = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
-        return {**({"model": self.model} if self.model else {}), **temperature}
+        options: dict[str, Any] = {"model": self.model} if self.model else {}
+        if self.temperature is not None and self._takes_temperature:
+            options["metadata"] = {"temperature": self.temperature}
+        return options
 
 
 async def _send_about(chat_id: str | None, send: Callable[[str | None], Awaitable[T]]) -> T:

@@ -1,6 +1,7 @@
 """`./todo chat`: a conversation in this terminal, or one message and its answer."""
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -92,6 +93,7 @@ def _read_stdin() -> str:
 async def _chat(arguments: argparse.Namespace, address: str, text: str | None) -> int:
     from cli.chat.connection import Connection, OwnerSecret
     from cli.services.environment import find_time_zone
+    from todo_client.connection import ApiError, ConnectionLost
 
     connection = Connection(
         address,
@@ -105,6 +107,9 @@ async def _chat(arguments: argparse.Namespace, address: str, text: str | None) -
         auth=OwnerSecret(arguments.data_dir) if arguments.url is None else None,
     )
     try:
+        with contextlib.suppress(ApiError, ConnectionLost):  # the message's own error says more
+            if left_out := await connection.check_temperature():
+                terminal.notice(left_out)
         if text is not None:
             from cli.chat import single_message
 

@@ -73,6 +73,8 @@ async def choose_model(chat: "TerminalChat", name: str) -> None:
         await chat.screen.fail(f"There is no model {name}. Choose one of these: {', '.join(models)}.")
         return
     connection.model = name or connection.model
+    if name and (left_out := await connection.check_temperature()):
+        await chat.screen.note(left_out)
     chosen = connection.model or models[0]
     await chat.screen.show(*(f"{'●' if one == chosen else ' '} {one}" for one in models))
 

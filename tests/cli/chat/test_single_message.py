@@ -17,9 +17,12 @@ from tests.cli.chat.terminal import chat as run_chat
 from tests.conftest import ROOT, find_free_port
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import talk_with_tasks
+from tests.support.backends import user_at
 from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says
+from tests.support.stack import Services
 from tests.support.users import User
 from tests.tokens import mint_token
+from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
 
@@ -57,6 +60,17 @@ async def test_answer_is_on_stdout(served: ChatKit, user: User, chat: Chat, mode
     assert (await chat(*url, "--thread", thread["id"], "--exec", "and here")).stdout == "In the first.\n"
     assert (await chat(*url, "--continue", "--exec", "still here")).stdout == "There again.\n"
     assert len((await user.runs.get_chat(thread["id"]))["interactions"]) == 4, "the one that was used last"
+
+
+async def test_temperature_of_a_model_that_takes_none(services: Services, chat: Chat, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    async with user_at(services, LLM_OMIT="temperature") as there:
+        done = await chat("--url", there.url, "--temp", "0.5", "--exec", "hello", TODO_TOKEN=there.token)
+        assert (done.returncode, done.stdout) == (0, "Hello.\n")
+        assert len([line for line in done.stderr.splitlines() if "takes no temperature" in line]) == 1
+        with pytest.raises(ApiError, match="takes no temperature"):
+            await there.runs.say("groceries", "hello", more={"metadata": {"temperature": 0.5}})
+    assert "temperature" not in (await model.finished_requests())[-1]["body"]
 
 
 async def test_memory_with_a_conversation_that_has_only_a_name(
