@@ -59,3 +59,20 @@ def test_settings(document: str) -> None:
 def test_each_error_code_is_explained() -> None:
     text = (ROOT / "docs/troubleshooting.md").read_text()
     assert [code for code in FAILURES if f"`{code}`" not in text] == []
+
+
+def test_origins_names_what_is_there() -> None:
+    """Each file and folder exists, and contains the names that the page says are in it."""
+    text = (ROOT / "docs/origins.md").read_text()
+    paths = [path for path in re.findall(r"`([^`\s]+)`", text) if re.match(r"[a-z_]+/", path)]
+    assert len(paths) > 50
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    placed = re.findall(r"((?:`[^`]+`(?:, | and )?)+) in `([^`]+)`", text)
+    named = [(name, path) for names, path in placed for name in re.findall(r"`([^`]+)`", names)]
+    assert len(named) > 50
+    missing = [(name, path) for name, path in named if not _has_name((ROOT / path).read_text(), name)]
+    assert missing == []
+
+
+def _has_name(source: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", source) is not None
