@@ -149,6 +149,22 @@ async def test_failed_answer_can_be_tried_again(open_page: OpenPage, model: Scri
     await expect(screen.button(page, "Try again")).to_have_count(0)
 
 
+@pytest.mark.parametrize("zone", ["'Etc/Unknown'", "'+03:00'", "undefined"])
+async def test_browser_that_does_not_know_its_zone(zone: str, open_page: OpenPage, model: ScriptedModel) -> None:
+    async def forget_zone(page: Page) -> None:
+        named = f"Object.defineProperty(resolved.call(this), 'timeZone', {{ value: {zone} }})"
+        await page.add_init_script(
+            "const { resolvedOptions: resolved } = Intl.DateTimeFormat.prototype;"
+            f"Intl.DateTimeFormat.prototype.resolvedOptions = function () {{ return {named}; }};"
+        )
+
+    page = await open_page(prepare=forget_zone)
+    await model.script(says("Hello."))
+    await screen.send(page, "hello")
+    await screen.answered(page)
+    assert "Europe/Berlin" in str((await model.finished_requests())[0]["body"]["messages"]), "the server's zone"
+
+
 async def test_progress_date_of_the_browsers_zone_and_the_same_answer_after_a_reload(
     open_page: OpenPage, model: ScriptedModel
 ) -> None:
