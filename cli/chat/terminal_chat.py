@@ -142,7 +142,7 @@ class TerminalChat:
         last = await self.select(chat_id)
         if last is None:
             if await self.connection.is_new(chat_id):
-                await self.screen.note(f"Your first message starts a new conversation named {chat_id}.")
+                await self.screen.note(f"There is no conversation named {chat_id} yet: your first message begins it.")
             return
         await self.screen.note(f"Conversation {chat_id}:")
         await self.screen.echo(last["user_message"])

@@ -384,12 +384,11 @@ async def test_typed_bytes_that_are_not_utf8(start: Start, model: ScriptedModel,
 async def test_new_name_of_a_conversation(start: Start, model: ScriptedModel) -> None:
     await model.script({"text": "Hello."})
     with start("--thread", "mine") as terminal:
-        await terminal.wait_for("Your first message starts a new conversation named mine.")
+        await terminal.wait_for("There is no conversation named mine yet: your first message begins it.")
         terminal.say("hello")
         await terminal.wait_for("Hello.", "total")
     with start("--thread", "mine") as terminal:
-        text = await terminal.wait_for("> hello", "Hello.")
-        assert "new conversation" not in text
+        assert "no conversation" not in await terminal.wait_for("> hello", "Hello.")
 
 
 async def test_missing_token(start: Start) -> None:
