@@ -36,7 +36,7 @@ NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": 
 
 
 class Cluster:
-    """A running PostgreSQL, owned by this process and gone with it. Start it from the main thread."""
+    """PostgreSQL in a data directory; while it runs, this process owns it. Start it from the main thread."""
 
     def __init__(self, directory: Path, *, durable: bool) -> None:
         self.data_dir = directory
@@ -45,16 +45,20 @@ class Cluster:
         self._sockets = _create_socket_dir(directory)
         self._account = _find_account()
         self._binaries = postgres_binaries.find(self._account)
+        if not exists(directory):
+            postgres_binaries.check_usable_by_initdb(self._binaries.directory)
         self._durable = durable
         self._ownership: Ownership | None = None
 
     @classmethod
     def start(cls, directory: str | Path, *, durable: bool = True) -> Self:
         """Creates the cluster if there is none. `durable=False` trades safety in a crash for speed."""
-        cluster = cls(Path(directory).resolve(), durable=durable)
-        cluster._own_data_dir()
-        cluster._run_server()
-        return cluster
+        return cls(Path(directory).resolve(), durable=durable).run()
+
+    def run(self) -> Self:
+        self._own_data_dir()
+        self._run_server()
+        return self
 
     def restart(self) -> None:
         """After its death: what was committed is there again, at the same address."""
@@ -144,7 +148,8 @@ class Cluster:
             options.append("--no-sync")
         self._run("initdb", "-D", str(fresh), *options)
         create_database = f"CREATE DATABASE {DATABASE}\n".encode()
-        self._run("postgres", "--single", "-D", str(fresh), "postgres", input=create_database)
+        options = ["-D", str(fresh), "-c", "log_checkpoints=off"]
+        self._run("postgres", "--single", *options, "postgres", input=create_database)
         fresh.rename(self._files)
 
     def _run(self, program: str, *arguments: str, input: bytes = b"") -> None:
@@ -167,6 +172,7 @@ class Cluster:
             "unix_socket_directories": str(self._sockets),
             # A start after crashes on a full disk can miss its checkpoint, and waits for the next one (PostgreSQL 18).
             "checkpoint_timeout": "30s",
+            "log_checkpoints": "off",
         }
         if not self._durable:
             options |= NOT_DURABLE
@@ -295,7 +301,7 @@ def _find_account() -> pwd.struct_passwd | None:
 
 def _read_ready_pid(files: Path) -> int | None:
     try:
-        lines = (files / "postmaster.pid").read_text().splitlines()
+        lines = (files / "postmaster.pid").read_bytes().split(b"\n")  # the path in it may have any other bytes
     except FileNotFoundError:
         return None
-    return int(lines[0]) if len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == "ready" else None
+    return int(lines[0]) if len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == b"ready" else None

@@ -17,6 +17,7 @@ NOT_FOUND = (
     "No PostgreSQL was found for this machine: set DATABASE_URL to a PostgreSQL server, or PG_BIN to a directory "
     "that holds initdb and postgres."
 )
+_NOT_QUOTABLE = re.compile('[$`"\ud800-\udfff]')
 
 
 class Binaries(NamedTuple):
@@ -36,6 +37,15 @@ def find(account: struct_passwd | None) -> Binaries:
             raise CliError(f"PostgreSQL runs as {who}, who cannot reach {directory}: set PG_BIN to another directory.")
         directory = copy(directory, ROOT_HOME)
     return Binaries(directory, _read_major_version(directory / "postgres"))
+
+
+def check_usable_by_initdb(directory: Path) -> None:
+    """initdb writes its own path between double quotes into commands of a shell, and as text into the database."""
+    if _NOT_QUOTABLE.search(str(directory)):
+        raise CliError(
+            f"PostgreSQL's initdb does not work in {str(directory)!r}, because of a $, a quote or another such sign in "
+            "the path. Move it, or the folder that contains it, or set PG_BIN or DATABASE_URL."
+        )
 
 
 def _list_candidates() -> Iterator[Path]:

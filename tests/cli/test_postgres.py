@@ -25,6 +25,7 @@ def test_killed_server_keeps_what_was_committed(shared_dir: Path, sockets: Path)
     with Cluster.start(shared_dir) as cluster:
         with psycopg.connect(cluster.admin_url) as connection:
             connection.execute("CREATE TABLE notes AS SELECT 'kept' AS text")
+            connection.execute("CHECKPOINT")
             for name, value in (("listen_addresses", ""), ("fsync", "on"), ("server_encoding", "UTF8")):
                 assert connection.execute("SELECT current_setting(%s)", [name]).fetchone() == (value,)
         assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
@@ -35,6 +36,14 @@ def test_killed_server_keeps_what_was_committed(shared_dir: Path, sockets: Path)
     with Cluster.start(shared_dir) as cluster, psycopg.connect(cluster.admin_url) as connection:
         assert connection.execute("SELECT text FROM notes").fetchall() == [("kept",)]
     assert not sockets.exists()
+    for log in ("postgres.log", "postgres.log.old"):
+        assert "checkpoint" not in (shared_dir / "logs" / log).read_text(), "the services' lines would be buried"
+
+
+def test_directory_of_any_name(shared_dir: Path) -> None:
+    directory = shared_dir / os.fsdecode(b"a $HOME `id` \"b\" 'c' \\ \r \xff")
+    with Cluster.start(directory, durable=False) as cluster, psycopg.connect(cluster.admin_url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_first_start_that_was_cut_short(shared_dir: Path) -> None:
