@@ -76,6 +76,21 @@ class ServersSettings(BaseSettings):
     """
 
 
+class ApprovalSettings(BaseSettings):
+    """What needs the user's approval."""
+
+    model_config = CONFIG
+
+    approvals: CommaSeparated = ("bulk", "agents", "connectors")
+    """What needs the user's approval, separated by commas: names of tools, such as delete_task, and these words.
+
+    bulk: deleting more than ten tasks in one answer. agents: starting an agent. connectors: tools of other MCP servers,
+    unless mcp.json says that the server is read-only. always: every tool call, also of agents. none, alone: nothing.
+
+    With WORKSPACE_CONFINEMENT=none each program of an agent always needs approval. An undo never does.
+    """
+
+
 class ModelSettings(BaseSettings):
     """Which model answers, and what it is sent."""
 
@@ -156,7 +171,7 @@ def _accept_old_name(name: str) -> Any:
     return Field(validation_alias=AliasChoices(RENAMED[name], name))
 
 
-class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings):
+class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str] = "BACKEND"
@@ -228,15 +243,6 @@ class BackendSettings(AddressSettings, ServersSettings, ModelSettings, ServiceSe
     """Limits of the workspace: bytes of one uploaded file; bytes and files of a folder (each conversation has one);
     bytes and files of all folders of a user (default with AUTH_MODE=jwt: 1 GB and 100000; with none: no limit);
     commands that a user may run at once.
-    """
-
-    approvals: CommaSeparated = ("bulk", "agents", "connectors")
-    """What needs the user's approval, separated by commas: names of tools, such as delete_task, and these words.
-
-    bulk: deleting more than ten tasks in one answer. agents: starting an agent. connectors: tools of other MCP servers,
-    unless mcp.json says that the server is read-only. always: every tool call, also of agents. none, alone: nothing.
-
-    With WORKSPACE_CONFINEMENT=none each program of an agent always needs approval. An undo never does.
     """
 
     chatkit_widget: Literal["auto", "on", "off"] = "auto"

@@ -80,4 +80,5 @@ def explain_write_error(data_dir: Path) -> AbstractContextManager[None]:
 
 
 def is_traversable(path: Path) -> bool:
-    return all(directory.stat().st_mode & 0o001 for directory in (path, *path.parents))
+    """Whether every account can enter it; what is not there yet will be made so by `prepare`."""
+    return all(directory.stat().st_mode & 0o001 for directory in (path, *path.parents) if directory.is_dir())

@@ -1,4 +1,5 @@
 import contextlib
+import os
 from collections.abc import Iterator
 
 
@@ -6,6 +7,12 @@ class CliError(Exception):
     """One sentence for the user at the terminal, and the exit status of the command."""
 
     status = 1
+
+
+class SettingsError(CliError):
+    """Settings with which nothing can work."""
+
+    status = os.EX_CONFIG
 
 
 @contextlib.contextmanager

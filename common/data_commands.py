@@ -13,7 +13,7 @@ import psycopg
 from common import commands
 from common.clock import to_utc
 from common.database import Database, DatabaseUnavailable, schema
-from common.environment import SettingsInvalid, read_settings
+from common.environment import SettingsInvalid, read_settings, stop_misconfigured
 from common.settings import OwnerSettings
 
 Row = Mapping[str, Any]
@@ -38,7 +38,7 @@ def run(work: Callable[[Database], Awaitable[_Result]]) -> _Result:
         url = read_settings(OwnerSettings).migration_database_url.get_secret_value()
         return asyncio.run(_run(work, url))
     except SettingsInvalid as error:
-        sys.exit(str(error))
+        stop_misconfigured(str(error))
     except NothingStored as error:
         commands.exit_nothing_stored(error)
     except (DatabaseUnavailable, psycopg.Error) as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, LiteralString, NoReturn, ParamSpec, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, ValidationError
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -83,8 +83,8 @@ def require(is_valid: Callable[[Any], object], sentence: LiteralString) -> After
 def _describe_problem(kind: type[BaseSettings], problem: Any) -> str:
     if not problem["loc"]:  # from a validator of all settings, whose message is a sentence
         return problem["msg"]
-    field = str(problem["loc"][0])
-    name = field.upper()
+    field = str(problem["loc"][0]).lower()  # the error names the first alias, if there are several
+    name = _get_variable(kind, field)
     match problem["type"]:
         case "missing":
             return f"{name} is not set. See .env.example for what it means."
@@ -98,8 +98,15 @@ def _describe_problem(kind: type[BaseSettings], problem: Any) -> str:
             return f"{name} {problem['msg']}."
 
 
+def _get_variable(kind: type[BaseSettings], field: str) -> str:
+    """Returns the variable that was read: some settings have a former name, or another that stands in for them."""
+    aliases = kind.model_fields[field].validation_alias
+    names = [str(name) for name in aliases.choices] if isinstance(aliases, AliasChoices) else [field.upper()]
+    return next((name for name in names if os.environ.get(name)), names[0])
+
+
 def _describe_number(kind: type[BaseSettings], field: str) -> str:
-    info = kind.model_fields[field.lower()]  # the error names the alias, if it has one
+    info = kind.model_fields[field]
     bounds = {name: getattr(rule, name) for rule in info.metadata for name in ("ge", "gt", "le") if hasattr(rule, name)}
     number = "a number" if "float" in str(info.annotation) else "a whole number"
     match bounds:

@@ -1,4 +1,4 @@
-"""`python -m migrations` updates the database to the newest revision.
+"""`python -m migrations` updates the database to the newest revision; with `check` it only checks the settings.
 
 It logs in as the tables' owner: MIGRATION_DATABASE_URL, else DATABASE_URL.
 """
@@ -33,6 +33,12 @@ IS_OWNER = "SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_
 
 
 def main() -> None:
+    if sys.argv[1:] == ["check"]:
+        from common.environment import read_or_stop, read_settings
+        from common.settings import OwnerSettings
+
+        read_or_stop(read_settings, OwnerSettings)
+        return
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     name = "MIGRATION_DATABASE_URL" if _get_setting("MIGRATION_DATABASE_URL") else "DATABASE_URL"
     url = _get_setting(name)

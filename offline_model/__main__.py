@@ -1,44 +1,17 @@
-import logging
-import os
 import sys
-from functools import partial
 
 from common.environment import read_or_stop, read_settings
 from common.server.limits import ClientLimits
-from common.server.serving import ServedApplication, serve
-from offline_model.app import create_app
 from offline_model.settings import OfflineSettings
-
-logger = logging.getLogger("offline_model")
-
-_CONVERSATION = 4  # times the limit of other services, because a request contains the whole conversation
 
 
 def main() -> None:
-    logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel("WARNING")
     settings = read_or_stop(read_settings, OfflineSettings)
     limits = read_or_stop(read_settings, ClientLimits)
-    if sys.argv[1:] == ["check"]:
-        return
-    limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
+    if sys.argv[1:] != ["check"]:
+        from offline_model.process import serve_model
 
-    serve(
-        partial(_create, settings),
-        limits,
-        prefix="OFFLINE",
-        host=settings.offline_host,
-        port=settings.offline_port,
-        grace_seconds=1,
-    )
-
-
-def _create(settings: OfflineSettings, address: str) -> ServedApplication:
-    return ServedApplication(
-        create_app(settings),
-        on_end=lambda: os._exit(0),  # an open stream has nothing to save
-        on_ready=partial(logger.info, "offline model running on %s", address),
-    )
+        serve_model(settings, limits)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,9 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, port
@@ -14,11 +13,11 @@ from cli.data_dir import CHECKOUT
 from cli.database import postgres
 from cli.processes.children import Reaper
 from cli.services import environment, running
-from cli.services.parts import Service
-from cli.services.ports import HOST, Ports, choose_ports, find_free_port
-from common import child_environment
+from cli.services.ports import HOST, WORKSPACE_PORT, Ports, choose_ports
+from cli.services.settings_check import SettingsCheck
 
 if TYPE_CHECKING:
+    from cli.services.composition import Composition
     from cli.services.ollama import LocalOllama
     from cli.services.supervisor import Supervisor
 
@@ -42,162 +41,105 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
-    from cli.services import ollama
+    from cli.services.composition import Composition
 
-    variables = environment.load()
-    wanted = Ports(
-        arguments.port or environment.port(variables, "BACKEND_PORT", 8000),
-        arguments.mcp_port or environment.port(variables, "MCP_PORT", 8001),
-        arguments.workspace_port
-        or (environment.port(variables, "WORKSPACE_PORT", 0) if "WORKSPACE_PORT" in variables else None),
-    )
+    directory, loaded = arguments.data_dir, environment.load()
     for name in ("BACKEND_HOST", "MCP_HOST", "WORKSPACE_HOST"):
-        if variables.get(name, HOST) not in environment.THIS_MACHINE:
+        if loaded.get(name, HOST) not in environment.THIS_MACHINE:
             terminal.warn(f"{name} is ignored: ./todo up serves this machine only, at localhost.")
-    directory = arguments.data_dir
-    data_dir.prepare(directory)
-    has_workspace = _has_workspace(variables, directory)
-    variables, found = ollama.choose_model(variables)
-    variables.setdefault("TIME_ZONE", environment.find_time_zone(variables) or "UTC")
-    variables.setdefault("MCP_TOKEN_SECRET", data_dir.secret(directory, data_dir.TOKEN_SECRET))
-    variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.secret(directory, data_dir.WORKSPACE_SECRET))
-    variables |= create_directory_settings(variables, directory)
-    with running.claimed(directory) as owned, Reaper() as reaper:
-        ports = choose_ports(wanted, has_workspace=has_workspace)
-        asyncio.run(_supervise(variables, ports, found, reaper, directory, lock=owned.lock))
+    plan = Composition.choose(directory, loaded)
+    wanted, problems = _read_ports(arguments, loaded)
+    with _start_check(plan, wanted, problems) as check:
+        if not plan.needs_postgres or not postgres.exists(directory):
+            check.finish()  # before anything is created; where there is a database, while PostgreSQL starts
+        cluster = postgres.Cluster(directory, durable=True) if plan.needs_postgres else None
+        data_dir.prepare(directory)
+        plan.warn_of_missing_workspace()
+        with running.claimed(directory) as owned, Reaper() as reaper:
+            ports = choose_ports(wanted, has_workspace=plan.has_workspace)
+            asyncio.run(_supervise(plan, ports, cluster, check, reaper, lock=owned.lock))
     terminal.say("Stopped.")
     return 0
 
 
+def _read_ports(arguments: argparse.Namespace, variables: Mapping[str, str]) -> tuple[Ports, list[str]]:
+    """Returns also a sentence for each setting that is no port."""
+    problems: list[str] = []
+
+    def read(option: int | None, name: str, default: int) -> int:
+        port = option or environment.find_port(variables, name, default)
+        if port is None:
+            problems.append(environment.NO_PORT.format(name))
+        return port or default
+
+    page = read(arguments.port, "BACKEND_PORT", 8000)
+    mcp = read(arguments.mcp_port, "MCP_PORT", 8001)
+    is_chosen = arguments.workspace_port or "WORKSPACE_PORT" in variables
+    workspace = read(arguments.workspace_port, "WORKSPACE_PORT", WORKSPACE_PORT) if is_chosen else None
+    return Ports(page, mcp, workspace), problems
+
+
+def _start_check(plan: "Composition", wanted: Ports, problems: list[str]) -> SettingsCheck:
+    """Secrets that `up` makes by itself are not made yet: others stand in for them."""
+    ports = wanted._replace(workspace=(wanted.workspace or WORKSPACE_PORT) if plan.has_workspace else None)
+    settings = plan.create_settings(ports, secret=lambda _, name: name.ljust(64, "-"))
+    return SettingsCheck(plan.modules, settings, problems)
+
+
 async def _supervise(
-    variables: dict[str, str],
+    plan: "Composition",
     ports: Ports,
-    found: "LocalOllama | None",
+    cluster: postgres.Cluster | None,
+    check: SettingsCheck,
     reaper: Reaper,
-    directory: Path,
     *,
     lock: int,
 ) -> None:
     from cli.services.supervisor import StopWanted, Supervisor
 
-    status = running.StatusFile(directory, _list_addresses(variables, ports))
-    supervisor = Supervisor(data_dir.logs(directory), reaper, status, lock=lock)
+    settings = plan.create_settings(ports)
+    if cluster:
+        settings |= postgres.create_dump_settings(plan.directory)
+    status = running.StatusFile(plan.directory, _list_addresses(plan.variables, ports))
+    supervisor = Supervisor(data_dir.logs(plan.directory), reaper, status, lock=lock)
     with contextlib.ExitStack() as stack:
         try:
-            migrates = True
-            if "DATABASE_URL" not in variables:
-                variables |= _start_postgres(directory, supervisor, stack)
-                migrates = not postgres.is_migrated(directory)
-            for service in _create_services(variables, ports, directory, migrates=migrates):
-                supervisor.start(service)
-            answers = await supervisor.wait_until_ready()
-            if "Workspace" in answers:
-                _warn_of_missing_commands(answers["Workspace"])
-            with contextlib.suppress(terminal.OutputLost):  # the services continue although nobody reads it
-                _print_addresses(ports, _describe_model(answers["Backend"], found), directory)
-            await supervisor.watch()
+            if cluster:
+                _start_postgres(cluster, supervisor, stack)
+            check.finish()
+            await _run_services(plan, ports, settings, supervisor)
         except StopWanted:
             terminal.say("\nStopping …")
         finally:
             await supervisor.stop()
 
 
-def _start_postgres(directory: Path, supervisor: "Supervisor", stack: contextlib.ExitStack) -> dict[str, str]:
+def _start_postgres(cluster: postgres.Cluster, supervisor: "Supervisor", stack: contextlib.ExitStack) -> None:
     terminal.starting("PostgreSQL")
-    cluster = stack.enter_context(postgres.Cluster.start(directory))
-    terminal.ready("PostgreSQL", f"data in {directory}")
+    stack.enter_context(cluster.run())
+    terminal.ready("PostgreSQL", f"data in {cluster.data_dir}")
 
     def start_again() -> subprocess.Popen[bytes]:
         cluster.restart()
         return cluster.process
 
     supervisor.adopt("PostgreSQL", cluster.process, cluster.log, start_again)
-    addresses = {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.owner_url}
-    return addresses | postgres.create_dump_settings(directory)
 
 
-def _has_workspace(variables: Mapping[str, str], directory: Path) -> bool:
-    if variables.get("AGENTS") == "off":
-        return False
-    if os.geteuid() == 0 and not data_dir.is_traversable(directory):
-        terminal.warn(
-            f"The workspace is not started: it does not run as root, and nobody else can reach {directory}: choose "
-            "another --data-dir, or set AGENTS=off."
-        )
-        return False
-    return True
-
-
-def create_directory_settings(variables: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """What lets conversations work in directories of the user who runs this, except root; with sign-in, nothing."""
-    if os.geteuid() == 0 or variables.get("AUTH_MODE", "none") != "none":
-        return {"OWNER_SECRET": "", "WORKSPACE_DATA_DIR": ""}
-    return {"OWNER_SECRET": data_dir.secret(directory, data_dir.OWNER_SECRET), "WORKSPACE_DATA_DIR": str(directory)}
-
-
-def _create_services(variables: dict[str, str], ports: Ports, directory: Path, *, migrates: bool) -> list[Service]:
-    """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
-    offline_port = find_free_port() if environment.needs_offline_model(variables) else None
-    shared = _settings(variables, ports, directory, offline_port)
-    servers, url = environment.list_server_variables(variables), f"http://{HOST}:{ports.page}"
-    services = [
-        _create_service("Backend", "backend", shared, ports.page, extra=servers, note=url),
-        _create_service("MCP server", "mcp_server", shared, ports.mcp, note=f"http://{HOST}:{ports.mcp}/mcp"),
-    ]
-    if ports.workspace is not None:
-        account = data_dir.find_workspace_account()
-        options = [f"--account={account}"] if account else []
-        services.append(_create_service("Workspace", "workspace", shared, ports.workspace, *options, optional=True))
-    if migrates:
-        services.append(_create_service("Migrations", "migrations", shared, shows_output=True))
-    if offline_port is not None:
-        offline = _create_service(
-            "Offline model", "offline_model", shared, offline_port, ready_path="/health", optional=True
-        )
-        services.append(offline)
-    return services
-
-
-def _settings(variables: dict[str, str], ports: Ports, directory: Path, offline_port: int | None) -> dict[str, str]:
-    log_format = variables.get("LOG_FORMAT", "auto")
-    if log_format == "auto":  # the services write to files: whether somebody reads along is seen here
-        log_format = "text" if sys.stdout.isatty() else "json"
-    settings = variables | {
-        "AUTH_MODE": variables.get("AUTH_MODE", "none"),
-        "BACKEND_HOST": HOST,
-        "BACKEND_PORT": str(ports.page),
-        "MCP_HOST": HOST,
-        "MCP_PORT": str(ports.mcp),
-        "MCP_URL": environment.get_mcp_url(variables, ports.mcp),
-        "MCP_INTERNAL_URL": f"http://{HOST}:{ports.mcp}/mcp",
-        "OFFLINE_HOST": HOST,
-        "PYTHONUNBUFFERED": "1",
-        "LOG_FORMAT": log_format,
-    }
-    if ports.workspace is None:
-        settings["AGENTS"] = "off"
-    else:
-        url = f"http://{HOST}:{ports.workspace}/mcp"
-        settings |= {"WORKSPACE_URL": url, "WORKSPACE_HOST": HOST, "WORKSPACE_PORT": str(ports.workspace)}
-        settings["WORKSPACE_DIR"] = str(data_dir.workspaces(directory))
-    if offline_port is not None:
-        settings |= {"LLM_PROVIDER": environment.OFFLINE, "LLM_BASE_URL": f"http://{HOST}:{offline_port}/v1"}
-        settings["OFFLINE_PORT"] = str(offline_port)
-    return settings
-
-
-def _create_service(
-    name: str,
-    module: str,
-    variables: dict[str, str],
-    port: int | None = None,
-    *arguments: str,
-    extra: Mapping[str, str] | None = None,
-    **options: Any,
-) -> Service:
-    command = [sys.executable, "-m", module, *arguments]
-    selected = child_environment.select_variables(module, variables)
-    return Service(name, command, {**selected, **(extra or {})}, port, **options)
+async def _run_services(
+    plan: "Composition", ports: Ports, settings: Mapping[str, str], supervisor: "Supervisor"
+) -> NoReturn:
+    if plan.has_workspace:
+        data_dir.workspaces(plan.directory)
+    migrates = not (plan.needs_postgres and postgres.is_migrated(plan.directory))
+    for service in plan.create_services(settings, ports, migrates=migrates):
+        supervisor.start(service)
+    answers = await supervisor.wait_until_ready()
+    if "Workspace" in answers:
+        _warn_of_missing_commands(answers["Workspace"])
+    with contextlib.suppress(terminal.OutputLost):  # the services continue although nobody reads it
+        _print_addresses(ports, _describe_model(answers["Backend"], plan.ollama), plan.directory)
+    await supervisor.watch()
 
 
 def _list_addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:

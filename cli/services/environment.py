@@ -6,34 +6,32 @@ from urllib.parse import urlsplit
 
 from cli import terminal
 from cli.data_dir import CHECKOUT
-from cli.errors import CliError
+from cli.services import env_file
 from common.child_environment import is_known, is_setting
 
 OFFLINE = "offline"
 SERVERS = CHECKOUT / "mcp.json"
 OLLAMAS_OWN = {"OLLAMA_HOST"}
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+NO_PORT = "{} must be a port from 1 to 65535."
 _LOCALTIME = Path("/etc/localtime")
 
 
-def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
-    """This process's environment over the file's, which need not be there; an empty value counts as none."""
-    values: dict[str, str | None] = {}
-    if file.exists():
-        from dotenv import dotenv_values
-
-        try:
-            values.update(dotenv_values(file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise CliError(f"{file} is not UTF-8 text. Save it as UTF-8.") from error
+def load() -> dict[str, str]:
+    """Returns this process's environment over the entries of `.env`; an empty value counts as none."""
+    entries = env_file.read()
+    values = {name: entry.value for name, entry in entries.items()}
     found = {name: value for name, value in {**values, **os.environ}.items() if value}
     if wrong := [name for name, value in found.items() if is_known(name) and not terminal.is_text(value)]:
-        raise CliError(f"{wrong[0]} is not UTF-8 text. Set it again.")
+        raise env_file.create_error(env_file.add_origins(f"{name} is not UTF-8 text." for name in wrong))
     if SERVERS.exists():
         found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
-    for name in sorted(values.keys() - OLLAMAS_OWN - list_server_variables(found).keys()):
-        if not is_known(name):
+    references = list_server_variables(found)
+    for name, entry in sorted(entries.items()):
+        if not (is_known(name) or name in OLLAMAS_OWN or name in references):
             terminal.warn(f".env: {name} is not a setting of this program; see .env.example.")
+        if entry.replaced_line is not None:
+            terminal.warn(f".env: {name} has two values; line {entry.line} counts, and not line {entry.replaced_line}.")
     return found
 
 
@@ -47,11 +45,17 @@ def list_server_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in names & environment.keys() if not is_setting(name)}
 
 
-def port(environment: Mapping[str, str], name: str, default: int) -> int:
+def find_port(environment: Mapping[str, str], name: str, default: int) -> int | None:
+    """Returns None if the setting is no port; `NO_PORT` is the sentence about that."""
     text = environment.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
-        raise CliError(f"{name} must be a port from 1 to 65535, not {text!r}.")
-    return int(text)
+    return int(text) if re.fullmatch("[0-9]{1,5}", text) and 0 < int(text) < 65536 else None
+
+
+def port(environment: Mapping[str, str], name: str, default: int) -> int:
+    found = find_port(environment, name, default)
+    if found is None:
+        raise env_file.create_error(env_file.add_origins([NO_PORT.format(name)]))
+    return found
 
 
 def get_mcp_url(environment: Mapping[str, str], port: int) -> str:

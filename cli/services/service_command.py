@@ -1,5 +1,6 @@
 """A service's own command as a process; the command line repeats what it says of an error."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from cli import data_dir, terminal
 from cli.data_dir import CHECKOUT
 from cli.database import postgres
 from cli.errors import CliError
-from cli.services import environment
+from cli.services import env_file, environment
 from common.commands import EXIT_NOTHING_STORED, EXIT_READER_GONE
 
 _PROGRESS_END = "…"  # ends a line that says how far the work is
@@ -42,6 +43,8 @@ def run(
     text = "".join(lines).strip()
     if process.returncode == EXIT_READER_GONE:
         raise terminal.OutputLost
+    if process.returncode == os.EX_CONFIG:
+        raise env_file.create_error(env_file.add_origins(text.splitlines()))
     if process.returncode not in (0, *accepted):
         raise CliError(text or f"{module} ended with exit code {process.returncode}.")
     if text and process.returncode != EXIT_NOTHING_STORED:

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from cli import terminal
 from cli.data_dir import CHECKOUT
-from cli.errors import CliError
+from cli.errors import CliError, SettingsError
 from cli.processes.children import Reaper, create_log, die_with_parent
 from cli.services import parts, running
 from cli.services.parts import Restarts, RunningPart, Service, describe_end
@@ -137,7 +137,8 @@ class Supervisor:
                     return
                 is_error = code == os.EX_CONFIG or (code > 0 and not part.is_optional)
                 if self._is_starting and is_error and not part.was_ready:
-                    raise CliError(f"{part.name} {describe_end(code)}; {parts.describe(part)}")
+                    kind = SettingsError if code == os.EX_CONFIG else CliError
+                    raise kind(f"{part.name} {describe_end(code)}; {parts.describe(part)}")
                 pause = self._report_death(part, describe_end(code))
             part.process = part.ready_at = None
             await asyncio.sleep(pause)

@@ -55,7 +55,7 @@ INVALID = [
     ),
     Case({"TRUSTED_PROXIES": "10.0.0.7:80"}, "TRUSTED_PROXIES"),
     Case({"LIMIT_HEADERS": "none"}, "LIMIT_HEADERS", BOTH),
-    Case({"LIMIT_TURN_SECONDS": "0"}, "LIMIT_RUN_SECONDS"),  # its former name
+    Case({"LIMIT_TURN_SECONDS": "0"}, "LIMIT_TURN_SECONDS"),  # a former name, which is the one that was set
     Case({"BACKEND_PORT": "many"}, "BACKEND_PORT"),
     Case({"BACKEND_HOST": "0.0.0.0"}, "BACKEND_HOST"),
     Case({"LLM_TEMPERATURE": "9"}, "LLM_TEMPERATURE"),
@@ -116,6 +116,24 @@ def test_invalid_settings(
     assert case.names in said
     assert len(said.splitlines()) == 1
     assert [secret for secret in case.secrets if secret in said] == []
+
+
+def test_all_mistakes_at_once(environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    mistakes = {
+        "BACKEND_PORT": "many",
+        "TIME_ZONE": "Mars/Olympus",
+        "APPROVALS": "bulk,delete_tsk",
+        "MCP_SERVERS_FILE": "/no/such/file",
+        "LLM_PROVIDER": "openai",
+    }
+    for name, value in mistakes.items():
+        environment.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        backend_check.run()
+    sentences = capsys.readouterr().err.splitlines()
+    assert ended.value.code == os.EX_CONFIG
+    assert len(sentences) == len(mistakes)
+    assert all(any(name in sentence for sentence in sentences) for name in mistakes)
 
 
 @pytest.mark.parametrize(

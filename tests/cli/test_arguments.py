@@ -88,8 +88,8 @@ def test_argument_that_is_not_utf8(argument: str) -> None:
 def test_setting_that_is_not_utf8(name: str) -> None:
     nowhere = {"LLM_PROVIDER": "custom", "LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "x", name: "caf\udce9"}
     done = todo("models", "--check", **nowhere)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: {name} is not UTF-8 text. Set it again.\n"
+    assert (done.returncode, done.stdout) == (os.EX_CONFIG, "")
+    assert f"environment: {name} is not UTF-8 text.\n" in done.stderr
 
 
 def test_version() -> None:

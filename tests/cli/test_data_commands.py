@@ -1,6 +1,7 @@
 """`./todo` on the data of running services: export, log, forget, usage, calendar, mcp, models and token."""
 
 import json
+import os
 import stat
 import sys
 import tarfile
@@ -263,11 +264,13 @@ async def test_calendar(stack: Stack, user: User, model: ScriptedModel) -> None:
         ((*commands, "--revoke"), {}),
         (("calendar", "--user", f"{user.name}-nobody"), {}),
         (("calendar", "--user", user.name), {"AUTH_MODE": "none"}),
-        (commands, {"BACKEND_URL": "ftp://todo.example"}),
     ):
         rejected = await todo_at(stack, *arguments, **settings)
         assert (rejected.returncode, rejected.stdout) == (1, "")
         error_of(rejected.stderr)
+    rejected = await todo_at(stack, *commands, BACKEND_URL="ftp://todo.example")
+    assert (rejected.returncode, rejected.stdout) == (os.EX_CONFIG, "")
+    assert "environment: BACKEND_URL must be" in rejected.stderr
 
 
 async def test_other_mcp_servers(stack: Stack, tmp_path: Path) -> None:
@@ -310,7 +313,7 @@ async def test_other_mcp_servers(stack: Stack, tmp_path: Path) -> None:
     assert "Traceback" not in output
     web["args"] = ["${env:DATABASE_URL}"]
     file.write_text(json.dumps({"mcpServers": {"web": web}}))
-    assert (await mcp("list"))[0] == 1, "a setting of this program is given to nobody"
+    assert (await mcp("list"))[0] == os.EX_CONFIG, "a setting of this program is given to nobody"
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pytest
 
 from cli import data_dir
 from cli.chat.connection import OwnerSecret
-from cli.commands import up
+from cli.services import composition
 from tests.cli.chat.terminal import chat
 from tests.conftest import ROOT, find_free_port
 from tests.scripted_model import ScriptedModel
@@ -200,7 +200,7 @@ def test_what_is_set_for_whom(place: Path, mode: str) -> None:
     """Root and those who sign in have no directories to work in; who is neither has."""
 
     async def settings() -> dict[str, str]:
-        return up.create_directory_settings({"AUTH_MODE": mode}, place / "data")
+        return composition.create_directory_settings({"AUTH_MODE": mode}, place / "data")
 
     nothing = {"OWNER_SECRET": "", "WORKSPACE_DATA_DIR": ""}
     if os.getuid() == 0:
