@@ -24,7 +24,7 @@ from cli.commands.user_data import check_new, new_file
 from cli.data_dir import CHECKOUT
 from cli.database import postgres, postgres_binaries
 from cli.errors import CliError, explain_os_error
-from cli.services import environment, running
+from cli.services import running, running_settings
 from common import postgres_programs
 
 FORMAT = 1
@@ -162,7 +162,8 @@ def _check_reachable(directory: Path, *, compose: bool, create: bool = False) ->
         workspace = (*within, "workspace", "python", "-m", "workspace")
         yield Installation((*within, "postgres"), address, workspace, os.environ)
         return
-    with postgres.owner_environment(environment.load(), directory, create=create) as variables:
+    settings = running_settings.load(directory).variables
+    with postgres.owner_environment(settings, directory, create=create) as variables:
         url = variables.get("MIGRATION_DATABASE_URL") or variables["DATABASE_URL"]
         address, secret = postgres_programs.get_owner_address(url)
         folders = Path(variables.get("WORKSPACE_DIR") or data_dir.get_workspaces_path(directory))

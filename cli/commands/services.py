@@ -4,7 +4,7 @@ import argparse
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, add_data_dir, add_user, user
-from cli.services import environment, running, service_command
+from cli.services import environment, running_settings, service_command
 from common.commands import parse_days
 
 
@@ -23,9 +23,8 @@ def add(commands: Commands) -> None:
         "models",
         run_models,
         "show the models of your providers",
-        "Shows the models of each provider that has a key or runs on this machine, and the model that would answer. "
-        "Each provider receives only its own key.",
-        has_data_dir=False,
+        "Shows the models of each provider that has a key or runs on this machine, and the model that answers. Each "
+        "provider receives only its own key.",
     )
     checks = "instead, test whether the model of each provider can call a tool"
     models.add_argument("--check", action="store_true", help=checks)
@@ -99,16 +98,13 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 
 def run_token(arguments: argparse.Namespace) -> int:
-    variables = environment.load()
-    state = running.read_state(arguments.data_dir) or {}
-    variables["MCP_URL"] = state.get("mcp_url") or environment.get_mcp_url(
-        variables, environment.port(variables, "MCP_PORT", 8001)
-    )
+    variables = running_settings.load(arguments.data_dir).variables
+    variables["MCP_URL"] = environment.get_mcp_url(variables, environment.port(variables, "MCP_PORT", 8001))
     if secret := data_dir.read_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
         variables.setdefault("MCP_TOKEN_SECRET", secret)
     options = [f"--user={arguments.user}", f"--days={arguments.days}"]
     status = service_command.run("backend", "token", *options, variables=variables)
-    if state.get("auth_mode", variables.get("AUTH_MODE", "none")) == "none":
+    if variables.get("AUTH_MODE", "none") == "none":
         terminal.warn("There is no sign-in (AUTH_MODE=none): MCP clients need no token.")
     return status
 
@@ -116,7 +112,9 @@ def run_token(arguments: argparse.Namespace) -> int:
 def run_models(arguments: argparse.Namespace) -> int:
     from cli.services import ollama
 
-    given = environment.load()
+    settings = running_settings.load(arguments.data_dir)
+    terminal.say(settings.source)
+    given = settings.variables
     variables, found = ollama.choose_model(given)
     options = ["--check"] if arguments.check else []
     if not ollama.is_wanted(given):
@@ -131,22 +129,22 @@ def run_models(arguments: argparse.Namespace) -> int:
 def run_mcp(arguments: argparse.Namespace) -> int:
     action = [arguments.action, *filter(None, [arguments.server]), *arguments.tools]
     if arguments.action == "test":  # which takes no database
-        return service_command.run("backend", "mcp", *action, variables=environment.load())
+        variables = running_settings.load(arguments.data_dir).variables
+        return service_command.run("backend", "mcp", *action, variables=variables)
     return service_command.run_with_database(arguments.data_dir, "backend", "mcp", *action)
 
 
 def run_calendar(arguments: argparse.Namespace) -> int:
-    variables = environment.load()
-    state = running.read_state(arguments.data_dir) or {}
-    variables.setdefault("AUTH_MODE", state.get("auth_mode", "none"))
-    if "backend_url" in state:
-        variables["BACKEND_URL"] = state["backend_url"]
     options = [f"--user={arguments.user}", *(["--revoke"] if arguments.revoke else [])]
-    return service_command.run_with_database(arguments.data_dir, "backend", "calendar", *options, variables=variables)
+    return service_command.run_with_database(arguments.data_dir, "backend", "calendar", *options)
 
 
 def run_usage(arguments: argparse.Namespace) -> int:
+    settings = running_settings.load(arguments.data_dir)
     options = [f"--days={arguments.days}"]
     options += [f"--user={arguments.user}"] if arguments.user is not None else []
     options += ["--json"] if arguments.json else []
-    return service_command.run_with_database(arguments.data_dir, "backend", "usage", *options)
+    variables = settings.variables
+    service_command.run_with_database(arguments.data_dir, "backend", "usage", *options, variables=variables)
+    terminal.notice(settings.source)
+    return 0

@@ -12,7 +12,7 @@ from cli.arguments import Commands, add_command, port
 from cli.data_dir import CHECKOUT
 from cli.database import postgres
 from cli.processes.children import Reaper
-from cli.services import environment, running
+from cli.services import environment, running, running_settings
 from cli.services.ports import HOST, WORKSPACE_PORT, Ports, choose_ports
 from cli.services.settings_check import SettingsCheck
 
@@ -100,18 +100,20 @@ async def _supervise(
     settings = plan.create_settings(ports)
     if cluster:
         settings |= postgres.create_dump_settings(plan.directory)
-    status = running.StatusFile(plan.directory, _list_addresses(plan.variables, ports))
-    supervisor = Supervisor(data_dir.logs(plan.directory), reaper, status, lock=lock)
-    with contextlib.ExitStack() as stack:
-        try:
-            if cluster:
-                _start_postgres(cluster, supervisor, stack)
-            check.finish()
-            await _run_services(plan, ports, settings, supervisor)
-        except StopWanted:
-            terminal.say("\nStopping …")
-        finally:
-            await supervisor.stop()
+    async with running_settings.publish(plan.loaded, settings) as socket:
+        status = running.StatusFile(plan.directory, {"page": _get_page_url(ports.page), "settings": socket})
+        status.update([])
+        supervisor = Supervisor(data_dir.logs(plan.directory), reaper, status, lock=lock)
+        with contextlib.ExitStack() as stack:
+            try:
+                if cluster:
+                    _start_postgres(cluster, supervisor, stack)
+                check.finish()
+                await _run_services(plan, ports, settings, supervisor)
+            except StopWanted:
+                terminal.say("\nStopping …")
+            finally:
+                await supervisor.stop()
 
 
 def _start_postgres(cluster: postgres.Cluster, supervisor: "Supervisor", stack: contextlib.ExitStack) -> None:
@@ -140,15 +142,6 @@ async def _run_services(
     with contextlib.suppress(terminal.OutputLost):  # the services continue although nobody reads it
         _print_addresses(ports, _describe_model(answers["Backend"], plan.ollama), plan.directory)
     await supervisor.watch()
-
-
-def _list_addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
-    return {
-        "page": _get_page_url(ports.page),
-        "mcp_url": environment.get_mcp_url(variables, ports.mcp),
-        "backend_url": variables.get("BACKEND_URL") or f"http://localhost:{ports.page}",
-        "auth_mode": variables.get("AUTH_MODE", "none"),
-    }
 
 
 def _warn_of_missing_commands(readiness: str) -> None:

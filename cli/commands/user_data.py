@@ -14,7 +14,7 @@ from cli import data_dir, terminal
 from cli.arguments import Commands, UsageError, add_command, add_user, user
 from cli.database import postgres
 from cli.errors import CliError, explain_os_error
-from cli.services import environment, service_command
+from cli.services import environment, running_settings, service_command
 from cli.services.service_command import NoStoredData
 from common.commands import EXIT_INCOMPLETE
 
@@ -86,7 +86,8 @@ def run_export(arguments: argparse.Namespace) -> int:
         raise CliError("--output and --files must be two different files.")
     for file in (output, files):
         check_new(file)
-    with postgres.owner_environment(environment.load(), arguments.data_dir) as variables:
+    settings = running_settings.load(arguments.data_dir).variables
+    with postgres.owner_environment(settings, arguments.data_dir) as variables:
         if arguments.format == "jsonl":
             _export_log(arguments.user, arguments.thread, output, variables)
         else:
@@ -102,7 +103,7 @@ def run_import(arguments: argparse.Namespace) -> int:
         options.append("--undo")
     else:
         options += [f"--name={arguments.file.name}", *([f"--format={arguments.format}"] if arguments.format else [])]
-    variables = environment.load()
+    variables = running_settings.load(arguments.data_dir).variables
     variables.setdefault("TIME_ZONE", environment.find_time_zone(variables) or "UTC")
     file = arguments.file or Path(os.devnull)
     with explain_os_error(f"{file} cannot be read"):
@@ -132,7 +133,8 @@ def run_forget(arguments: argparse.Namespace) -> int:
             f"{user} for good.",
             rejected="Nothing was deleted.",
         )
-    with postgres.owner_environment(environment.load(), directory) as variables, tempfile.TemporaryFile() as output:
+    variables = running_settings.load(directory).variables
+    with postgres.owner_environment(variables, directory) as variables, tempfile.TemporaryFile() as output:
         with_files = service_command.with_workspace(variables, directory)
         modules = ["backend", "mcp_server", *(["workspace"] if with_files else [])]
         found = [

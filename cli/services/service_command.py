@@ -11,7 +11,7 @@ from cli import data_dir, terminal
 from cli.data_dir import CHECKOUT
 from cli.database import postgres
 from cli.errors import CliError
-from cli.services import env_file, environment
+from cli.services import env_file, running_settings
 from common.commands import EXIT_NOTHING_STORED, EXIT_READER_GONE
 
 _PROGRESS_END = "…"  # ends a line that says how far the work is
@@ -60,8 +60,9 @@ def run_with_database(
     create: bool = False,
     **options: Any,
 ) -> int:
-    """Runs a command as the owner of the database, by default with the settings of `./todo up`."""
-    with postgres.owner_environment(variables or environment.load(), directory, create=create) as with_owner:
+    """Runs a command as the owner of the database."""
+    variables = variables or running_settings.load(directory).variables
+    with postgres.owner_environment(variables, directory, create=create) as with_owner:
         return run(module, *arguments, variables=with_owner, **options)
 
 

@@ -58,6 +58,20 @@ def up(start, shared_dir):
     return run
 
 
+@pytest.fixture
+def ask(start, shared_dir):
+    """What a command prints in another terminal, and its exit status."""
+
+    def run(*arguments: str, **variables: str) -> tuple[str, int]:
+        kept = {name: value for name, value in os.environ.items() if name not in KEYS}
+        command = ["-m", "cli", *arguments, "--data-dir", str(shared_dir / "data")]
+        process = start(*command, env=kept | {"NO_COLOR": "1"} | variables)
+        output, _ = process.communicate(timeout=60)
+        return output, process.returncode
+
+    return run
+
+
 def wait_until_up(process: subprocess.Popen[str]) -> str:
     return read_until(process, "  page ")
 
@@ -157,6 +171,29 @@ def check_what_each_part_knows(process: subprocess.Popen[str]) -> None:
     assert {*accounts} == {"61003" if os.getuid() == 0 else str(os.getuid())}
 
 
+def check_what_other_terminals_learn(pid: int, mcp_port: int, secret: str, ask, shared_dir: Path) -> None:
+    """The settings of `up`, which are in no file, unless something else is set there."""
+    source = f"Settings of the running ./todo up (process {pid}).\n"
+    elsewhere = {"OLLAMA_HOST": f"127.0.0.1:{find_free_port()}"}
+    output, status = ask("models", **elsewhere)
+    assert status == 0
+    assert source in output
+    assert "qwen3:8b (used)" in output
+    assert ask("usage", **elsewhere) == (f"No turn was made in these days.\n{source}", 0)
+    token, _ = ask("token", "--user", "local", "--days", "2")
+    claims = jwt.decode(token.strip(), secret, ["HS256"], audience=f"http://127.0.0.1:{mcp_port}/mcp")
+    assert claims["sub"] == "local"
+    output, status = ask("models", LLM_PROVIDER="offline", **elsewhere)
+    assert status == 0
+    assert "Settings of .env and this terminal.\n" in output
+    assert "offline: rules" in output
+    assert "There is no database" in ask("usage", LLM_PROVIDER="offline")[0]
+    texts = [path.read_text(errors="replace") for path in (shared_dir / "data").rglob("*") if path.is_file()]
+    assert not any(secret in text for text in texts)
+    private = Path(json.loads((shared_dir / "data/up.json").read_text())["settings"]).parent
+    assert (private.stat().st_mode & 0o777, private.stat().st_uid) == (0o700, os.getuid())
+
+
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_port_in_use(up, family, address):
     with socket.create_server((address, 0), family=family) as taken:
@@ -248,10 +285,13 @@ class TestRunning:
         logs = {path.stem for path in (shared_dir / "data/logs").iterdir()}
         assert {"backend", "mcp-server", "workspace", "offline-model", "migrations", "postgres"} <= logs
 
-    def test_only_what_is_needed_is_started(self, up, shared_dir, empty_database_url):
+    def test_only_what_is_needed_is_started(self, up, ask, shared_dir, empty_database_url):
         with serve_ollama(model("qwen3:8b", "completion", "tools")) as ollama:
-            process = up(AGENTS="off", LLM_PROVIDER="", OLLAMA_HOST=ollama, DATABASE_URL=empty_database_url)
+            secret = "of-this-terminal-alone" * 2
+            chosen = {"OLLAMA_HOST": ollama, "DATABASE_URL": empty_database_url, "MCP_TOKEN_SECRET": secret}
+            process = up(AGENTS="off", LLM_PROVIDER="", **chosen)
             output = wait_until_up(process)
+            check_what_other_terminals_learn(process.pid, process.mcp_port, secret, ask, shared_dir)
         assert "PostgreSQL" not in output
         assert "Workspace" not in output
         told = environment_of(child_of(process, "backend"))
@@ -262,8 +302,10 @@ class TestRunning:
         assert "OLLAMA_CONTEXT_LENGTH" in output
         assert (told["LLM_PROVIDER"], told["LLM_BASE_URL"]) == ("ollama", f"http://{ollama}/v1")
         assert "OLLAMA_HOST" not in told
+        private = Path(json.loads((shared_dir / "data/up.json").read_text())["settings"]).parent
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
+        assert not private.exists()
 
     def test_killed_and_started_again(self, up, shared_dir, eventually):
         first = up()
@@ -342,13 +384,7 @@ class TestRunning:
         finally:
             subprocess.run(["umount", "--lazy", str(shared_dir / "data")], check=True)
 
-    def test_environments_status_and_logs(self, up, start, shared_dir):
-        def ask(*arguments: str) -> tuple[str, int]:
-            kept = {name: value for name, value in os.environ.items() if name not in KEYS}
-            process = start("-m", "cli", *arguments, "--data-dir", str(shared_dir / "data"), env=kept)
-            output, _ = process.communicate(timeout=60)
-            return output, process.returncode
-
+    def test_environments_status_and_logs(self, up, ask, shared_dir):
         assert ask("status") == (
             f"Nothing is running with the data in {shared_dir}/data. Start it with ./todo up.\n",
             1,

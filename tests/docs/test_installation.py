@@ -99,7 +99,7 @@ class Installation:
         )
         text = text.replace("./todo up", f"./todo up {self._ports}")
         data_dir = f"--data-dir {self.directory}/data"
-        if "./todo " in text and "./todo models" not in text:
+        if "./todo " in text:
             text += f" {data_dir}"
         return text.replace("./todo ", f"{sys.executable} -P -m cli ")
 
