@@ -35,9 +35,9 @@ class Program:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen[bytes](command, stdout=log, stderr=log, preexec_fn=kill, **options)
 
-    def wait_until(self, condition: Callable[[], bool], *, timeout: float = START_SECONDS) -> None:
-        """Waits for the condition; fails if the program ends before, or after the timeout."""
-        deadline = time.monotonic() + timeout
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Waits for the condition; fails if the program ends before, or after `START_SECONDS`."""
+        deadline = time.monotonic() + START_SECONDS
         while True:
             assert self.is_running, f"{self._log}: it ended:\n{self.log_text[-2000:]}"
             if condition():
@@ -81,8 +81,8 @@ class ServiceProcess(Program):
     def start(self) -> None:
         self.launch([sys.executable, "-m", self.module, *self._arguments], cwd=ROOT, env=self.environment)
 
-    def wait_until_ready(self, *, path: str = "/ready", timeout: float = START_SECONDS) -> None:
-        self.wait_until(lambda: self._listens and self._answers(path), timeout=timeout)
+    def wait_until_ready(self, *, path: str = "/ready") -> None:
+        self.wait_until(lambda: self._listens and self._answers(path))
 
     @property
     def _listens(self) -> bool:
@@ -92,15 +92,13 @@ class ServiceProcess(Program):
 
     def _answers(self, path: str) -> bool:
         try:
-            return httpx2.get(self.url + path, timeout=2, trust_env=False, verify=False).status_code == 200
+            return httpx2.get(self.url + path, timeout=30, trust_env=False, verify=False).status_code == 200
         except httpx2.TransportError:
             return False
 
-    def wait_until_all_serve(self, count: int, *, timeout: float = START_SECONDS) -> None:
+    def wait_until_all_serve(self, count: int) -> None:
         """Waits until all workers listen: the service is ready with the first of them."""
-        self.wait_until(
-            lambda: len(self.workers) == count and self._listening_workers.issuperset(self.workers), timeout=timeout
-        )
+        self.wait_until(lambda: len(self.workers) == count and self._listening_workers.issuperset(self.workers))
 
     @property
     def workers(self) -> list[int]:

@@ -13,6 +13,7 @@ import pytest
 
 from cli.database import postgres
 from tests.conftest import ROOT, find_memory
+from tests.processes import START_SECONDS
 
 
 @pytest.fixture
@@ -43,9 +44,9 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Runs Python with these arguments in the checkout, its output in a pipe; killed at the end of the test."""
     processes: list[subprocess.Popen[str]] = []
 
-    def run(*arguments: str, **options: object) -> subprocess.Popen[str]:
+    def run(*arguments: str, python: str | Path = sys.executable, **options: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, *arguments],
+            [python, *arguments],
             **{
                 "cwd": ROOT,
                 "stdout": subprocess.PIPE,
@@ -67,7 +68,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], None]:
-    def wait(condition: Callable[[], object], seconds: float = 60) -> None:
+    def wait(condition: Callable[[], object], seconds: float = START_SECONDS) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} seconds"

@@ -22,7 +22,6 @@ from tests.conftest import ROOT, find_free_port
 from tests.processes import Program
 
 PROGRAM = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
-_START_SECONDS = 20
 _LOGINS = (postgres.SERVICE, postgres.OWNER)
 
 
@@ -59,7 +58,7 @@ class PgBouncer(Program):
 
     def start(self) -> None:
         self.launch([PROGRAM, str(self._configuration)], **_account())
-        self.wait_until(self._is_listening, timeout=_START_SECONDS)
+        self.wait_until(self._is_listening)
 
     def _is_listening(self) -> bool:
         with socket.socket() as probe:

@@ -18,7 +18,6 @@ from tests.processes import Program
 
 PROGRAM = shutil.which("haproxy") or "/usr/sbin/haproxy"
 FILE = ROOT / "deploy" / "haproxy.cfg"
-_START_SECONDS = 20
 _STATUS = re.compile(r" [-+\d]+(?:/[-+\d]+){4} (\d{3}) ")  # after the durations in a line of the log
 
 
@@ -57,7 +56,7 @@ class HaProxy(Program):
 
     def _wait(self, is_good: Callable[[int], bool]) -> None:
         for url in (self.url, self.tools_url):
-            self.wait_until(partial(_is_ready, url, is_good), timeout=_START_SECONDS)
+            self.wait_until(partial(_is_ready, url, is_good))
 
     @property
     def statuses(self) -> Counter[int]:

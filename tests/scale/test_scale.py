@@ -16,7 +16,7 @@ from tests.chaos.client_record import ClientRecord
 from tests.chaos.scenarios import simulate_user
 from tests.chaos.system import reachable_directory
 from tests.chatkit_client import ChatKit
-from tests.processes import ServiceProcess, run_service
+from tests.processes import START_SECONDS, ServiceProcess, run_service
 from tests.runs_client import Runs
 from tests.scale.system import ScaledSystem
 from tests.scripted_model import ScriptedModel
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.long(seconds=15)
 DRAIN_SECONDS = 5.0
 USERS = 4
 ATTACK_SECONDS = 2.0
-END_SECONDS, START_SECONDS = 60, 120
+END_SECONDS = 60
 ENDLESS = {"when": "count", "text": "word " * 400, "chunk_chars": 4, "token_delay": 0.1}
 
 

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from tests.conftest import ROOT, find_free_port
+from tests.processes import START_SECONDS
 from tests.waiting import until
 
 pytestmark = pytest.mark.long(seconds=2)
@@ -106,7 +107,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def test_service_that_cannot_start(start: Start, workers: int, failure: str) -> None:
     """It does not try again for ever."""
     process = start(failure, workers=workers)
-    _, log = process.communicate(timeout=90)
+    _, log = process.communicate(timeout=START_SECONDS)
     assert process.returncode == 3, log.decode()
     assert failure == "startup" or b"no application" in log
 
@@ -116,7 +117,7 @@ async def test_service_that_drains(start: Start, tmp_path: Path) -> None:
     port = find_free_port()
     (tmp_path / "busy").touch()
     process = start(port=port, drain=60)
-    await until(lambda: answers(port, "/ready"), seconds=60)
+    await until(lambda: answers(port, "/ready"), seconds=START_SECONDS)
     process.send_signal(signal.SIGTERM)
     await until(lambda: not answers(port, "/ready"))
     process.send_signal(signal.SIGTERM)
