@@ -18,7 +18,7 @@ from cli.packages import AUDIT
 from cli.processes.children import die_with_parent
 from cli.services import environment
 
-PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-audit", "-kubernetes"))
+PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-uv", "-audit", "-kubernetes"))
 NPM_LOCKS = tuple(
     CHECKOUT / "tests" / folder / "package-lock.json" for folder in ("frontends", "mcp_clients", "browser")
 )
@@ -42,6 +42,7 @@ TESTS = {
     "all": ["-m", "not extended", *_PARALLEL],
     "extended": ["-m", "extended"],
 }
+MINUTES = {"quick": 4, "all": 20}  # measured with two processors
 
 
 def add(commands: Commands) -> None:
@@ -67,7 +68,8 @@ def add(commands: Commands) -> None:
         run_test,
         "check the code and run the tests",
         "Checks the code and runs the tests on a temporary PostgreSQL, or in separate databases on the server of "
-        "DATABASE_URL. Further arguments go to pytest.",
+        "DATABASE_URL. Further arguments go to pytest. With two processors it takes about "
+        f"{MINUTES['quick']} minutes, with --all {MINUTES['all']}.",
         has_data_dir=False,
         usage="todo test [-h] [--all | --extended] [pytest arguments]",
     )
@@ -120,6 +122,8 @@ def _is_clean(lock: Path, command: list[str | Path]) -> bool:
 
 
 def run_test(arguments: argparse.Namespace) -> int:
+    if (minutes := MINUTES.get(arguments.scope)) and not arguments.more:
+        terminal.say(f"This takes about {minutes} minutes with two processors.")
     checks = {} if arguments.scope == "extended" else CHECKS
     failed = [name for name, command in checks.items() if not _run_check(name, command)]
     if failed:

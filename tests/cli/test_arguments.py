@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,12 @@ def test_setting_that_is_not_utf8(name: str) -> None:
 def test_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert todo("--version").stdout == f"{version}\n"
+
+
+def test_tests_say_first_how_long_they_take(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("-P", "-m", "cli", "test", env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert process.stdout
+    assert process.stdout.readline() == "This takes about 4 minutes with two processors.\n"
 
 
 class TestWithoutData:
