@@ -168,6 +168,7 @@ def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> Non
     terminal.say(f"  ChatKit   http://{HOST}:{ports.page}/chatkit")
     terminal.say(f"  MCP       http://{HOST}:{ports.mcp}/mcp")
     terminal.say(f"  page      {_get_page_url(ports.page)}")
+    terminal.say("  try       open the page and write: call the bank tomorrow at 9 and buy milk")
 
 
 def _get_page_url(port: int) -> str:

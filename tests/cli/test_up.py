@@ -73,7 +73,7 @@ def ask(start, shared_dir):
 
 
 def wait_until_up(process: subprocess.Popen[str]) -> str:
-    return read_until(process, "  page ")
+    return read_until(process, "  try ")
 
 
 def read_until(process: subprocess.Popen[str], text: str) -> str:
@@ -263,6 +263,7 @@ class TestRunning:
             assert re.search(rf"^  ready     {name}\b", output, re.MULTILINE)
         assert f"  logs      {shared_dir}/data/logs, or ./todo logs\n" in output
         assert f"  page      http://localhost:{process.port}/\n" in output, "for it OpenAI's widget needs no key"
+        assert "  try       open the page and write: call the bank tomorrow at 9 and buy milk\n" in output
         assert f"http://127.0.0.1:{process.port}/chatkit" in output
         assert f"http://127.0.0.1:{process.mcp_port}/mcp" in output
         assert "offline: fixed rules" in output
