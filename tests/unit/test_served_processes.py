@@ -132,7 +132,7 @@ async def test_both_loopback_addresses_and_no_other(start: Start, host: str, wor
     port = find_free_port()
     process = start(workers=workers, port=port, HOST=host)
     for address in LOOPBACK:
-        await until(lambda address=address: answers(port, "/", address), seconds=60)
+        await until(lambda address=address: answers(port, "/", address), seconds=START_SECONDS)
     assert list_listeners(port) == set(LOOPBACK)
     process.terminate()
     process.communicate(timeout=60)
@@ -142,7 +142,7 @@ async def test_both_loopback_addresses_and_no_other(start: Start, host: str, wor
 async def test_one_other_address(start: Start) -> None:
     port = find_free_port()
     process = start(port=port, HOST="127.0.0.2")
-    await until(lambda: answers(port, "/", "127.0.0.2"), seconds=60)
+    await until(lambda: answers(port, "/", "127.0.0.2"), seconds=START_SECONDS)
     assert list_listeners(port) == {"127.0.0.2"}
     process.terminate()
     process.communicate(timeout=60)
@@ -155,7 +155,7 @@ async def test_trusted_proxy_on_this_machine(start: Start, proxies: str, scheme:
     """It reaches the service at either address, and is trusted by either."""
     port = find_free_port()
     start(port=port, PROXIES=proxies)
-    await until(lambda: answers(port, "/"), seconds=60)
+    await until(lambda: answers(port, "/"), seconds=START_SECONDS)
     for host in ("127.0.0.1", "[::1]"):
         by_https = {"X-Forwarded-Proto": "https"}
         assert httpx2.get(f"http://{host}:{port}/", headers=by_https, trust_env=False, verify=False).text == scheme
@@ -165,7 +165,7 @@ async def test_trusted_proxy_on_this_machine(start: Start, proxies: str, scheme:
 async def test_machine_without_ipv6(start: Start, reason: str) -> None:
     port = find_free_port()
     process = start(port=port, IPV6_ERROR=reason)
-    await until(lambda: answers(port, "/"), seconds=60)
+    await until(lambda: answers(port, "/"), seconds=START_SECONDS)
     assert list_listeners(port) == {"127.0.0.1"}
     process.terminate()
     process.communicate(timeout=60)
