@@ -181,7 +181,7 @@ def check_what_other_terminals_learn(pid: int, mcp_port: int, secret: str, ask, 
     assert "qwen3:8b (used)" in output
     assert ask("usage", **elsewhere) == (f"No turn was made in these days.\n{source}", 0)
     token, _ = ask("token", "--user", "local", "--days", "2")
-    claims = jwt.decode(token.strip(), secret, ["HS256"], audience=f"http://127.0.0.1:{mcp_port}/mcp")
+    claims = jwt.decode(token.split()[0], secret, ["HS256"], audience=f"http://127.0.0.1:{mcp_port}/mcp")
     assert claims["sub"] == "local"
     output, status = ask("models", LLM_PROVIDER="offline", **elsewhere)
     assert status == 0
