@@ -172,6 +172,8 @@ SENT: list[tuple[str, str, Any, str]] = [
     ("POST", "/tasks", {}, "The request needs title. It has no fields."),
     ("POST", "/tasks", {"text": ""}, "at text: String should have at least 1 character."),
     ("POST", "/tasks", [], "The request is not valid: Input should be an object."),
+    ("POST", "/tasks", {"text": "x", "written": "soon"}, "at written: Input should be a valid datetime"),
+    ("POST", "/tasks", {"text": "tomorrow", "written": "9999-12-31T12:00"}, "at written: Input should be less than"),
     ("PATCH", "/tasks/1", {"done": True}, "done is not a field of this request."),
     ("POST", "/tasks/undo", {"id": 1}, "id is not a field of this request. Its fields are batch."),
     ("POST", "/chats/a/interactions", {"user_mesage": "x"}, "The request needs user_message. It has user_mesage."),
@@ -186,7 +188,9 @@ SENT: list[tuple[str, str, Any, str]] = [
     ("POST", "/chat", {}, "The request needs messages. It has no fields."),
     ("POST", "/chat/stream", {"messages": [{"content": "x"}]}, "The request needs messages.0.role. It has content."),
     ("POST", "/chatkit", {"type": "threads.explode", "params": {}}, "no request of the type threads.explode."),
+    ("POST", "/chatkit", [], "The ChatKit request is not valid: Input should be an object."),
     ("GET", "/tasks", None, "The request needs the query view."),
+    ("GET", "/tasks/preview?text=tomorrow&written=9999-12-31T12:00", None, "The query written is not valid: "),
     ("GET", "/tasks?view=x", None, "The query view is not valid: Input should be 'today', "),
     ("GET", "/tasks/abc", None, "The path task_id is not valid: "),
 ]

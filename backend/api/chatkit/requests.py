@@ -74,8 +74,8 @@ def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
             raise InvalidRequest(f"ChatKit has no request of the type {name}.") from None
         if problem["type"] in ("json_invalid", "union_tag_not_found"):
             raise InvalidRequest("The body is not a ChatKit request. Send JSON with type and params.") from None
-        place = ".".join(str(part) for part in problem["loc"])
-        raise InvalidRequest(f"The ChatKit request is not valid at {place}: {problem['msg']}.") from None
+        place = f" at {'.'.join(map(str, problem['loc']))}" if problem["loc"] else ""
+        raise InvalidRequest(f"The ChatKit request is not valid{place}: {problem['msg']}.") from None
 
 
 def parse_plain_message(body: bytes) -> PlainMessage | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
 from mcp.shared.exceptions import MCPError
-from pydantic import NaiveDatetime, ValidationError
+from pydantic import ValidationError
 
 import english
 from backend.api.dependencies import (
@@ -103,7 +103,7 @@ async def preview_task(
     text: Annotated[str, Query(max_length=schemas.LONGEST_TEXT)],
     mode: Literal["task", "date"] = "task",
     dates: bool = True,
-    written: NaiveDatetime | None = None,
+    written: schemas.Written | None = None,
 ) -> schemas.TaskPreview:
     """Returns what a text says of a new task; with `mode=date`, which date it is, if it is nothing else."""
     now = written or await _find_local_time(services, user)

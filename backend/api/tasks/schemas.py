@@ -11,6 +11,8 @@ from backend.api.request_body import RequestBody
 
 View = Literal["today", "upcoming", "all", "done", "deleted"]
 LONGEST_TEXT = 1_000
+# The days that a task can be due: further ones have none after them.
+Written = Annotated[NaiveDatetime, Field(ge=datetime(1970, 1, 1), lt=datetime(3000, 1, 1))]
 
 
 class TaskQuery(BaseModel):
@@ -141,16 +143,18 @@ class TaskText(RequestBody):
     """The day of a task whose text names none."""
     dates: bool = True
     """Whether words of time are a date; otherwise they stay in the title."""
-    written: NaiveDatetime | None = None
+    written: Written | None = None
     """The user's clock when it was written, which may be long before it is sent."""
 
 
 def _get_body_kind(body: Any) -> str:
-    return "text" if isinstance(body, TaskText) or (isinstance(body, dict) and "text" in body) else "fields"
+    is_text = isinstance(body, TaskText) or (isinstance(body, dict) and "text" in body)
+    return TaskText.__name__ if is_text else NewTask.__name__
 
 
 NewTaskBody = Annotated[
-    Annotated[NewTask, Tag("fields")] | Annotated[TaskText, Tag("text")], Discriminator(_get_body_kind)
+    Annotated[NewTask, Tag(NewTask.__name__)] | Annotated[TaskText, Tag(TaskText.__name__)],
+    Discriminator(_get_body_kind),
 ]
 
 
