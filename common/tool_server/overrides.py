@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from common.server.http_errors import explain_status, list_methods
@@ -114,12 +114,16 @@ class McpHttpMiddleware:
     """Accepts requests as RFC 9110 defines them, adds the usual headers, and explains errors in sentences.
 
     httptools leaves the spaces around a header's value, which are no part of it. FastMCP serves /mcp, but not /mcp/.
-    The SDK answers 406 without `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing
-    header means `*/*`. tests/mcp/test_http.py.
+    FastMCP also takes DELETE, only to answer that there is no session to end. The SDK answers 406 without
+    `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing header means `*/*`.
+    tests/mcp/test_http.py.
     """
 
     def __init__(self, app: Starlette) -> None:
         self._app = app
+        for route in app.routes:
+            if isinstance(route, Route) and route.path == "/mcp":
+                route.methods = {"POST"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -114,6 +114,7 @@ async def test_unknown_protocol(http: httpx2.AsyncClient) -> None:
         ("GET", "/nothing", {}, 404, "There is nothing at /nothing. The address for MCP clients is /mcp."),
         ("POST", "/", {}, 404, "There is nothing at /. The address for MCP clients is /mcp."),
         ("GET", "/mcp", {}, 405, "/mcp is the address for MCP clients, which send POST requests to it."),
+        ("DELETE", "/mcp", {}, 405, "/mcp is the address for MCP clients, which send POST requests to it."),
         ("PUT", "/tasks", {}, 405, "PUT is not allowed at /tasks. Use GET or HEAD."),
         ("GET", "/health", {"host": "evil.example"}, 421, "add it to ALLOWED_HOSTS."),
         ("GET", "/health", {"origin": "https://evil.example"}, 403, "add it to ALLOWED_ORIGINS."),
@@ -126,7 +127,8 @@ async def test_errors_have_a_sentence(
     assert response.status_code == status
     assert [*response.json()] == ["error"]
     assert response.json()["error"].endswith(sentence)
-    assert ("allow" in response.headers) == (status == 405)
+    allowed = {"/mcp": "POST", "/tasks": "GET, HEAD"}[path] if status == 405 else None
+    assert response.headers.get("allow") == allowed
 
 
 async def test_body_that_is_not_declared_as_json(http: httpx2.AsyncClient) -> None:
