@@ -7,8 +7,8 @@ from pydantic import AfterValidator, AliasChoices, Field, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from common.environment import CONFIG, CommaSeparated
-from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, limit_per_user
+from common.environment import CONFIG, CommaSeparated, require
+from common.settings import WRONG_ISSUER, HttpUrl, Secret, ServiceSettings, is_http, limit_per_user
 from common.tokens import ISSUER
 from english import DateOrder
 
@@ -35,6 +35,15 @@ SHUTDOWN_SECONDS = 15.0
 
 _FILE = re.compile(r"/chats/[^/]+/files/")
 _CHATS, _CONVERSATION = ("/chat", "/chat/stream"), 4  # there all that was said so far comes with each message
+
+
+def _is_key(key: SecretStr) -> bool:
+    return key.get_secret_value().isascii() and key.get_secret_value().isprintable()
+
+
+ModelKey = Annotated[
+    SecretStr, require(_is_key, "has a character that no key has, such as a typographic quote: copy it again")
+]
 
 
 def _check_page_url(url: str) -> str:
@@ -102,8 +111,8 @@ class ModelSettings(BaseSettings):
     Default: Cerebras if CEREBRAS_API_KEY or LLM_API_KEY is set; else, with ./todo up only, a model of Ollama on this
     machine (at OLLAMA_HOST; LLM_MODEL chooses which); else the offline model.
     """
-    llm_base_url: str | None = None
-    llm_api_key: SecretStr | None = None
+    llm_base_url: HttpUrl | None = None
+    llm_api_key: ModelKey | None = None
     llm_model: str | None = None
     llm_models: CommaSeparated = ()
     """Other models that users may choose for an answer (./todo chat --model), separated by commas. Default: none."""
@@ -145,15 +154,15 @@ class ModelSettings(BaseSettings):
     16000 for cerebras, openrouter and mistral, 32000 for openai, anthropic and gemini, 128000 for offline, 8000 for the
     others.
     """
-    cerebras_api_key: SecretStr | None = None
+    cerebras_api_key: ModelKey | None = None
     """The keys of the providers."""
-    openai_api_key: SecretStr | None = None
-    anthropic_api_key: SecretStr | None = None
-    gemini_api_key: SecretStr | None = None
-    mistral_api_key: SecretStr | None = None
-    groq_api_key: SecretStr | None = None
-    openrouter_api_key: SecretStr | None = None
-    offline_url: str = "http://127.0.0.1:8002/v1"
+    openai_api_key: ModelKey | None = None
+    anthropic_api_key: ModelKey | None = None
+    gemini_api_key: ModelKey | None = None
+    mistral_api_key: ModelKey | None = None
+    groq_api_key: ModelKey | None = None
+    openrouter_api_key: ModelKey | None = None
+    offline_url: HttpUrl = "http://127.0.0.1:8002/v1"
     """The address at which the backend reaches the offline model, if no other model is set."""
 
 
@@ -180,7 +189,7 @@ class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelS
     """The number of processes of each service on its one port; each process uses one core. Each opens up to 11
     connections to the database, each backend process two more. PostgreSQL's default limit (max_connections) is 100.
     """
-    mcp_internal_url: str | None = None
+    mcp_internal_url: HttpUrl | None = None
     """The address at which the backend reaches the MCP server, if it is not MCP_URL."""
 
     agents: Literal["auto", "on", "off"] = "auto"
@@ -191,7 +200,7 @@ class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelS
     AGENTS=auto: agents work if the workspace has a sandbox for their commands. on: without a sandbox they work too, but
     only with files. off: no agents; ./todo up then starts no workspace.
     """
-    workspace_url: str | None = None
+    workspace_url: HttpUrl | None = None
     workspace_token_secret: Secret | None = None
     limit_agent_runs: int | None = limit_per_user(50)
     """How many agents a user may start in a day. Default with AUTH_MODE=jwt: 50."""

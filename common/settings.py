@@ -37,11 +37,12 @@ def _is_postgres(url: SecretStr) -> bool:
 
 def is_http(url: str) -> bool:
     try:
-        return bool(AnyHttpUrl(url).host)
+        return bool(AnyHttpUrl(url).host) and url.isprintable()
     except ValidationError:
         return False
 
 
+HttpUrl = Annotated[str, require(is_http, "must be an address, http://… or https://…")]
 DatabaseUrl = Annotated[
     SecretStr, require(_is_postgres, "must be the address of a PostgreSQL database, postgresql://…")
 ]
@@ -136,7 +137,7 @@ class ProcessSettings(ClientLimits):
     """DEBUG, INFO, WARNING or ERROR."""
     log_format: logs.Format = "auto"
     """The format of log lines: text, json, or auto (text on a terminal, JSON elsewhere)."""
-    otel_exporter_otlp_endpoint: str | None = None
+    otel_exporter_otlp_endpoint: HttpUrl | None = None
     """The address that receives OpenTelemetry traces (OTLP over HTTP), such as http://127.0.0.1:4318. Other OTEL_*
     variables work too; with Docker, name them in a docker-compose.override.yml. Default: no traces.
     """

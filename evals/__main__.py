@@ -22,7 +22,7 @@ from cli.errors import CliError
 from evals import case, figures, table, trial
 from evals.case import Case
 from evals.rows import Connection
-from evals.stage import Stage, set_up
+from evals.stage import Stage, check_settings, set_up
 from evals.trial import RequestLimit
 
 AT_ONCE = 4
@@ -139,6 +139,7 @@ def main() -> int:
         with terminal.Progress() as progress:
             progress.begin("starting the services")
             evaluation = Evaluation(arguments, progress)
+            check_settings()
             with temporary_database(durable=False) as database:
                 report = asyncio.run(evaluation.run(database))
         lines = (*table.format_report(report, evaluation.model), format_machine(time.monotonic() - began))

@@ -15,6 +15,7 @@ import jwt
 from bench.processes import Server
 from bench.services import serve
 from cli.services.ports import HOST, find_free_port
+from cli.services.settings_check import SettingsCheck
 from common import child_environment
 from common.clock import utc_now
 from todo_client.runs import Runs
@@ -47,6 +48,19 @@ class Stage:
         return {"provider": model["provider"], "name": model["name"]}
 
 
+def check_settings() -> None:
+    """Raises `CliError` with all that is wrong."""
+    others = {name: value for name, value in os.environ.items() if not child_environment.is_setting(name)}
+    settings = {**others, **_select_model_settings(), "DATABASE_URL": "postgresql:///"}
+    with SettingsCheck(["backend"], settings) as check:
+        check.finish()
+
+
+def _select_model_settings() -> dict[str, str]:
+    variables = child_environment.select_variables("backend", os.environ)
+    return {name: value for name, value in variables.items() if _OF_THE_MODEL.fullmatch(name)}
+
+
 @asynccontextmanager
 async def set_up(work: Path, database_url: str, now: datetime) -> AsyncIterator[Stage]:
     """Starts the services, whose clock begins at `now`, and the offline model if the environment chooses it."""
@@ -58,9 +72,7 @@ async def set_up(work: Path, database_url: str, now: datetime) -> AsyncIterator[
         "DATABASE_URL": database_url,
         "TEST_CLOCK_OFFSET_SECONDS": str((now - utc_now()).total_seconds()),
     }
-    variables = child_environment.select_variables("backend", os.environ)
-    settings = {name: value for name, value in variables.items() if _OF_THE_MODEL.fullmatch(name)}
-    settings |= {"AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE}
+    settings = {**_select_model_settings(), "AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE}
     async with AsyncExitStack() as stack:
         if settings.get("LLM_PROVIDER") == OFFLINE and "LLM_BASE_URL" not in settings:
             port = find_free_port()

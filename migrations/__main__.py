@@ -9,8 +9,9 @@ import sys
 
 import psycopg
 
-from common.environment import find_secrets_folder
+from common.environment import find_secrets_folder, read_or_stop, read_settings
 from common.revision import REVISION, describe_revision, read_revision
+from common.settings import OwnerSettings
 
 NOT_ALLOWED = """\
 This login may not do what the migration needs ({}). If it is the services' login, set MIGRATION_DATABASE_URL to the
@@ -33,19 +34,10 @@ IS_OWNER = "SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_
 
 
 def main() -> None:
+    url = read_or_stop(read_settings, OwnerSettings).migration_database_url.get_secret_value()
     if sys.argv[1:] == ["check"]:
-        from common.environment import read_or_stop, read_settings
-        from common.settings import OwnerSettings
-
-        read_or_stop(read_settings, OwnerSettings)
         return
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    name = "MIGRATION_DATABASE_URL" if _get_setting("MIGRATION_DATABASE_URL") else "DATABASE_URL"
-    url = _get_setting(name)
-    if not url:
-        sys.exit("MIGRATION_DATABASE_URL is not set, nor is DATABASE_URL: give the address of the database to migrate.")
-    if not url.startswith(("postgres://", "postgresql://")):
-        sys.exit(f"{name} is not an address of a PostgreSQL database: postgresql://user@host/name.")
     try:
         current = read_revision(url)
         if current is not None and current > REVISION:
@@ -54,7 +46,7 @@ def main() -> None:
             sys.stderr.write(f"The database is at the newest revision, {REVISION}.\n")
         else:
             _migrate(url, current)
-        if name == "DATABASE_URL" and _is_owner(url):
+        if not _has_owner_login() and _is_owner(url):
             sys.stderr.write(OWNER_WARNING)
     except psycopg.errors.LockNotAvailable:
         sys.exit(IN_USE)
@@ -64,9 +56,10 @@ def main() -> None:
         sys.exit(f"The database cannot be reached: {_first_line(error)}")
 
 
-def _get_setting(name: str) -> str | None:
-    file = directory / name if (directory := find_secrets_folder()) else None
-    return os.environ.get(name) or (file.read_text().strip() if file and file.exists() else None)
+def _has_owner_login() -> bool:
+    """Whether there is a login apart from the services'."""
+    name, secrets = "MIGRATION_DATABASE_URL", find_secrets_folder()
+    return bool(os.environ.get(name)) or (secrets is not None and (secrets / name).exists())
 
 
 def _is_owner(url: str) -> bool:

@@ -85,7 +85,7 @@ def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[s
 async def _report_listed_models(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
-    head = f"{endpoint.profile.name}, {endpoint.base_url}{f' (used: {used.model})' if endpoint is used else ''}"
+    head = f"{endpoint.profile.name}, {endpoint.shown_url}{f' (used: {used.model})' if endpoint is used else ''}"
     try:
         async with asyncio.timeout(_SECONDS), aclosing(ProviderClient(endpoint)) as client:
             names = sorted(_mask_key(name, endpoint) for name in await client.model_names())

@@ -192,7 +192,7 @@ class ProviderClient:
                 "model request failed: %s, model %s at %s, status %s, it says: %s",
                 error.code,
                 body.get("model", self._endpoint.model),
-                self._endpoint.base_url,
+                self._endpoint.shown_url,
                 error.provider_status,
                 error.words_for_log(body.get("messages", ()), self._endpoint.api_key) or "nothing",
             )

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -214,6 +215,12 @@ class ModelEndpoint:
     models: tuple[str, ...] = ()
     agent_max_tokens: int = 8_000
     limits: ResponseLimits = field(default_factory=ResponseLimits)
+
+    @property
+    def shown_url(self) -> str:
+        """The address without a user and password."""
+        parts = urlsplit(self.base_url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 class ModelNotConfigured(SettingsInvalid):

@@ -25,6 +25,7 @@ from cli.data_dir import CHECKOUT
 from cli.database import postgres, postgres_binaries
 from cli.errors import CliError, explain_os_error
 from cli.services import running, running_settings
+from cli.services.settings_check import SettingsCheck
 from common import postgres_programs
 
 FORMAT = 1
@@ -163,6 +164,9 @@ def _check_reachable(directory: Path, *, compose: bool, create: bool = False) ->
         yield Installation((*within, "postgres"), address, workspace, os.environ)
         return
     settings = running_settings.load(directory).variables
+    if settings.keys() & {"DATABASE_URL", "MIGRATION_DATABASE_URL"}:
+        with SettingsCheck(["migrations"], settings) as check:
+            check.finish()
     with postgres.owner_environment(settings, directory, create=create) as variables:
         url = variables.get("MIGRATION_DATABASE_URL") or variables["DATABASE_URL"]
         address, secret = postgres_programs.get_owner_address(url)

@@ -38,6 +38,8 @@ def read(file: Path = FILE) -> dict[str, Entry]:
     problems: list[str] = []
     for binding, line in _parse(_read_text(file)):
         name, value = binding.key, binding.value
+        if name is not None and is_known(name.upper()):  # the services read small letters, too
+            name = name.upper()
         if binding.error or (name is not None and not _is_usable(name, value, binding.original.string)):
             problems.append(f"{file}:{line}: {_UNREADABLE}")
         elif name is not None and value is not None:
@@ -63,15 +65,19 @@ def add_origins(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _find_origin(name: str, entries: Mapping[str, Entry]) -> str | None:
-    if name in os.environ:
+    """`./todo eval` has the entries in its environment."""
+    entry = entries.get(name)
+    if name in os.environ and (entry is None or os.environ[name] != entry.value):
         return "environment" if os.environ[name] else None
-    return f"{FILE}:{entries[name].line}" if name in entries and entries[name].value else None
+    return f"{FILE}:{entry.line}" if entry and entry.value else None
 
 
 def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
+        if file.is_symlink():
+            raise SettingsError(f"{file} links to a file that is not there: {file.readlink()}.") from None
         return ""
     except UnicodeDecodeError:
         raise SettingsError(f"{file} is not UTF-8 text. Save it as UTF-8.") from None

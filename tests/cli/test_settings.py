@@ -14,7 +14,10 @@ from tests.conftest import ROOT, find_free_port
 from tests.fake_ollama import send, serve_ollama
 from tests.processes import INHERITED
 
-PACKAGES = ("backend", "cli", "common", "english", "mcp_server", "migrations", "offline_model", "workspace")
+PACKAGES = (
+    *("backend", "bench", "cli", "common", "english", "evals", "mcp_server", "migrations", "offline_model"),
+    *("todo_client", "workspace"),
+)
 SECRET = "sk-very-secret"
 Todo = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -80,6 +83,7 @@ READABLE = {
     "export": ("export LLM_API_KEY=a=b", "a=b"),
     "the last of several": ("LLM_API_KEY=a\nLLM_API_KEY=b\n", "b"),
     "nothing": ("LLM_API_KEY=\n", ""),
+    "small letters": ("llm_api_key=a\n", "a"),
 }
 
 
@@ -89,6 +93,13 @@ def test_value(tmp_path: Path, case: str) -> None:
     file = tmp_path / ".env"
     file.write_bytes(text.encode())
     assert {name: entry.value for name, entry in env_file.read(file).items()} == {"LLM_API_KEY": value}
+
+
+def test_link_to_nothing(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.symlink_to(tmp_path / "nothing")
+    with pytest.raises(env_file.SettingsError, match=str(file)):
+        env_file.read(file)
 
 
 @pytest.mark.parametrize("content", [b"LLM_MODEL=caf\xe9\n", "LLM_MODEL=m\n".encode("utf-16"), None])
@@ -162,8 +173,11 @@ KEEP_CHANGES_DAYS=1
 LLM_API_KEY={SECRET}
 LLM_PROVIDER=offline
 LLM_ROLES={SECRET}
+OPENAI_API_KEY=“{SECRET}”
+GROQ_API_KEY="{SECRET}\\nX: y"
+OTEL_EXPORTER_OTLP_ENDPOINT=ftp://me:{SECRET}@traces.example
 """
-    LINES = (1, 3, 4, 5, 6, 7, 8, 9, 12)
+    LINES = (1, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15)
 
     def check(self, done: subprocess.CompletedProcess[str], checkout: Path) -> None:
         assert done.returncode == os.EX_CONFIG
@@ -203,6 +217,37 @@ LLM_ROLES={SECRET}
         done = todo("models", OLLAMA_HOST=f"127.0.0.1:{find_free_port()}")
         assert done.returncode == os.EX_CONFIG
         assert f"  {checkout}/.env:2: LLM_PROVIDER=openai needs OPENAI_API_KEY or LLM_API_KEY.\n" in done.stderr
+        (checkout / ".env").write_text(f"LLM_BASE_URL=me:{SECRET}@model.example/v1\n")
+        done = todo("models", OLLAMA_HOST=f"127.0.0.1:{find_free_port()}")
+        assert done.returncode == os.EX_CONFIG
+        assert f"  {checkout}/.env:1: LLM_BASE_URL must be an address, " in done.stderr
+        assert SECRET not in done.stderr
+
+    @pytest.mark.parametrize("command", [("migrate",), ("backup", "/nowhere/backup.zip"), ("usage",)], ids=" ".join)
+    @pytest.mark.parametrize("address", ["mysql://me:{}@db.example/todo", "postgresql://me:{}@[::1/todo"])
+    def test_database_of_a_command(self, todo: Todo, checkout: Path, command: tuple[str, ...], address: str) -> None:
+        (checkout / ".env").write_text(f"DATABASE_URL={address.format(SECRET)}\n")
+        done = todo(*command)
+        assert (done.returncode, done.stdout) == (os.EX_CONFIG, "")
+        _, sentence = done.stderr.splitlines()
+        assert sentence.startswith(f"  {checkout}/.env:1: DATABASE_URL must be the address of a PostgreSQL database")
+        assert SECRET not in done.stderr
+
+    def test_model_of_an_evaluation(self, todo: Todo, checkout: Path) -> None:
+        (checkout / ".env").write_text("LLM_TEMPERATURE=9\nHISTORY_TOKENS=1\n")
+        done = todo("eval", "--quick", LLM_PROVIDER="openai")
+        assert (done.returncode, done.stdout) == (os.EX_CONFIG, "")
+        assert f"{checkout}/.env:1: LLM_TEMPERATURE must be " in done.stderr
+        assert f"{checkout}/.env:2: HISTORY_TOKENS must be " in done.stderr
+
+
+@pytest.mark.long
+def test_password_in_the_address_of_a_model(todo: Todo, checkout: Path) -> None:
+    (checkout / ".env").write_text(f"LLM_PROVIDER=custom\nLLM_BASE_URL=http://me:{SECRET}@127.0.0.1:9/v1\nLLM_MODEL=m")
+    for command in (("models",), ("models", "--check")):
+        done = todo(*command, OLLAMA_HOST=f"127.0.0.1:{find_free_port()}")
+        assert done.returncode == 1
+        assert SECRET not in done.stdout + done.stderr
 
 
 @pytest.mark.long
