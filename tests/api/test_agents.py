@@ -119,13 +119,6 @@ class TestWork:
         assert tools == [reading | {"write_file", "edit_file", "run_command", "commit"}, reading | {"list_tasks"}]
         assert len(await outputs(model)) == 2
 
-    async def test_agents_do_not_read_the_memory(self, user: User, model: ScriptedModel) -> None:
-        await user.runs.add_to_memory("I work nights")
-        await model.script(calls(CODER, RESEARCHER), says("Done."), says("Looked."), says("Both are done."))
-        await user.chatkit.say("do both")
-        read = ["I work nights" in str(body["messages"]) for body in await requests_to(model)]
-        assert read == [True, False, False, True]
-
     async def test_text_that_no_database_holds(self, user: User, model: ScriptedModel) -> None:
         strange = calls(call("write_file", path="a\0b", content="x"), call("nothing\0\x1b", x="\0"))
         assignment = calls(call("do_with_coder", task="do\0 it", task_id=None))
