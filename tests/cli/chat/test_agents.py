@@ -53,7 +53,7 @@ async def test_files(start: Start, model: ScriptedModel, served: ChatKit, tmp_pa
         terminal.say("hello")
         await terminal.wait_for("Hello.", "total")
         terminal.say("/clear")
-        await terminal.wait_for("starts a new conversation")
+        await terminal.wait_for("Your next message starts a new conversation")
         terminal.say(f"/put {tmp_path}/notes.txt")
         await terminal.wait_for("Added notes.txt to the conversation's files.")
         terminal.say("/files")
