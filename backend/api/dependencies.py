@@ -4,6 +4,7 @@ Dependencies are `async`, as FastAPI (0.165) calls others in a thread.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -38,14 +39,29 @@ IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _EVENT_ID = re.compile("[0-9]{1,19}")
 _MAX_EVENT_ID = 2**63
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # an odd number of backslashes: the last is no character of the text
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def check_json(body: bytes, *, max_values: int = json_body.MAX_VALUES) -> None:
-    """Raises `InvalidRequest` for a body that is too costly to parse, or has a NUL character, which is not storable."""
+    """Raises `InvalidRequest` for a body that is too costly to parse, or has characters that are not storable."""
     if sentence := json_body.find_problem(body, max_values):
         raise InvalidRequest(sentence)
     if _NUL.search(body):
         raise InvalidRequest("The text contains a NUL character. Remove it and send the text again.")
+    if _SURROGATE.search(body) and _has_lone_surrogate(body):
+        raise InvalidRequest(
+            "The text contains half of a character, as where an emoji is cut in two. Remove it and send the text again."
+        )
+
+
+def _has_lone_surrogate(body: bytes) -> bool:
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):  # it is no JSON
+        return False
+    return False
 
 
 class _JsonRequest(Request):

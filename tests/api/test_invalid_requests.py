@@ -293,8 +293,12 @@ async def test_action_that_a_card_does_not_have(user: User, model: ScriptedModel
     assert (await user.chatkit.post("threads.sync_custom_action", **params)).status_code == 400
 
 
-@pytest.mark.parametrize("bad", ["\x00", "\ud800"], ids=["NUL", "lone surrogate"])
-async def test_text_that_cannot_be_stored(user: User, bad: str, model: ScriptedModel, stored: Stored) -> None:
+@pytest.mark.parametrize(
+    ("bad", "named"), [("\x00", "a NUL character"), ("\ud83d", "half of a character")], ids=["NUL", "lone surrogate"]
+)
+async def test_text_that_cannot_be_stored(
+    user: User, bad: str, named: str, model: ScriptedModel, stored: Stored
+) -> None:
     await model.script(says("Hello."))
     thread = (await user.chatkit.say("hello")).thread_id
     before = stored.row_counts(user.name)
@@ -303,10 +307,16 @@ async def test_text_that_cannot_be_stored(user: User, bad: str, model: ScriptedM
         ("threads.add_user_message", {"thread_id": thread, "input": user_input("add", quoted_text=bad)}),
         ("threads.update", {"thread_id": thread, "title": f"a{bad}"}),
     ]
-    for kind, params in sent:
-        response = await user.chatkit.http.post("/chatkit", content=json.dumps(request(kind, **params)), headers=JSON)
+    bodies: list[tuple[str, Any]] = [("/chatkit", request(kind, **params)) for kind, params in sent]
+    bodies += [
+        ("/tasks", {"title": f"😀 {bad}"}),
+        ("/memory", {bad: "x"}),
+        ("/chats/a/interactions", {"user_message": f"x{bad}"}),
+    ]
+    for path, body in bodies:
+        response = await user.chatkit.http.post(path, content=json.dumps(body), headers=JSON)
         assert response.status_code == 400
-        sentence(response)
+        assert named in sentence(response)
     assert stored.row_counts(user.name) == before
 
 
