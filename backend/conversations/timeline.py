@@ -121,7 +121,7 @@ _OF_TREES = RecordStatements(
 )
 _MODEL_TURNS = f"""
 SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
-WHERE user_id = %(user)s AND run_id IN (SELECT r.id {_TREES}) AND seq > %(after)s"""
+WHERE user_id = %(user)s AND run_id IN (SELECT r.id {_TREES})"""
 # The summary that a run reads first: it was made after the run that this one continues.
 _NEW_SUMMARY = f"""
 SELECT {ENTRY_COLUMNS}
@@ -155,6 +155,8 @@ async def load_trees(
     database: Database, user_id: str, top_run_ids: Sequence[str], *, only_sub_agents: bool = False, after: int = 0
 ) -> Timeline:
     """Loads what happened after a number in these runs and their sub-agents' runs; no runs if the user has none.
+
+    Model turns are loaded from the beginning, which tells whether one has ended before the number.
 
     All is read from one snapshot: of what was committed together all or nothing is seen, so no number is skipped.
     """

@@ -149,7 +149,7 @@ class Recorder(RunHooks[RunContext]):
     ) -> None:
         """Stores also outputs that the SDK has made itself, as of a tool that does not exist."""
         self._asked_at = time.monotonic()
-        self._publish("model_turn_started")
+        self._publish("model_turn_started", ModelTurn(self.run.id, self.model_turn + 1, self.model_name, None, 0, None))
         outputs = {
             item["call_id"]: item["output"] for item in input_items if item.get("type") == "function_call_output"
         }

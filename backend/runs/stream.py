@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from backend.conversations import timeline
-from backend.conversations.records import ENDED, Entry, Event, Run
+from backend.conversations.records import ENDED, Entry, Event, EventRecord, ModelTurn, Run, ToolCall
 from backend.conversations.runs import CHANGED
 from backend.errors import LimitReached, NotFound
 from common.database import NO_USER, Database, DatabaseUnavailable
@@ -156,20 +156,34 @@ class _Follower:
         self._streams, self._database, self._woken = streams, database, woken
         self._user_id, self._top_run_id, self._after = user_id, top_run_id, after
         self._read_length: dict[str, int] = {}  # of each message that is being written
-        self._model_turn = 0  # of the top run, whose start was read
+        self._ended_turn = 0  # the last one of the top run whose end was read
+        self._is_in_turn = False
         self._status = ""
 
     def add_missed_start(self, event: Event) -> list[Event]:
-        """Returns the event, after the start of its model turn if that was not read; only the top run's are counted."""
-        if event.sub_agent is not None:
+        """Returns the event, after the start of its model turn if that was not read; only the top run's are counted.
+
+        The start of a turn whose end was read is left out. Calls come after the end of their turn.
+        """
+        if event.sub_agent is not None or isinstance(event.record, ToolCall):
             return [event]
-        if event.type == "model_turn_started":
-            self._model_turn += 1
         model_turn = getattr(event.record, "model_turn", 0)
-        if model_turn <= self._model_turn:
-            return [event]
-        self._model_turn = model_turn
-        return [Event("model_turn_started", run=event.run), event]
+        if model_turn <= self._ended_turn:
+            return [event] if event.type != "model_turn_started" else []
+        is_missed = not self._is_in_turn and event.type != "model_turn_started"
+        self._is_in_turn = event.type != "model_turn_ended"
+        if not self._is_in_turn:
+            self._ended_turn = model_turn
+        return [Event("model_turn_started", run=event.run), event] if is_missed else [event]
+
+    def _note_ended_turns(self, turns: Iterable[EventRecord | None]) -> None:
+        """Notes which of these model turns the reader has read before, to the end."""
+        read = [
+            turn.model_turn
+            for turn in turns
+            if isinstance(turn, ModelTurn) and turn.run_id == self._top_run_id and 0 < (turn.seq or 0) <= self._after
+        ]
+        self._ended_turn = max(self._ended_turn, *read, 0)
 
     async def events(self) -> AsyncIterator[Event]:
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):
@@ -177,6 +191,7 @@ class _Follower:
             live = self._streams.live.get(self._top_run_id)
             stream = live.stream if live is not None else None
             if stream is not None and self._after >= stream.base:
+                self._note_ended_turns(event.record for event in stream.events)
                 async for event in stream.read_events(self._after):
                     self._after = max(self._after, event.number or 0)
                     if event.run is not None and event.type in ("run_waiting", "run_ended"):
@@ -201,6 +216,7 @@ class _Follower:
         runs = {run.id: run for run in tree.runs}
         if (top := runs.get(top_run_id)) is None:
             raise NotFound.of("interaction", top_run_id)
+        self._note_ended_turns(tree.model_turns)
         found = timeline.events_of(tree, self._after)
         if self._after == 0:
             found = timeline.with_summary(found, await timeline.load_new_summary(database, user_id, top_run_id))

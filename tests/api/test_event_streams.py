@@ -13,7 +13,7 @@ from tests.support.answers import HANGS
 from tests.support.backends import user_at
 from tests.support.database_proxy import database_proxy
 from tests.support.fixtures import NewUser
-from tests.support.script import add_task, add_tasks, call, calls, delete_tasks, says, start_coder
+from tests.support.script import PAUSING, add_task, add_tasks, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Services, Stack
 from tests.support.users import User
 from todo_client.runs import RunEvent
@@ -152,6 +152,14 @@ def turns(events: list[RunEvent]) -> list[str]:
     return [name for name in names(events) if name not in ("answer_delta", "thinking_delta", "progress")]
 
 
+def turns_after(events: list[RunEvent], number: int) -> list[str]:
+    """What a reader gets who goes on after a number: a model turn starts again if it has not ended there."""
+    read = max(position for position, event in enumerate(events) if event.number == number) + 1
+    before, rest = turns(events[:read]), turns(events[read:])
+    is_open = before.count("turn_start") > before.count("turn_end") and "turn_end" in rest
+    return [*(["turn_start"] if is_open else []), *rest]
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_late_and_resuming_readers_of_any_process_get_the_same_events(
     name: str, user: User, model: ScriptedModel, new_user: NewUser
@@ -168,9 +176,10 @@ async def test_late_and_resuming_readers_of_any_process_get_the_same_events(
         assert durable(late) == durable(live)
         assert turns(late) == turns(live) or name == "failed", "nothing is stored of a model turn that failed"
         assert text_of(late) in ("", text_of(live)), "text comes whole or is left to `answer`"
-        for number in {number for number, _, _ in durable(live)}:
+        for number in {event.number for event in live if event.number}:
             rest = await runs.read(CHAT, run, after=number)
             assert durable(rest) == [one for one in durable(live) if one[0] > number]
+            assert turns(rest) == turns_after(live, number) or name == "failed"
         assert (await runs.get_interaction(CHAT, run))["status"] == live[-1].data["status"]
 
 
@@ -204,6 +213,28 @@ async def test_a_reader_in_another_process_follows_live(
     assert durable(followed) == durable(live)
     # Text comes in pieces, or is left to `answer` where a reader looked when it was complete.
     assert len({text_of(followed), text_of(live)} - {""}) <= 1
+
+
+async def test_a_reader_who_comes_back_gets_only_the_open_model_turn(
+    user: User, model: ScriptedModel, new_user: NewUser
+) -> None:
+    await model.script(ADDING, DELETING, PAUSING)
+    async with user.runs.interact(CHAT, "go on") as stream:
+        live = [await anext(stream)]
+        async for event in stream:
+            live.append(event)
+            if event.name == "approval_required":
+                await approve(user.runs, id_of(live))
+            if event.name == "answer_delta":
+                break
+    for runs in (user.runs, new_user(user.name, backend=1).runs):
+        for number in {event.number for event in live if event.number}:
+            async with runs.events(CHAT, id_of(live), after=number) as stream:
+                read = [await anext(stream)]
+                while read[-1].name != "answer_delta":
+                    read.append(await anext(stream))
+            assert turns(read) == turns_after(live, number)
+    await model.release()
 
 
 async def test_decision_that_comes_before_the_run_is_stored_as_waiting(
