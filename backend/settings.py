@@ -7,10 +7,9 @@ from pydantic import AfterValidator, AliasChoices, Field, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
+from common import ISSUER
 from common.environment import CONFIG, CommaSeparated, require
 from common.settings import WRONG_ISSUER, HttpUrl, Secret, ServiceSettings, is_http, limit_per_user
-from common.tokens import ISSUER
-from english import DateOrder
 
 ProviderName = Literal[
     "cerebras",
@@ -214,7 +213,7 @@ class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelS
     one (./todo chat --here). ./todo up makes it, in a file that only its user can read; it needs AUTH_MODE=none.
     """
 
-    date_order: DateOrder | None = None
+    date_order: Literal["day-first", "month-first"] | None = None  # as `english.DateOrder`, without its grammar
     """The order of day and month in a date such as 12/05 that is typed into the list of tasks or said to the offline
     model: day-first or month-first. Without it such a date is not understood and stays in the title.
     """

@@ -12,13 +12,13 @@ from typing import Any
 import jwt
 from jwt.utils import base64url_encode
 
+from common import ISSUER
 from common.single_flight import SingleFlight
 from common.text import is_storable
 from common.tls import get_tls_context
 
 log = logging.getLogger(__name__)
 
-ISSUER = "todo-assistant"
 BACKEND = "todo-assistant/backend"
 DIRECTORY = "directory"  # a claim
 ALGORITHMS = ("RS256", "ES256", "EdDSA")  # of an identity provider

@@ -2,9 +2,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AnyHttpUrl, Field
 
+from common import ISSUER
 from common.environment import require
 from common.settings import WRONG_ISSUER, ClockSettings, ServiceSettings, is_http, limit_per_user
-from common.tokens import ISSUER
 
 
 def _is_mcp_url(url: str) -> bool:

@@ -1,9 +1,7 @@
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
-
-from english import DateOrder
 
 
 class OfflineSettings(BaseSettings):
@@ -14,4 +12,4 @@ class OfflineSettings(BaseSettings):
     offline_port: Annotated[int, Field(ge=0, le=65535)] = 8002
     offline_token_delay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     """Seconds between tokens, to see what streaming looks like."""
-    date_order: DateOrder | None = None
+    date_order: Literal["day-first", "month-first"] | None = None  # as `english.DateOrder`, without its grammar

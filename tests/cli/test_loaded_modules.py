@@ -89,6 +89,7 @@ def test_settings_are_checked_without_what_serves(service: str) -> None:
     loaded = find_modules(checked.stderr)
     assert (checked.returncode, f"{service}.settings" in loaded) == (0, True), checked.stderr
     assert loaded.isdisjoint({"agents", "aiohttp", "fastapi", "fastmcp", "httpx2", "mcp", "openai", "uvicorn"})
+    assert loaded.isdisjoint({"cryptography", "english", "psycopg"})
 
 
 def find_modules(output: str) -> set[str]:
