@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote
 
 # `pip config list` prints `section.name='value'`. Of the sections, `install` comes first; before both come variables.
 _LINE = re.compile(r"^(global|install)\.([\w-]+)=(.+)$", re.MULTILINE)
@@ -46,9 +47,15 @@ def _create_index_settings(pip: Mapping[str, str]) -> dict[str, str]:
     if more := pip.get("extra-index-url", "").split():
         created["UV_INDEX"] = " ".join(more)
         created["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip searches; each file must have its hash in any case
-    if links := pip.get("find-links", "").split():
-        created["UV_FIND_LINKS"] = ",".join(map(os.path.expanduser, links))
+    if links := list(filter(_may_exist, map(os.path.expanduser, pip.get("find-links", "").split()))):
+        created["UV_FIND_LINKS"] = ",".join(links)
     return created
+
+
+def _may_exist(link: str) -> bool:
+    """Returns False for a file or directory that is gone: pip ignores it, uv would fail."""
+    path = link.removeprefix("file://")
+    return "://" in path or os.path.exists(unquote(path))
 
 
 def _read_settings(configuration: str, variables: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ global.cert='/etc/company.pem'
 global.extra-index-url='\\nhttps://one.example/simple\\nhttps://two.example/simple'
 global.index-url='{INDEX}'
 global.timeout='30'
-install.find-links='/srv/wheels ~/wheels'
+install.find-links='/srv /no/such/wheels ~/wheels https://three.example/wheels file:///no/such'
 install.timeout='60.5'
 install.trusted-host='packages.example one.example:8443'
 :env:.proxy='only.the.variable.counts:1'
@@ -22,6 +22,7 @@ install.trusted-host='packages.example one.example:8443'
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "wheels").mkdir()
     return tmp_path
 
 
@@ -37,7 +38,7 @@ def test_configuration(home: Path) -> None:
             "UV_DEFAULT_INDEX": INDEX,
             "UV_INDEX": "https://one.example/simple https://two.example/simple",
             "UV_INDEX_STRATEGY": "unsafe-best-match",
-            "UV_FIND_LINKS": f"/srv/wheels,{home}/wheels",
+            "UV_FIND_LINKS": f"/srv,{home}/wheels,https://three.example/wheels",
             "SSL_CERT_FILE": "/etc/company.pem",
             "UV_INSECURE_HOST": "packages.example one.example:8443",
             "UV_HTTP_TIMEOUT": "60",
