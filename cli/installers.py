@@ -27,12 +27,19 @@ FAILED = (
     "The packages could not be installed, for the reason above. Check the network, or the proxy and the index that pip "
     "or uv is set to use, and try again."
 )
+DISK_FULL = "No space left on device"
+NO_SPACE = (
+    "The packages could not be installed: no space is left on the disk. They need 300 MB. Make space, and try again."
+)
 _BASE = getattr(sys, "_base_executable", None) or sys.executable
 # Where an environment has lost its `pyvenv.cfg`, the link that is about to be deleted counts as the base.
 BASE_PYTHON = os.path.realpath(_BASE) if Path(_BASE).is_relative_to(CHECKOUT) else _BASE
 QUIET_PIP = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_NO_INPUT": "1"}
 PIP_OPTIONS = ["--require-hashes", "--no-deps", "--no-compile", "--retries", "2", "--progress-bar", "off"]
 PIP_INSTALL = ["install", *PIP_OPTIONS, "-r", "/dev/stdin"]
+UV_VERSION = re.compile(r"uv (\d+)\.(\d+)\.(\d+)")
+OLDEST_UV = (0, 4, 23)  # older versions do not know UV_DEFAULT_INDEX, and would ask another index than pip's
+PROBE_SECONDS = 20.0
 PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)==", re.MULTILINE)
 CREDENTIALS = re.compile(r"(?<=//)[^\s/]+@|[^\s/]+:[^\s/]+@")
 LAST_LINES = 20
@@ -106,13 +113,13 @@ def install(directory: Path, requirements: str, lock: int, *, fresh: bool) -> No
         pip = _find_pip(environment)
         try:
             _install_with_uv(environment, requirements, uv, pip)
-        except InstallerError:
-            if pip is None and not _has_ensurepip():
+        except InstallerError as failure:
+            if DISK_FULL in str(failure) or (pip is None and not _has_ensurepip()):
                 raise
             _install_with_pip(environment, requirements)
     except InstallerError as failure:
         terminal.notice(str(failure))
-        raise CliError(FAILED) from failure
+        raise CliError(NO_SPACE if DISK_FULL in str(failure) else FAILED) from failure
 
 
 def _install_with_uv(environment: Environment, requirements: str, uv: str | None, pip: Pip | None) -> None:
@@ -140,9 +147,10 @@ def _install_with_pip(environment: Environment, requirements: str) -> None:
 
 
 def _find_uv(directory: Path) -> str | None:
-    """Returns the machine's uv, or else the environment's, if it can be run."""
+    """Returns the machine's uv, or else the environment's, if it can be run and is new enough."""
     for uv in (shutil.which("uv"), str(directory / "bin" / "uv")):
-        if uv and _read_output([uv, "--version"]) is not None:
+        version = UV_VERSION.match((uv and _read_output([uv, "--version"])) or "")
+        if version and tuple(map(int, version.groups())) >= OLDEST_UV:
             return uv
     return None
 
@@ -169,10 +177,12 @@ def _has_ensurepip() -> bool:
 
 def _read_output(command: Sequence[str]) -> str | None:
     try:
-        done = subprocess.run(command, cwd="/", env=os.environ | QUIET_PIP, capture_output=True, text=True, check=False)
-    except OSError:
+        done = subprocess.run(
+            command, cwd="/", env=os.environ | QUIET_PIP, capture_output=True, check=False, timeout=PROBE_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    return None if done.returncode else done.stdout
+    return None if done.returncode else done.stdout.decode(errors="replace")
 
 
 def _normalize(name: str) -> str:

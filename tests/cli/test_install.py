@@ -77,7 +77,7 @@ def test_link_to_the_script(todo, checkout, tmp_path):
 
 LOCKS = ("requirements.lock", "requirements-runtime.lock", "requirements-embedded.lock", "requirements-audit.lock")
 FAKE_UV = """#!/bin/sh -e
-[ "$1" = pip ] || exit 0
+[ "$1" = pip ] || { echo uv 1.0.0; exit; }
 echo "$1" >>"$CALLS"
 for argument; do [ "$before" != --python ] || python=$argument; before=$argument; done
 rm "$python"; printf '#!/bin/sh\\necho "$@"\\n' >"$python"; chmod +x "$python"

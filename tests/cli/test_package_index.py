@@ -92,6 +92,41 @@ def test_uv_is_installed_by_pip_and_uses_its_index(install, index, tmp_path):
     assert set(index.agents) == {"uv"}
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "\x7fELF of another machine",
+        "#!/bin/sh\nexit 1\n",
+        "#!/bin/sh\necho another program\n",
+        '#!/bin/sh\nprintf "\\377"\n',
+        "#!/bin/sh\necho uv 0.4.22\n",
+        "#!/bin/sh\nexec /bin/sleep 300\n",
+    ],
+    ids=["broken", "failing", "another", "no text", "too old", "hanging"],
+)
+def test_uv_of_the_machine_that_cannot_be_used(install, tmp_path, program):
+    executable(tmp_path / "bin/uv", program)
+    shorter = "from cli import installers; installers.PROBE_SECONDS = 3\n" if "sleep" in program else ""
+    process = install(shorter)
+    output, _ = process.communicate(timeout=120)
+    assert (process.returncode, output) == (0, STARTED.format(tmp_path / "checkout") + TWO_STEPS)
+    assert list_installed(tmp_path) == installed("uv", *NAMES)
+
+
+def test_full_disk_is_named_at_once(install, index, tmp_path):
+    reason = "error: Failed to install: No space left on device (os error 28)"
+    executable(tmp_path / "bin/uv", f'#!/bin/sh\n[ "$1" != pip ] || {{ echo "{reason}"; exit 2; }}; echo uv 1.0.0\n')
+    process = install()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert output.splitlines()[-2:] == [
+        reason,
+        "error: The packages could not be installed: no space is left on the disk. They need 300 MB. "
+        "Make space, and try again.",
+    ]
+    assert index.agents == []
+
+
 def test_pip_installs_what_uv_cannot(install, index, tmp_path):
     index.rejected = "uv"
     process = install()
@@ -168,7 +203,7 @@ def test_interrupted_installation_is_completed(install, index, tmp_path, eventua
 
 def test_reason_of_uv_where_there_is_no_pip(install, tmp_path):
     (tmp_path / "checkout/sitecustomize.py").write_text("import sys\nsys.modules['pip'] = None\n")
-    executable(tmp_path / "bin/uv", '#!/bin/sh\n[ "$1" != pip ] || { echo no route; exit 2; }\n')
+    executable(tmp_path / "bin/uv", '#!/bin/sh\n[ "$1" != pip ] || { echo no route; exit 2; }; echo uv 1.0.0\n')
     output, _ = install(WITHOUT_ENSUREPIP).communicate(timeout=120)
     *_, reason, advice = output.splitlines()
     assert (reason, advice[:44]) == ("no route", "error: The packages could not be installed, ")
