@@ -178,7 +178,7 @@ def _get_page_url(port: int) -> str:
 def _describe_model(readiness: str, found: "LocalOllama | None") -> Iterator[str]:
     model = json.loads(readiness)["model"]
     if model["provider"] == environment.OFFLINE:
-        yield "offline: fixed rules, no language model; set CEREBRAS_API_KEY to use one"
+        yield "offline: fixed rules, no AI; set CEREBRAS_API_KEY to use a model"
         if found:
             yield f"{found.note}; docs/models.md lists some"
         return

@@ -267,6 +267,7 @@ class TestRunning:
         assert f"http://127.0.0.1:{process.port}/chatkit" in output
         assert f"http://127.0.0.1:{process.mcp_port}/mcp" in output
         assert "offline: fixed rules" in output
+        assert not [line for line in output.splitlines() if len(line) > 80 and str(shared_dir) not in line]
         status, body = get(process.port, "/ready")
         assert (status, json.loads(body)["status"]) == (200, "ready")
         for port in (process.port, process.mcp_port, workspace_port):
