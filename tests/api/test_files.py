@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -81,6 +83,18 @@ async def test_conversation_that_replaces_a_cleared_one(user: User) -> None:
     assert [one["id"] for one in (await user.chatkit.list_threads()).data] == [other, thread]
     last = json.loads((await user.runs.get_log(thread))[-1])
     assert (last["event"], last["output"]) == ("session_clear", other)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1_764_000_000, 1e12])
+async def test_time_of_a_file(user: User, stack: Stack, seconds: float) -> None:
+    """The commands of an agent can set any time; beyond the year 9999, the last that ISO 8601 has is shown."""
+    thread = await create(user)
+    assert (await user.runs.http.put(f"/chats/{thread}/files/notes.txt", content=b"x")).status_code == 201
+    [file] = workspaces(stack.services).rglob(f"*{thread}*/notes.txt")
+    os.utime(file, (seconds, seconds))
+    [listed] = (await user.runs.files(thread))["files"]
+    kept = min(file.stat().st_mtime, datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
+    assert datetime.fromisoformat(listed["modified"]) == datetime.fromtimestamp(kept, UTC)
 
 
 async def test_files_of_a_task(user: User, model: ScriptedModel) -> None:
