@@ -100,7 +100,7 @@ async def _supervise(
     settings = plan.create_settings(ports)
     if cluster:
         settings |= postgres.create_dump_settings(plan.directory)
-    async with running_settings.publish(plan.loaded, settings) as socket:
+    async with running_settings.publish(plan.directory, plan.loaded, settings) as socket:
         status = running.StatusFile(plan.directory, {"page": _get_page_url(ports.page), "settings": socket})
         status.update([])
         supervisor = Supervisor(data_dir.logs(plan.directory), reaper, status, lock=lock)

@@ -63,13 +63,15 @@ class StatusFile:
 def read_state(data_dir: Path) -> dict[str, Any] | None:
     """Returns what the running `up` has written; None if none runs."""
     owner = ownership.find_owner(data_dir, prefix=PREFIX)
-    if owner is None:
-        return None
+    return None if owner is None else {"parts": [], **read_file(data_dir), "pid": owner}
+
+
+def read_file(data_dir: Path) -> dict[str, Any]:
+    """Returns what the status file says, which may be that of an `up` that was killed; nothing if there is none."""
     try:
-        state = json.loads(_get_state_path(data_dir).read_text())
-    except (OSError, ValueError):  # it has only just begun
-        state = {}
-    return {"parts": [], **state, "pid": owner}
+        return json.loads(_get_state_path(data_dir).read_text())
+    except (OSError, ValueError):
+        return {}
 
 
 def probe(port: int, path: str) -> tuple[int, str]:

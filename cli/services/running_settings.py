@@ -7,6 +7,7 @@ terminal of `up` are in no file, and work on every system. `up` tells the path o
 import contextlib
 import json
 import os
+import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -22,6 +23,7 @@ from common.child_environment import is_known, is_setting
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
+_PREFIX = "todo-up-"
 _SECONDS = 30  # while `up` starts PostgreSQL, it answers nobody
 
 
@@ -39,10 +41,13 @@ class Settings:
 
 
 @contextlib.asynccontextmanager
-async def publish(loaded: Mapping[str, str], settings: Mapping[str, str]) -> AsyncIterator[str]:
+async def publish(data_dir: Path, loaded: Mapping[str, str], settings: Mapping[str, str]) -> AsyncIterator[str]:
     """Yields the path of the socket. `loaded` is what was read, `settings` what became of it."""
     import asyncio
 
+    left = Path(running.read_file(data_dir).get("settings", "")).parent
+    if left.match(f"{SOCKETS}/{_PREFIX}*"):  # by an `up` that was killed
+        shutil.rmtree(left, ignore_errors=True)
     chosen = {name: value for name, value in settings.items() if is_setting(name)}
     chosen |= environment.list_server_variables(settings)
     answer = json.dumps({"loaded": {name: loaded[name] for name in loaded if is_known(name)}, "settings": chosen})
@@ -52,7 +57,7 @@ async def publish(loaded: Mapping[str, str], settings: Mapping[str, str]) -> Asy
         writer.close()
 
     with explain_os_error(f"{SOCKETS} cannot be written"):
-        private = tempfile.TemporaryDirectory(prefix="todo-up-", dir=SOCKETS)
+        private = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=SOCKETS)
     with private as directory:
         path = f"{directory}/settings"
         server = await asyncio.start_unix_server(send, path)

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import signal
@@ -24,6 +25,8 @@ def shared_dir() -> Iterator[Path]:
     yield Path(directory)
     for data_dir in (directory, f"{directory}/data"):  # left behind by owners that were killed
         shutil.rmtree(postgres.url(data_dir).partition("host=")[2], ignore_errors=True)
+        with suppress(FileNotFoundError, KeyError):
+            shutil.rmtree(Path(json.loads(Path(data_dir, "up.json").read_text())["settings"]).parent)
     _remove(directory)
 
 

@@ -312,6 +312,7 @@ class TestRunning:
     def test_killed_and_started_again(self, up, shared_dir, eventually):
         first = up()
         wait_until_up(first)
+        private = Path(json.loads((shared_dir / "data/up.json").read_text())["settings"]).parent
         first.kill()
         first.wait()
         ports = ("--port", "--mcp-port", "--workspace-port")
@@ -320,6 +321,7 @@ class TestRunning:
         output = wait_until_up(second)
         assert "ready     Backend" in output
         assert "Migrations" not in output, "the tables are those of this version"
+        assert not private.exists()
         second.kill()
         second.wait()
         eventually(lambda: running_in(shared_dir) == [])
