@@ -3,19 +3,21 @@
 import os
 import signal
 import sys
-from pathlib import Path
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during an import would print where that was
 
 WITHOUT_PACKAGES = ("status", "logs", "down")
 
 
 def main() -> int:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during an import would print where that was
     from cli.arguments import run_command
 
     return run_command(_run)
 
 
 def _run() -> int:
+    from pathlib import Path
+
     from cli import packages
     from cli.__main__ import parse
     from cli.data_dir import CHECKOUT

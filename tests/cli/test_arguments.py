@@ -3,6 +3,7 @@
 import os
 import pty
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -197,6 +198,15 @@ class TestLogs:
             file.write("last\n")
         assert following.wait(60) == 141
         assert following.stderr.read() == ""
+
+
+@pytest.mark.parametrize("module", ["pathlib", "argparse"])
+def test_interrupt_during_an_import(tmp_path: Path, module: str) -> None:
+    (tmp_path / f"{module}.py").write_text("import os\nos.kill(os.getpid(), 2)\n")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    command = [sys.executable, "-P", "-m", "cli.entry", "status"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-2, "", "")
 
 
 @pytest.mark.long(seconds=5)
