@@ -23,6 +23,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.posix_utils import PosixStdinReader
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth
 
 from cli import terminal
@@ -43,6 +44,7 @@ _PASTE_BEGIN, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _LINES = re.compile(r"[^\r\n][\r\n]+[^\r\n]")  # one after the other; Enter alone, also twice, ends a message
 _CURSOR = re.compile(r"\x1b\[\d+;\d+R")  # the terminal's answer where the cursor is
 _KEYS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # that are no text
+_MOST_KEYS = 200  # that arrive at once
 _COMPLETED = {"/open": "chats", "/model": "models", "/tasks": "views"}
 _FEWEST = 2  # letters of a title
 
@@ -86,10 +88,12 @@ class _PasteReader(PosixStdinReader):
         if was_marked or self._is_marked or not typed or _KEYS.search(typed):
             return text
         continues = now - self._pasted_at < PASTE_SECONDS and typed.strip("\r\n")
-        if not _LINES.search(typed) and not continues:
+        pasted = typed
+        if _LINES.search(typed) or continues:
+            self._pasted_at = now
+        elif len(pasted := typed.rstrip("\r\n")) <= _MOST_KEYS:  # each of many keys takes longer than the one before
             return text
-        self._pasted_at = now
-        return "".join([*_CURSOR.findall(text), _PASTE_BEGIN, typed, _PASTE_END])
+        return "".join([*_CURSOR.findall(text), _PASTE_BEGIN, pasted, _PASTE_END, typed[len(pasted) :]])
 
 
 class LiveScreen(TerminalScreen):
@@ -204,6 +208,9 @@ class LiveScreen(TerminalScreen):
             (("c-c",), self._interrupt),
         ):
             keys.add(*key, filter=~is_searching)(handler)
+        keys.add(Keys.Vt100MouseEvent)(
+            lambda _: None
+        )  # a pasted colour looks like one to prompt_toolkit 3.0, and fails
         return keys
 
     def _enter(self, event: KeyPressEvent) -> None:

@@ -351,6 +351,29 @@ async def test_lines_pasted_without_bracketed_paste(start: Start, model: Scripte
     assert "\n".join(words) in said[-1]
 
 
+async def test_long_line_pasted_without_bracketed_paste(start: Start, model: ScriptedModel) -> None:
+    await model.script({"text": "A long line."})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("word " * 1_500 + "end")
+        await terminal.wait_for("A long line.", "total")
+        terminal.say("x" * 60_000)
+        await terminal.wait_for("The message has 60,000 characters")
+    [request] = await model.finished_requests()
+    assert "word " * 1_500 + "end" in request["body"]["messages"][-1]["content"]
+
+
+async def test_colours_pasted_without_bracketed_paste(start: Start, model: ScriptedModel) -> None:
+    await model.script({"text": "Colours."})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("a \x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m word")
+        text = await terminal.wait_for("Colours.", "total")
+        assert "Press ENTER" not in text
+    [request] = await model.finished_requests()
+    assert "a red and green word" in request["body"]["messages"][-1]["content"]
+
+
 async def test_lines_pasted_into_a_dumb_terminal(start: Start, model: ScriptedModel) -> None:
     await model.script({"text": "Both lines."}, {"text": "Typed."})
     with start(environment={"TERM": "dumb"}) as terminal:
