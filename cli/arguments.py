@@ -95,7 +95,8 @@ def user(text: str) -> str:
 
 
 def conversation(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", text) or not text.strip("."):
+    is_name = re.fullmatch(r"[A-Za-z0-9._-]{1,100}", text) and text.strip(".")
+    if not is_name or text == "openapi.json":  # there the server describes its API
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid id or name of a conversation")
     return text
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command
-from cli.errors import CliError
+from cli.errors import CliError, explain_os_error
 from cli.processes.children import read_last_lines
 from cli.services import running
 from common import child_environment
@@ -54,7 +54,7 @@ def add(commands: Commands) -> None:
 
 def run_status(arguments: argparse.Namespace) -> int:
     directory = arguments.data_dir
-    state = running.read_state(directory)
+    state = _read_state(directory)
     if state is None:
         terminal.say(f"Nothing is running with the data in {directory}. Start it with ./todo up.")
         return NOTHING_RUNS
@@ -69,6 +69,18 @@ def run_status(arguments: argparse.Namespace) -> int:
     terminal.say(f"  logs  {data_dir.logs(directory)}")
     terminal.say(f"./todo up is process {state['pid']}.")
     return 0 if found and all(well for well, _ in conditions) else NOT_READY
+
+
+def _read_state(directory: Path) -> dict[str, Any] | None:
+    """Raises `CliError` where another account's `up` could not be seen."""
+    state = running.read_state(directory)
+    if state is None:
+        with (
+            explain_os_error(f"The data directory {directory} cannot be read"),
+            contextlib.suppress(FileNotFoundError, NotADirectoryError),
+        ):
+            os.scandir(directory).close()
+    return state
 
 
 def _describe_part(part: dict[str, Any]) -> tuple[bool, str]:
@@ -134,7 +146,7 @@ def _read_new(readers: dict[str, TextIO], name: str, file: Path) -> list[str]:
 
 def run_down(arguments: argparse.Namespace) -> int:
     directory = arguments.data_dir
-    state = running.read_state(directory)
+    state = _read_state(directory)
     if state is None:
         terminal.say(f"Nothing is running with the data in {directory}.")
         return NOTHING_RUNS

@@ -34,7 +34,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("export", "--user", ""), "--user"),
     (("chat", "--temp", "3"), "3 is not a number from 0 to 2"),
     (("chat", "--temp", "nan"), "nan is not a number from 0 to 2"),
-    (("chat", "--thread", "../x"), "is not a valid id or name of a conversation"),
+    *((("chat", "--thread", name), "is not a valid id or name of a conversation") for name in ("../x", "openapi.json")),
     (("chat", "--url", "ftp://x"), "the address of the page"),
     (("chat", "--directory", "/nothing"), "/nothing is not a directory"),
 ]
@@ -158,6 +158,25 @@ class TestWithoutData:
             os.close(theirs)
             os.close(ours)
         assert ("database" in text) is goes_on
+
+
+@pytest.mark.parametrize("command", ["status", "down"])
+def test_data_of_another_account(tmp_path: Path, command: str) -> None:
+    """Whether something runs there cannot be seen."""
+    tmp_path.chmod(0)
+    run = "import os, sys; from cli.__main__ import main; os.getuid() or os.setuid(65534); sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", run, command, "--data-dir", str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    tmp_path.chmod(0o700)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.endswith("Permission denied.\n")
 
 
 class TestLogs:
