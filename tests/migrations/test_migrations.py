@@ -60,11 +60,13 @@ def test_several_at_once(empty_database_url: str) -> None:
             assert connection.execute(LEFT).fetchone() == ("todo_owner", "", 0)
 
 
-@pytest.mark.parametrize("url", [None, "postgresql://nobody:secret@127.0.0.1:9/none", "not a url"])
-def test_without_a_database(url: str | None) -> None:
+@pytest.mark.parametrize(
+    ("url", "status"), [(None, 78), ("postgresql://nobody:secret@127.0.0.1:9/none", 1), ("not a url", 78)]
+)
+def test_without_a_database(url: str | None, status: int) -> None:
     process = run(url)
     output, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == status
     assert output == ""
     assert len(errors.strip().splitlines()) == 1
     assert "Traceback" not in errors
