@@ -110,6 +110,7 @@ def _lock() -> TextIO:
 
 def _install(wanted: Packages, lock: int) -> None:
     directory, fault = wanted.directory, wanted.find_fault()
+    requirements = wanted.text  # read before anything is removed: a lock may be missing
     copies = list(directory.glob("requirements*.lock"))
     # Without a copy, the last installation did not come to its end.
     fresh = bool(fault) or not (copies and os.path.exists(wanted.python))
@@ -120,11 +121,13 @@ def _install(wanted: Packages, lock: int) -> None:
     else:
         terminal.notice(f"Updating {directory} …")
     with explain_os_error(f"{directory} cannot be written", "Make space, or delete it as its owner, and try again."):
+        if fresh and directory.is_symlink():
+            directory.unlink()  # what it leads to may be another checkout's
         for copy in copies:
-            copy.unlink()
+            copy.unlink(missing_ok=True)
         if fresh:
             _clear(directory)
-        installers.install(directory, wanted.text, lock, fresh=fresh)
+        installers.install(directory, requirements, lock, fresh=fresh)
         for unused in directory.glob(UNUSED_POSTGRES):
             shutil.rmtree(unused)
         for installed in _list_usable_locks((*wanted.locks, *wanted.includes)):
@@ -134,7 +137,7 @@ def _install(wanted: Packages, lock: int) -> None:
 def _clear(directory: Path) -> None:
     """Empties it, its programs first: `./todo` then no longer runs a Python that is about to go."""
     if not directory.is_dir():
-        directory.unlink(missing_ok=True)  # a link to a directory that is gone
+        directory.unlink(missing_ok=True)
         return
     for path in (directory / "bin", *directory.iterdir()):
         if path.is_dir() and not path.is_symlink():

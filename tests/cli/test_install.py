@@ -238,6 +238,16 @@ def test_remains_are_replaced(entry, tmp_path, leave):
     assert os.path.realpath(venv / "bin/python3") == os.path.realpath(sys.executable)
 
 
+def test_what_a_link_leads_to_is_left_alone(entry, tmp_path):
+    shared = tmp_path / "of another checkout"
+    shared.mkdir()
+    (shared / "package.py").touch()
+    (tmp_path / ".venv").symlink_to(shared)
+    assert entry("up").wait(60) == 0
+    assert list(shared.iterdir()) == [shared / "package.py"]
+    assert not (tmp_path / ".venv").is_symlink()
+
+
 @pytest.fixture
 def other_account() -> dict[str, int]:
     """Options of a process that has not the rights of root."""
