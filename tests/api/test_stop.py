@@ -26,10 +26,9 @@ CHAT = "groceries"
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
 
 
-async def ending(user: User, thread: str) -> str | None:
-    """The icon of the conversation's last item, if that says how an answer ended."""
-    last = (await user.chatkit.items(thread))[-1]
-    return last["task"]["icon"] if last["type"] == "task" else None
+async def ending(user: User, thread: str) -> list[str] | None:
+    """What the user can do about the conversation's last item, if that says how an answer ended."""
+    return (await user.chatkit.items(thread))[-1].get("actions")
 
 
 async def ended(user: User, stored: Stored) -> str:
@@ -59,7 +58,7 @@ async def test_closing_the_stream_stops_the_answer(user: User, model: ScriptedMo
     kept = [text_of(item) for item in await user.chatkit.items(thread) if item["type"] == "assistant_message"]
     assert len(kept) == 1
     assert kept[0].startswith(shown)
-    assert await ending(user, thread) == "play"
+    assert await ending(user, thread) == ["continue"]
     await user.chatkit.say("go on", thread)
     messages = (await requests_to(model))[-1]["messages"]
     assert kept[0] in [message["content"] for message in messages]
@@ -77,7 +76,7 @@ async def test_stop_lets_a_running_task_tool_finish(user: User, model: ScriptedM
     assert stored.titles(user.name) == ["milk"]
     assert stored.run_statuses(user.name) == ["cancelled"]
     assert len(await model.requests()) == 1
-    assert await ending(user, thread) == "play"
+    assert await ending(user, thread) == ["continue"]
     await model.reset()
     await model.script(says("Hello."))
     await user.runs.say(CHAT, "hello")

@@ -1,4 +1,4 @@
-"""Cards and the work of sub-agents, rendered from records."""
+"""Cards, notices and the work of sub-agents, rendered from records."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from backend.api.chatkit.render import render_entry
 from backend.cards.agent_workflow import render_workflow
 from backend.cards.approvals import render_approval
 from backend.cards.current_tasks import CurrentTasks, LastChange
 from backend.cards.render import render_cards
 from backend.cards.task import Task
-from backend.conversations.records import Run, ToolCall
+from backend.conversations.records import Entry, Run, ToolCall
 from tests.support.cards import render_lines
 
 AT = datetime(2026, 11, 25, 9, tzinfo=UTC)
@@ -64,6 +65,23 @@ def test_decided_approval(state: Any, reason: Any, badge: str, why: str | None) 
     assert card is not None
     assert "confirm" not in card.root
     assert render_lines({"widget": card.root})[0] == " · ".join(filter(None, ["Delete “milk”", badge, why]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "details", "icon", "actions"),
+    [
+        ("notice", {"code": "cancelled"}, "play", ["continue"]),
+        ("notice", {"code": "answer_over_limit"}, "play", ["continue"]),
+        ("notice", {"code": "failed"}, "reload", ["retry"]),
+        ("notice", {"code": "model_refused"}, "info", []),
+        ("summary", {"messages": 2}, "info", []),
+    ],
+)
+def test_actions_of_a_notice(kind: Any, details: Any, icon: str, actions: list[str]) -> None:
+    item = render_entry("thr_1", Entry("run_1", "ent_1", kind, details=details, created_at=AT))
+    assert item is not None
+    shown = item.model_dump()
+    assert (shown["task"]["icon"], shown["actions"]) == (icon, actions)
 
 
 RUN = Run(

@@ -94,15 +94,15 @@ function whole(part) {
 /** Renders a step, or why an answer ended early. @param {Item} item @param {Task} task @param {Ui} ui */
 function taskView(item, task, ui) {
   const { items, error } = ui.conversation;
-  if (!["play", "reload", "info"].includes(task.icon ?? "")) return html`<ul class="steps" translate="no">${step(task)}</ul>`;
+  if (!item.actions) return html`<ul class="steps" translate="no">${step(task)}</ul>`;
   const isLast = item === items.at(-1);
   if (isLast && error) return nothing; // the error has the same text
-  const again = {
-    play: html`<button type="button" class="text-button" @click=${() => ui.deliver(TEXTS.talk.goOnMessage)}>${TEXTS.talk.goOn}</button>`,
-    reload: html`<button type="button" class="text-button" @click=${() => ui.tryAgain("answer")}>${TEXTS.tryAgain}</button>`,
-  }[task.icon ?? ""];
+  const buttons = {
+    continue: html`<button type="button" class="text-button" @click=${() => ui.deliver(TEXTS.talk.goOnMessage)}>${TEXTS.talk.goOn}</button>`,
+    retry: html`<button type="button" class="text-button" @click=${() => ui.tryAgain("answer")}>${TEXTS.tryAgain}</button>`,
+  };
   return html`
-    <p class="note ending"><span dir="auto">${task.title}</span> ${isLast && ui.ready ? again : nothing}</p>
+    <p class="note ending"><span dir="auto">${task.title}</span> ${isLast && ui.ready ? item.actions.map((action) => buttons[action]) : nothing}</p>
   `;
 }
 

@@ -12,7 +12,6 @@ export type Task = {
   status_indicator?: "none" | "loading" | "complete";
   queries?: string[];
   sources?: Source[];
-  /** Of an item after an answer that did not come to its end: go on (play), answer again (reload), or neither (info). */
   icon?: string;
 };
 export type Workflow = {
@@ -45,6 +44,8 @@ export type Item = {
   versions?: { number: number; count: number; previous?: string; next?: string };
   workflow?: Workflow;
   task?: Task;
+  /** Of a notice: what the user can do about it. */
+  actions?: ("continue" | "retry")[];
   image?: { id: string; url: string };
   inputs?: { question: string; answer?: { values: string[]; skipped: boolean } }[];
   name?: string;

@@ -1,6 +1,6 @@
 """Renders records, cards and the work of sub-agents as ChatKit's items."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -37,7 +37,18 @@ class RatedMessage(ck.AssistantMessageItem):
     feedback: Literal["positive", "negative"]
 
 
-for _model in (VersionedMessage, RatedMessage):
+Action = Literal["continue", "retry"]
+
+
+class Notice(ck.TaskItem):
+    """A note about an answer, and what the user can do about it."""
+
+    actions: list[Action]
+
+
+_ICONS: Mapping[Action, Any] = {"continue": "play", "retry": "reload"}
+
+for _model in (VersionedMessage, RatedMessage, Notice):
     _model.model_rebuild(_types_namespace={**vars(ck), "Versions": Versions})
 
 
@@ -123,17 +134,17 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
             thought = ck.Workflow(type="reasoning", tasks=[ck.ThoughtTask(content=entry.text)], summary=summary)
             return ck.WorkflowItem(**head, workflow=thought)
         case "notice" if entry.details:
-            icon: Any = _choose_icon(entry.details["code"])
-            return ck.TaskItem(**head, task=ck.CustomTask(title=sentence_of_notice(entry), icon=icon))
+            actions = _choose_actions(entry.details["code"])
+            icon = _ICONS[actions[0]] if actions else "info"
+            return Notice(**head, task=ck.CustomTask(title=sentence_of_notice(entry), icon=icon), actions=actions)
         case "summary" if count := (entry.details or {}).get("messages"):
             several = "1 earlier message was" if count == 1 else f"{count:,} earlier messages were"
-            return ck.TaskItem(**head, task=ck.CustomTask(title=f"{several} summarised.", icon="info"))
+            return Notice(**head, task=ck.CustomTask(title=f"{several} summarised.", icon="info"), actions=[])
         case _:
             return None
 
 
-def _choose_icon(code: str) -> str:
-    """Returns the icon of a notice, by which the page offers to go on (play), answer again (reload), or nothing."""
+def _choose_actions(code: str) -> list[Action]:
     if not is_failure(code):
-        return "play"
-    return "reload" if may_retry(code) else "info"
+        return ["continue"]
+    return ["retry"] if may_retry(code) else []
