@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -65,6 +66,17 @@ def test_client_is_installed_by_itself() -> None:
     imported = {name for path in (ROOT / "todo_client").glob("*.py") for name in list_imports(path)}
     assert imported - sys.stdlib_module_names == {"httpx2", "todo_client"}
     assert [line for line in PROJECT["project"]["dependencies"] if line.startswith("httpx2")] == CLIENT["dependencies"]
+
+
+def test_modules_of_the_page_import_each_other_in_one_direction() -> None:
+    """Comments import types, which may be from anywhere."""
+    paths = [path for path in (ROOT / "web").rglob("*.js") if "vendor" not in path.parts]
+    modules = {path: re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL) for path in paths}
+    imports = {
+        path: {(path.parent / name).resolve() for name in re.findall(r'(?:from|import)[ (]"(\.[^"]+)"', text)}
+        for path, text in modules.items()
+    }
+    TopologicalSorter(imports).prepare()  # raises CycleError
 
 
 def list_imports(path: Path) -> Iterator[str]:

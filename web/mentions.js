@@ -1,5 +1,5 @@
 // @ts-check
-import { fetchFromHere } from "./options.js";
+import { fetchFromHere } from "./http.js";
 import { fullDay } from "./words.js";
 /** @import {Entity, Widgets} from "@openai/chatkit" */
 /** @import {TaskPage} from "./tasks/types" */

@@ -1,4 +1,5 @@
 // @ts-check
+import { fetchFromHere } from "./http.js";
 import { TEXTS } from "./texts.js";
 /** @import {ChatKitOptions, ColorScheme} from "@openai/chatkit" */
 
@@ -10,20 +11,6 @@ const PROMPTS = [
 ];
 /** As --accent in style.css. */
 const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
-
-/** What a browser names that cannot find its time zone, or that only knows its offset (+03:00); the server knows neither. */
-const NO_ZONE = /^(Etc\/Unknown|[^A-Z].*)?$/;
-
-/**
- * Sends a request with the user's time zone, for dates such as today. Without one, the server uses its own.
- * @type {typeof fetch}
- */
-export function fetchFromHere(input, init) {
-  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  if (!NO_ZONE.test(timeZone ?? "")) headers.set("X-Time-Zone", timeZone);
-  return fetch(input, { ...init, headers });
-}
 
 /**
  * The configuration that the server puts into the page.
