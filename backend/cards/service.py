@@ -1,10 +1,11 @@
 """The cards of conversations with their tasks as they are now: for pages, for readers of a run, and for clicks."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from backend.cards.approvals import render_approval
 from backend.cards.current_tasks import CurrentTasks, get_changed_tasks, load_current_tasks, tasks_of
@@ -16,7 +17,7 @@ from backend.conversations import conversations, timeline
 from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import BackendError, InvalidRequest, NotFound
 from backend.tools.table import find_tool
-from backend.tools.task_tools import CallRefused, TaskTools, derive_id
+from backend.tools.task_tools import CallRefused, ChangeCall, TaskTools, derive_id
 from common.clock import Clock, wall_time
 from common.database import Database
 
@@ -47,25 +48,17 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A call of a task tool. Where the tool rejects it the user reads `rejected`, or else what the tool says.
+    """What a click does. Where the tool rejects it, the user reads `rejected`, or else what the tool says.
 
-    `kind` names for the model what the user did: completed, reopened or undone.
+    `kind` names for the model what the user did.
     """
 
-    kind: str
-    tool: str
-    arguments: Mapping[str, Any]
+    kind: Literal["completed", "reopened", "undone"]
+    call: ChangeCall
     rejected: type[BackendError] | None = None
-    undo_batch: str | None = None
 
 
-_CHANGES: Mapping[str, _Change] = {
-    COMPLETE: _Change("completed", "complete_task", {}, NotCompleted),
-    REOPEN: _Change("reopened", "update_task", {"status": "pending"}, NotReopened),
-}
-
-
-def _change_of(click: Click, card: Card) -> _Change | None:
+def _choose_change(tools: TaskTools, click: Click, card: Card) -> _Change | None:
     """Returns None for a click that changes nothing. Raises `InvalidRequest` for what the card does not offer."""
     payload = click.payload if isinstance(click.payload, dict) else {}
     if click.type == UNDO:
@@ -73,19 +66,20 @@ def _change_of(click: Click, card: Card) -> _Change | None:
             raise InvalidRequest(
                 "This cannot be undone any more. It was undone already, or the task has changed since."
             )
-        # Which task is named is not looked at: all of the batch's are restored.
-        return _Change("undone", "update_task", {"task_id": min(card.task_ids)}, undo_batch=card.batch)
-    if click.type not in (*_CHANGES, OPEN):
+        return _Change("undone", partial(tools.undo_batch, card.batch))
+    if click.type not in (COMPLETE, REOPEN, OPEN):
         raise InvalidRequest(f"There is no action {click.type!r}.")
     task_id = payload.get("task_id")
     if type(task_id) is not int:
         raise InvalidRequest(f"The action {click.type} does not belong to this list. Ask for the list again.")
     if task_id not in card.task_ids:
         raise InvalidRequest("This task is not in this list. Ask for the list again.")
-    if click.type == OPEN:  # the client opens the task itself; one that does not sends it here
-        return None
-    change = _CHANGES[click.type]
-    return replace(change, arguments={"task_id": task_id, **change.arguments})
+    if click.type == COMPLETE:
+        return _Change("completed", partial(tools.change, "complete_task", {"task_id": task_id}), NotCompleted)
+    if click.type == REOPEN:
+        reopened = {"task_id": task_id, "status": "pending"}
+        return _Change("reopened", partial(tools.change, "update_task", reopened), NotReopened)
+    return None  # the client opens the task itself; one that does not sends the click here
 
 
 @dataclass(slots=True)
@@ -139,7 +133,7 @@ class CardService:
         if card is None:
             raise NotFound.of("item", click.card_id)
         shown: list[Card] = []
-        if (change := _change_of(click, card)) is not None:
+        if (change := _choose_change(self.tools, click, card)) is not None:
             act_id = derive_id("act", user_id, click.key)
             tasks = {task.id: task.title for task in await self._change_tasks(user_id, change, act_id, time_zone)}
             await conversations.add_change(
@@ -155,14 +149,7 @@ class CardService:
 
     async def _change_tasks(self, user_id: str, change: _Change, act_id: str, time_zone: str | None) -> Sequence[Task]:
         try:
-            result = await self.tools.change(
-                change.tool,
-                change.arguments,
-                user_id=user_id,
-                key=act_id,
-                time_zone=time_zone,
-                undo_batch=change.undo_batch,
-            )
+            result = await change.call(user_id=user_id, key=act_id, time_zone=time_zone)
         except CallRefused as rejection:
             raise change.rejected or InvalidRequest(str(rejection)) from None
         return ChangedTask.model_validate(result).tasks

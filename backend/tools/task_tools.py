@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import httpx2
 from mcp.shared.exceptions import MCPError
@@ -22,8 +22,15 @@ TIME_ZONE = "todo/time_zone"
 REFUSAL = "todo/refusal"
 
 MOST = 100  # tasks of one page
+_ANY_TASK: Mapping[str, Any] = {"task_id": 1}  # update_task needs one, and with `UNDO_BATCH` uses none
 _READ_SECONDS, _MOST_READERS = 5, 50
 _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
+
+
+class ChangeCall(Protocol):
+    """A call for a change that a user makes by hand, which lacks only who makes it, and when."""
+
+    async def __call__(self, *, user_id: str, key: str, time_zone: str | None) -> dict[str, Any]: ...
 
 
 class TasksUnavailable(ToolsUnavailable):
@@ -86,26 +93,24 @@ class TaskTools(McpConnection):
         return await super().call_tool(tool_name, {**(arguments or {}), "user_id": meta[USER]}, meta)
 
     async def change(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        user_id: str,
-        key: str,
-        time_zone: str | None = None,
-        undo_batch: str | None = None,
+        self, tool: str, arguments: Mapping[str, Any], *, user_id: str, key: str, time_zone: str | None = None
     ) -> dict[str, Any]:
         """Calls a tool for a change that a user makes by hand; returns its result.
 
-        It is a batch of its own, named as its key. With `undo_batch`, update_task undoes that batch, whatever its
-        arguments. Raises `TasksUnavailable`, and `CallRefused` with the tool's sentence.
+        It is a batch of its own, named as its key. Raises `TasksUnavailable`, and `CallRefused` with the tool's
+        sentence.
         """
-        if undo_batch is not None and not self._signed:
+        meta = {KEY: key, BATCH: key}
+        return await self._call(tool, arguments, meta, user_id=user_id, time_zone=time_zone)
+
+    async def undo_batch(self, batch: str, *, user_id: str, key: str, time_zone: str | None = None) -> dict[str, Any]:
+        """Undoes a batch by hand; returns the tasks that it had changed, and raises as `change` does."""
+        if not self._signed:
             raise CallRefused(
                 "This needs a signed call: give both services the same MCP_TOKEN_SECRET, and start again."
             )
-        meta = {KEY: key, BATCH: key, **({} if undo_batch is None else {UNDO_BATCH: undo_batch})}
-        return await self._call(tool, arguments, meta, user_id=user_id, time_zone=time_zone)
+        meta = {KEY: key, BATCH: key, UNDO_BATCH: batch}
+        return await self._call("update_task", _ANY_TASK, meta, user_id=user_id, time_zone=time_zone)
 
     async def list_tasks(
         self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -24,7 +25,7 @@ from backend.api.identity import AuthenticatedUser
 from backend.api.openapi import errors
 from backend.api.tasks import schemas
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
-from backend.tools.task_tools import CallRefused, TasksUnavailable, derive_id
+from backend.tools.task_tools import CallRefused, ChangeCall, TasksUnavailable, derive_id
 from backend.users import profiles
 from backend.users.idempotency import IdempotencyKey
 from common.clock import wall_time
@@ -145,8 +146,7 @@ async def add_task(
 
 @router.post("/tasks/undo", responses=errors(409))
 async def undo(services: AppServices, user: LimitedUser, key: KeyedRequest, body: schemas.Undo) -> schemas.ChangedTasks:
-    # Which task is named is not looked at: all of the batch's are restored.
-    return await _change(services, user, key, "update_task", {"task_id": 1}, undo_batch=body.batch)
+    return await _make_change(services, user, key, partial(services.tools.undo_batch, body.batch))
 
 
 @router.patch("/tasks/{task_id}", responses=errors(404, 409))
@@ -178,20 +178,18 @@ async def delete_task(
 
 
 async def _change(
-    services: Services,
-    user: AuthenticatedUser,
-    key: IdempotencyKey | None,
-    tool: str,
-    arguments: Mapping[str, Any],
-    *,
-    undo_batch: str | None = None,
+    services: Services, user: AuthenticatedUser, key: IdempotencyKey | None, tool: str, arguments: Mapping[str, Any]
+) -> schemas.ChangedTasks:
+    return await _make_change(services, user, key, partial(services.tools.change, tool, arguments))
+
+
+async def _make_change(
+    services: Services, user: AuthenticatedUser, key: IdempotencyKey | None, change: ChangeCall
 ) -> schemas.ChangedTasks:
     zone = await _find_time_zone(services, user)
     batch = derive_id("hand", user.user_id, key and key.key)
     with _translated_errors():
-        result = await services.tools.change(
-            tool, arguments, user_id=user.user_id, key=batch, time_zone=zone, undo_batch=undo_batch
-        )
+        result = await change(user_id=user.user_id, key=batch, time_zone=zone)
         return schemas.ChangedTasks.from_tool(result, batch=batch)
 
 
