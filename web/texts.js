@@ -270,7 +270,6 @@ export const LIST = {
   notThis: "Not a date: keep it in the title",
   /** @param {string} day */
   nextOne: (day) => `next: ${day}`,
-  tooLong: "A title can have up to 200 characters.",
   /** @param {string} words */
   notADate: (words) => `“${words}” is not understood as a date.`,
   search: "Search tasks",
@@ -279,7 +278,6 @@ export const LIST = {
   anyLabel: "Any label",
   priority: "Priority",
   anyPriority: "Any priority",
-  priorities: { high: "High", medium: "Medium", low: "Low", none: "None" },
   clearFilter: "Clear filters",
   select: "Select tasks",
   endSelection: "Stop selecting",
@@ -299,14 +297,6 @@ export const LIST = {
   addOn: (day) => `Add a task for ${day}`,
   nothingOn: "Nothing planned",
   overdue: "Overdue",
-  editing: { title: "Title", description: "Description", date: "Date", time: "Time", repeat: "Repeat", labels: "Labels" },
-  descriptionHint: "Description",
-  repeatHint: "every Monday",
-  labelsHint: "home, work",
-  repeatUnknown: "I don't recognise that repeat. Try “every Monday” or “every 2 weeks”.",
-  titleNeeded: "A task needs a title.",
-  timeNeedsDate: "Add a date for this time.",
-  repeatNeedsDate: "Add a date for the first time.",
   moveIt: "Move",
   showIt: "Show",
   /** @param {string} title */

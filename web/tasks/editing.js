@@ -1,13 +1,11 @@
 // @ts-check
 import { visit } from "../chat/storage.js";
-import { LONGEST_TITLE } from "./draft.js";
-import { LIST } from "../texts.js";
-import { dueInGrammar, repeatWords } from "./language/phrases.js";
-/** @import {Fields, Task, TaskPreview} from "./types" */
+import { changesOf, INPUTS, problemOf } from "./fields.js";
+/** @import {Task, TaskPreview} from "./types" */
 
 const STORAGE_KEY = "todo.tasks.editing";
 
-/** The values of the edited task's fields. They survive scrolling and a reload. */
+/** What is written in the inputs of an edited task. It survives scrolling and a reload. */
 export class Editing {
   /** Why the task cannot be saved. */
   problem = "";
@@ -22,23 +20,17 @@ export class Editing {
   /** @param {Task} task before editing; only differences are saved */
   constructor(task) {
     this.task = task;
-    this.written = {
-      title: task.title,
-      description: task.description,
-      date: task.due ?? "",
-      time: task.time ?? "",
-      priority: task.priority ?? "none",
-      labels: task.labels.join(", "),
-      repeat: task.repeat ? repeatWords(task.repeat) : "",
-    };
+    this.written = Object.fromEntries(INPUTS.map(({ name, text }) => [name, text(task)]));
     this.#before = { ...this.written };
   }
 
-  /** Restores what was edited when the page was closed. */
+  /** Restores what was edited when the page was closed. The page may have had other inputs then. */
   static restored() {
     try {
       const { task, written } = JSON.parse(visit.get(STORAGE_KEY) ?? "");
-      return Object.assign(new Editing(task), { written });
+      const editing = new Editing(task);
+      for (const { name } of INPUTS) editing.written[name] = written[name] ?? editing.written[name];
+      return editing;
     } catch {
       return null;
     }
@@ -73,52 +65,23 @@ export class Editing {
     this.#repeat = { text, understood };
   }
 
-  /** @param {string} name */
-  differs(name) {
-    return this.written[name].trim() !== this.#before[name].trim();
+  /** @param {string} name @param {Record<string, string>} [written] */
+  differs(name, written = this.written) {
+    return written[name].trim() !== this.#before[name].trim();
   }
 
   /** Returns the fields to send and how the task is shown until then; null if it cannot be saved for `problem`. */
   changes() {
-    const { written } = this;
-    const title = written.title.replace(/\s+/g, " ").trim();
-    const understood = written.repeat.trim() && this.differs("repeat") ? this.#repeat?.understood : null;
-    const date = written.date || (understood?.repeat && understood.due ? understood.due : "");
-    if (understood?.repeat && understood.time && !written.time) written.time = understood.time;
-    this.problem = this.#problem(title, understood?.repeat ?? null, date);
-    if (this.problem) return null;
-    /** @type {Fields} */
-    const fields = {};
-    /** @type {Partial<Task>} */
-    const as = {};
-    if (this.differs("title")) as.title = fields.title = title;
-    if (this.differs("description")) as.description = fields.description = written.description.trim();
-    if (this.differs("priority")) fields.priority = /** @type {NonNullable<Fields["priority"]>} */ (written.priority);
-    if (fields.priority) as.priority = fields.priority === "none" ? null : fields.priority;
-    if (this.differs("labels")) as.labels = fields.labels = labelsOf(written.labels);
-    if (date !== (this.task.due ?? "") || this.differs("time")) Object.assign(fields, { due: this.#due(date) });
-    if (fields.due) Object.assign(as, { due: date || null, time: written.time || null });
-    if (this.differs("repeat")) as.repeat = fields.repeat = understood?.repeat ?? "none";
-    return { fields, as };
-  }
-
-  /** @param {string} date */
-  #due(date) {
-    const { time } = this.written;
-    return dueInGrammar(date || null, time, this.task.time !== null);
-  }
-
-  /** @param {string} title @param {string | null} repeat @param {string} date */
-  #problem(title, repeat, date) {
-    const { written } = this;
-    if (!title) return LIST.titleNeeded;
-    if (title.length > LONGEST_TITLE) return LIST.tooLong;
-    if (written.time && !date) return LIST.timeNeedsDate;
-    if (!written.repeat.trim()) return "";
-    if (this.differs("repeat") && !repeat) return LIST.repeatUnknown;
-    return date ? "" : LIST.repeatNeedsDate;
+    const { task } = this;
+    const understood = this.written.repeat.trim() && this.differs("repeat") ? (this.#repeat?.understood ?? null) : null;
+    const written = { ...this.written };
+    if (understood?.repeat) {
+      // A repeat such as "every Monday at 9" also says when it begins.
+      written.date ||= understood.due ?? "";
+      written.time ||= understood.time ?? "";
+    }
+    const edited = { task, written, understood, differs: (/** @type {string} */ name) => this.differs(name, written) };
+    this.problem = problemOf(edited);
+    return this.problem ? null : changesOf(edited);
   }
 }
-
-/** @param {string} text */
-const labelsOf = (text) => [...new Set(text.split(/[,#\n]/).map((label) => label.trim()).filter(Boolean))];

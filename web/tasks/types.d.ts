@@ -81,10 +81,8 @@ export interface Changed {
   not_understood?: string[];
 }
 
-/** What a change sends. */
-export type Fields = Partial<Pick<Task, "title" | "description" | "due" | "labels" | "repeat">> & {
-  priority?: Task["priority"] | "none";
-  status?: "pending" | "completed";
+/** What a change sends: values that the task tools take, such as "none". */
+export type Fields = { [name in keyof Task]?: unknown } & {
   /** Back to what it was before its last change. */
   undo?: true;
   also?: number[];

@@ -1,9 +1,10 @@
 // @ts-check
 import { HttpError } from "../chat/protocol.js";
 import { TaskActions } from "./actions.js";
-import { TaskDraft, LONGEST_TEXT, LONGEST_TITLE, newTask } from "./draft.js";
+import { TaskDraft, LONGEST_TEXT, newTask } from "./draft.js";
 import { Reader } from "./data/reader.js";
 import { Editing } from "./editing.js";
+import { LONGEST_TITLE } from "./fields.js";
 import { Preview } from "./preview.js";
 import { belongs, sectionsOf } from "./sections.js";
 import { Selection } from "./selection.js";

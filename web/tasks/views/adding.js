@@ -1,6 +1,7 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { LONGEST_TEXT, LONGEST_TITLE } from "../draft.js";
+import { LONGEST_TEXT } from "../draft.js";
+import { LONGEST_TITLE, PRIORITIES, TITLE_TOO_LONG } from "../fields.js";
 import { icon, iconButton } from "../../icons.js";
 import { between } from "../language/calendar.js";
 import { LIST, TEXTS } from "../../texts.js";
@@ -60,7 +61,7 @@ function chips({ draft: adding, today, changed }) {
   const { title = "", due = null, time = null, repeat = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
   const day = due ?? adding.defaultDay;
   const words = day && (between(today, day) > 1 ? fullDay(day, today) : dayWords(day, today));
-  if (title.length > LONGEST_TITLE || adding.text.length > LONGEST_TEXT) return html`<span class="problem">${LIST.tooLong}</span>`;
+  if (title.length > LONGEST_TITLE || adding.text.length > LONGEST_TEXT) return html`<span class="problem">${TITLE_TOO_LONG}</span>`;
   return html`
     ${words
       ? html`<span class="chip when" lang=${LANGUAGE}>
@@ -73,7 +74,7 @@ function chips({ draft: adding, today, changed }) {
         </span>`
       : nothing}
     ${repeat ? html`<span class="chip">${icon("repeat")}${repeatWords(repeat)}</span>` : nothing}
-    ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
+    ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${PRIORITIES[priority]}</span>` : nothing}
     ${labels.map((label) => html`<span class="chip" dir="auto">#${label}</span>`)}
     ${spans.filter(({ kind }) => kind === "unread").map(({ text, reason }) => html`<span class="problem">${LIST.notADate(text)} ${reason}</span>`)}
   `;

@@ -2,10 +2,10 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { iconButton } from "../../icons.js";
 import { LIST, TEXTS } from "../../texts.js";
+import { INPUTS } from "../fields.js";
 /** @import {Editing} from "../editing.js" */
+/** @import {Input} from "../fields.js" */
 /** @import {Ui} from "../ui.js" */
-
-const NAMES = LIST.editing;
 
 /** Renders the fields of the edited task. @param {Editing} editing @param {Ui} ui */
 export function editingView(editing, ui) {
@@ -25,29 +25,8 @@ export function editingView(editing, ui) {
         void ui.endEditing(true);
       }}
     >
-      <textarea name="title" data-part="title" rows="1" dir="auto" aria-label=${NAMES.title} .value=${editing.written.title}></textarea>
-      <textarea
-        name="description"
-        data-part="description"
-        rows="2"
-        dir="auto"
-        aria-label=${NAMES.description}
-        placeholder=${LIST.descriptionHint}
-        .value=${editing.written.description}
-      ></textarea>
-      <div class="fields">
-        ${input("date", NAMES.date, editing, { type: "date" })} ${input("time", NAMES.time, editing, { type: "time" })}
-        ${input("repeat", NAMES.repeat, editing, { hint: LIST.repeatHint })}
-        <label
-          ><span>${LIST.priority}</span>
-          <select name="priority" data-part="priority" .value=${editing.written.priority}>
-            ${Object.entries(LIST.priorities).map(
-              ([value, name]) => html`<option value=${value} ?selected=${value === editing.written.priority}>${name}</option>`,
-            )}
-          </select>
-        </label>
-        ${input("labels", NAMES.labels, editing, { hint: LIST.labelsHint })}
-      </div>
+      ${INPUTS.filter(({ lines }) => lines).map((input) => area(input, editing))}
+      <div class="fields">${INPUTS.filter(({ lines }) => !lines).map((input) => field(input, editing))}</div>
       ${editing.files}
       ${editing.problem ? html`<p class="problem" role="alert">${editing.problem}</p>` : nothing}
       <div class="ends">
@@ -63,20 +42,36 @@ export function editingView(editing, ui) {
   `;
 }
 
-/** @param {string} name @param {string} label @param {Editing} editing @param {{type?: string, hint?: string}} more */
-const input = (name, label, { written }, { type = "text", hint }) => html`
-  <label class=${type}
-    ><span>${label}</span>
-    <input type=${type} name=${name} data-part=${name} dir=${type === "text" ? "auto" : nothing} placeholder=${hint ?? nothing} .value=${written[name]} />
+/** @param {Input} input @param {Editing} editing */
+const area = ({ name, label, lines, hint }, { written }) => html`
+  <textarea name=${name} data-part=${name} rows=${lines} dir="auto" aria-label=${label} placeholder=${hint ?? nothing} .value=${written[name]}></textarea>
+`;
+
+/** @param {Input} input @param {Editing} editing */
+const field = (input, { written }) => html`
+  <label class=${input.options ? nothing : (input.type ?? "text")}
+    ><span>${input.label}</span>
+    ${input.options ? select(input.name, input.options, written[input.name]) : line(input, written[input.name])}
   </label>
 `;
 
-/** Enter saves (in the description with Ctrl or ⌘), Escape cancels. @param {KeyboardEvent} event @param {Ui} ui */
+/** @param {Input} input @param {string} value */
+const line = ({ name, type = "text", hint }, value) =>
+  html`<input type=${type} name=${name} data-part=${name} dir=${type === "text" ? "auto" : nothing} placeholder=${hint ?? nothing} .value=${value} />`;
+
+/** @param {string} name @param {Record<string, string>} options @param {string} chosen */
+const select = (name, options, chosen) => html`
+  <select name=${name} data-part=${name} .value=${chosen}>
+    ${Object.entries(options).map(([value, text]) => html`<option value=${value} ?selected=${value === chosen}>${text}</option>`)}
+  </select>
+`;
+
+/** Enter saves (in longer texts with Ctrl or ⌘), Escape cancels. @param {KeyboardEvent} event @param {Ui} ui */
 function keydown(event, ui) {
   const { key, target } = event;
   if (event.isComposing || event.keyCode === 229) return;
-  const { name, localName } = /** @type {HTMLInputElement} */ (target);
-  const saves = key === "Enter" && (event.ctrlKey || event.metaKey || (name !== "description" && localName !== "button" && localName !== "select"));
+  const takesEnter = /** @type {HTMLElement} */ (target).matches("button, select, textarea:not([rows='1'])");
+  const saves = key === "Enter" && (event.ctrlKey || event.metaKey || !takesEnter);
   if (!saves && key !== "Escape") return;
   event.preventDefault();
   event.stopPropagation();

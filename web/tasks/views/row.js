@@ -1,9 +1,8 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { icon, iconButton } from "../../icons.js";
+import { iconButton } from "../../icons.js";
 import { LIST } from "../../texts.js";
-import { dueWords, isPast, LANGUAGE } from "../../words.js";
-import { repeatWords } from "../language/phrases.js";
+import { FIELDS } from "../fields.js";
 import { editingView } from "./editing.js";
 /** @import {Task} from "../types" */
 /** @import {Ui} from "../ui.js" */
@@ -78,20 +77,8 @@ const body = (task, tabindex, ui) => html`
 
 /** @param {Task} task @param {Ui} ui */
 function details(task, ui) {
-  const { due, time, description, labels, priority, repeat } = task;
-  const past = task.status === "pending" && isPast(task, ui.clock.now);
-  const underDay = ui.view === "upcoming" || (ui.view === "today" && due === ui.today); // the heading names its day
-  const words = due ? dueWords({ due: underDay ? null : due, time }, ui.today) : "";
-  if (!words && !repeat && !priority && !description && labels.length === 0) return nothing;
-  return html`
-    <p class="details">
-      ${words ? html`<span class="due ${past ? "past" : ""}" lang=${LANGUAGE}>${icon(underDay ? "clock" : "calendar")}${words}</span>` : nothing}
-      ${repeat ? html`<span title=${repeatWords(repeat)}>${icon("repeat")}<span class="words">${repeatWords(repeat)}</span></span>` : nothing}
-      ${priority ? html`<span class="priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
-      ${description ? html`<span class="notes" dir="auto">${icon("notes")}<span class="words">${description}</span></span>` : nothing}
-      ${labels.map((label) => html`<button type="button" class="label" tabindex="-1" dir="auto" @click=${() => ui.setFilter({ label })}>${label}</button>`)}
-    </p>
-  `;
+  const shown = FIELDS.map(({ row }) => row?.(task, ui)).filter(Boolean);
+  return shown.length > 0 ? html`<p class="details">${shown}</p>` : nothing;
 }
 
 /** @param {Task} task @param {string} tabindex @param {Ui} ui */

@@ -3,6 +3,7 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../../icons.js";
 import { LIST } from "../../texts.js";
 import { counted } from "../../words.js";
+import { PRIORITIES } from "../fields.js";
 /** @import {Icon} from "../../icons.js" */
 /** @import {Filter, View} from "../types" */
 /** @import {Ui} from "../ui.js" */
@@ -66,7 +67,7 @@ function filters(ui) {
       </select>
       <select name="priority" data-part="priority" aria-label=${LIST.priority} .value=${priority}>
         <option value="" ?selected=${!priority}>${LIST.anyPriority}</option>
-        ${Object.entries(LIST.priorities).map(([value, name]) => html`<option value=${value} ?selected=${value === priority}>${name}</option>`)}
+        ${Object.entries(PRIORITIES).map(([value, name]) => html`<option value=${value} ?selected=${value === priority}>${name}</option>`)}
       </select>
       ${label || priority
         ? html`<button type="button" class="text-button" @click=${() => ui.setFilter({ label: "", priority: "" })}>${LIST.clearFilter}</button>`

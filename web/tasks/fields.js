@@ -1,0 +1,129 @@
+// @ts-check
+import { icon } from "../icons.js";
+import { html } from "../vendor/lit-html/lit-html.js";
+import { dueWords, isPast, LANGUAGE } from "../words.js";
+import { dueInGrammar, repeatWords } from "./language/phrases.js";
+/** @import {Task, TaskPreview} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+export const LONGEST_TITLE = 200;
+export const TITLE_TOO_LONG = "A title can have up to 200 characters.";
+/** @type {Record<string, string>} */
+export const PRIORITIES = { high: "High", medium: "Medium", low: "Low", none: "None" };
+
+/**
+ * An input of the editor, in which `text` is written at first. With `lines` it is an area above the others, with `options` a
+ * selection.
+ * @typedef {object} Input
+ * @property {string} name
+ * @property {string} label
+ * @property {(task: Task) => string} text
+ * @property {"text" | "date" | "time"} [type]
+ * @property {string} [hint]
+ * @property {number} [lines]
+ * @property {Record<string, string>} [options]
+ */
+
+/**
+ * An edited task: the texts of all inputs, which of them differ from the task, and what the server has read of a new repeat.
+ * @typedef {object} Edited
+ * @property {Task} task
+ * @property {Record<string, string>} written
+ * @property {(name: string) => boolean} differs
+ * @property {TaskPreview | null} understood
+ */
+
+/**
+ * A field of a task: how it is edited, sent and shown. Its row here is all that the page needs besides its type.
+ * @typedef {object} Field
+ * @property {keyof Task} name of a task and of a request
+ * @property {Input[]} inputs
+ * @property {(edited: Edited) => unknown} value as a task has it
+ * @property {(edited: Edited) => string} [check] returns why it cannot be saved
+ * @property {(edited: Edited) => unknown} [send] if a request does not have the value, or "none" in place of null
+ * @property {(edited: Edited) => Partial<Task>} [show] if the task shows more than the value until it is saved
+ * @property {(task: Task, ui: Pick<Ui, "view" | "today" | "clock" | "setFilter">) => unknown} [row] renders it below the title
+ */
+
+/** In the order of the editor and of the row. @type {readonly Field[]} */
+export const FIELDS = [
+  {
+    name: "title",
+    inputs: [{ name: "title", label: "Title", lines: 1, text: ({ title }) => title }],
+    value: ({ written }) => titleOf(written),
+    check: ({ written }) => {
+      if (!titleOf(written)) return "A task needs a title.";
+      return titleOf(written).length > LONGEST_TITLE ? TITLE_TOO_LONG : "";
+    },
+  },
+  {
+    name: "due",
+    inputs: [
+      { name: "date", label: "Date", type: "date", text: ({ due }) => due ?? "" },
+      { name: "time", label: "Time", type: "time", text: ({ time }) => time ?? "" },
+    ],
+    value: ({ written }) => written.date || null,
+    check: ({ written }) => (written.time && !written.date ? "Add a date for this time." : ""),
+    send: ({ written, task }) => dueInGrammar(written.date || null, written.time, task.time !== null),
+    show: ({ written }) => ({ due: written.date || null, time: written.time || null }),
+    row: (task, ui) => {
+      const { due, time } = task;
+      const past = task.status === "pending" && isPast(task, ui.clock.now);
+      const underDay = ui.view === "upcoming" || (ui.view === "today" && due === ui.today); // the heading names its day
+      const words = due && dueWords({ due: underDay ? null : due, time }, ui.today);
+      return words && html`<span class="due ${past ? "past" : ""}" lang=${LANGUAGE}>${icon(underDay ? "clock" : "calendar")}${words}</span>`;
+    },
+  },
+  {
+    name: "repeat",
+    inputs: [{ name: "repeat", label: "Repeat", hint: "every Monday", text: ({ repeat }) => (repeat ? repeatWords(repeat) : "") }],
+    value: ({ understood }) => understood?.repeat ?? null,
+    check: ({ written, differs, understood }) => {
+      if (!written.repeat.trim()) return "";
+      if (differs("repeat") && !understood?.repeat) return "I don't recognise that repeat. Try “every Monday” or “every 2 weeks”.";
+      return written.date ? "" : "Add a date for the first time.";
+    },
+    row: ({ repeat }) =>
+      repeat && html`<span title=${repeatWords(repeat)}>${icon("repeat")}<span class="words">${repeatWords(repeat)}</span></span>`,
+  },
+  {
+    name: "priority",
+    inputs: [{ name: "priority", label: "Priority", options: PRIORITIES, text: ({ priority }) => priority ?? "none" }],
+    value: ({ written }) => (written.priority === "none" ? null : written.priority),
+    row: ({ priority }) => priority && html`<span class="priority ${priority}">${icon("flag")}${PRIORITIES[priority]}</span>`,
+  },
+  {
+    name: "description",
+    inputs: [{ name: "description", label: "Description", lines: 2, hint: "Description", text: ({ description }) => description }],
+    value: ({ written }) => written.description.trim(),
+    row: ({ description }) =>
+      description && html`<span class="notes" dir="auto">${icon("notes")}<span class="words">${description}</span></span>`,
+  },
+  {
+    name: "labels",
+    inputs: [{ name: "labels", label: "Labels", hint: "home, work", text: ({ labels }) => labels.join(", ") }],
+    value: ({ written }) => labelsOf(written.labels),
+    row: ({ labels }, ui) =>
+      labels.length > 0 &&
+      labels.map((label) => html`<button type="button" class="label" tabindex="-1" dir="auto" @click=${() => ui.setFilter({ label })}>${label}</button>`),
+  },
+];
+
+export const INPUTS = FIELDS.flatMap(({ inputs }) => inputs);
+
+/** @param {Edited} edited @returns {string} why the task cannot be saved */
+export const problemOf = (edited) => FIELDS.map(({ check }) => check?.(edited)).find(Boolean) ?? "";
+
+/** Returns what differs: the fields to send, and how the task is shown until they are saved. @param {Edited} edited */
+export function changesOf(edited) {
+  const changed = FIELDS.filter(({ inputs }) => inputs.some(({ name }) => edited.differs(name)));
+  const fields = changed.map(({ name, value, send }) => [name, send ? send(edited) : (value(edited) ?? "none")]);
+  const shown = changed.map(({ name, value, show }) => (show ? show(edited) : { [name]: value(edited) }));
+  return { fields: Object.fromEntries(fields), as: /** @type {Partial<Task>} */ (Object.assign({}, ...shown)) };
+}
+
+/** @param {Record<string, string>} written */
+const titleOf = ({ title }) => title.replace(/\s+/g, " ").trim();
+
+/** @param {string} text */
+const labelsOf = (text) => [...new Set(text.split(/[,#\n]/).map((label) => label.trim()).filter(Boolean))];
