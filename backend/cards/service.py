@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from common.clock import Clock, wall_time
 from common.database import Database
 
 _LIVE_CARDS = 20  # the newest of a conversation show the tasks as they are, older ones as their calls have left them
+_SHARED_SECONDS = 2.0  # readers of a run in other processes get its events when they look at the rows
 
 
 class NotCompleted(BackendError):
@@ -82,6 +83,14 @@ def _choose_change(tools: TaskTools, click: Click, card: Card) -> _Change | None
     return None  # the client opens the task itself; one that does not sends the click here
 
 
+@dataclass(frozen=True, slots=True)
+class _Reloaded:
+    """The newest records of the other runs of a conversation, and the tasks after a call has changed some."""
+
+    others: Sequence[Record]
+    current: CurrentTasks
+
+
 @dataclass(slots=True)
 class CardService:
     """`time_zone` is that of users of whom none is known."""
@@ -91,6 +100,8 @@ class CardService:
     clock: Clock
     time_zone: str
     _acting: set[asyncio.Task[list[Card]]] = field(default_factory=set[asyncio.Task[list[Card]]])
+    _reloading: dict[str, asyncio.Task[_Reloaded]] = field(default_factory=dict[str, asyncio.Task[_Reloaded]])
+    """By the id of the call after which tasks are loaded."""
 
     def now(self, time_zone: str | None) -> datetime:
         return wall_time(self.clock(), time_zone or self.time_zone)
@@ -108,6 +119,24 @@ class CardService:
 
     async def load_newest(self, user_id: str, conversation_id: str) -> list[Record]:
         return (await timeline.load_shown(self.database, user_id, conversation_id, runs=_LIVE_CARDS)).records
+
+    async def reload_tasks(
+        self, user_id: str, conversation_id: str, call: ToolCall, of_run: Sequence[Record]
+    ) -> _Reloaded:
+        """Loads the tasks again after a call has changed some, once for all readers who get to the call in time."""
+        reloading = self._reloading.get(call.id)
+        if reloading is None:
+            reloading = asyncio.create_task(self._reload_tasks(user_id, conversation_id, call, of_run))
+            self._reloading[call.id] = reloading
+            asyncio.get_running_loop().call_later(_SHARED_SECONDS, self._reloading.pop, call.id)
+        return await asyncio.shield(reloading)
+
+    async def _reload_tasks(
+        self, user_id: str, conversation_id: str, call: ToolCall, of_run: Sequence[Record]
+    ) -> _Reloaded:
+        newest = await self.load_newest(user_id, conversation_id)
+        others = [record for record in newest if record.run_id != call.run_id]
+        return _Reloaded(others, await self.load_tasks(user_id, [*others, *of_run]))
 
     async def act(
         self, user_id: str, conversation_id: str, click: Click, *, time_zone: str | None = None
@@ -191,15 +220,13 @@ class CardStream:
 
     async def _reload_tasks(self, call: ToolCall) -> list[tuple[Card, bool]]:
         """Loads the tasks again after a call has changed some; returns the earlier cards that show the same tasks."""
-        newest = await self.service.load_newest(self.user_id, self.conversation_id)
-        others = [record for record in newest if record.run_id != call.run_id]
-        self._current = await self.service.load_tasks(
-            self.user_id, [*others, *self._records.values()], time_zone=self.time_zone
-        )
+        of_run = [*self._records.values()]
+        reloaded = await self.service.reload_tasks(self.user_id, self.conversation_id, call, of_run)
+        self._current = replace(reloaded.current, now=self.service.now(self.time_zone))
         if not self._current.known:  # the task service did not answer
             self._current = self._current.with_call(call)
         changed = {task.id for task in get_changed_tasks(call)}
-        cards = render_cards(others, self._current)
+        cards = render_cards(reloaded.others, self._current)
         return [(card, False) for card in cards if not card.task_ids.isdisjoint(changed)]
 
     def _select_changed(self, cards: Iterable[Card]) -> list[tuple[Card, bool]]:

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
+from mcp_server.server import create_app
+from mcp_server.settings import McpSettings
 from tests.chatkit_client import Answer, ChatKit
 from tests.mcp.servers import serve_tools
 from tests.scripted_model import ScriptedModel
+from tests.serving import serve
+from tests.support.answers import FOLLOW, open_answer
 from tests.support.backends import local_backend, user_at
 from tests.support.cards import (
     click_undo,
@@ -424,6 +429,47 @@ async def test_open_button_changes_nothing(user: User, model: ScriptedModel, sto
     assert (await send_action(user.chatkit, item, {"type": "open_task", "payload": {"task_id": 99}})).error
     assert stored.row_counts(user.name) == before
     assert (await fetch_widgets(user.chatkit, thread))[-1] == item
+
+
+@asynccontextmanager
+async def counted_requests(services: Services, user: User) -> AsyncIterator[tuple[User, list[str]]]:
+    """Yields the user at a backend with a task server of its own, and the paths that are requested from that."""
+    environment = services.backend_environment()
+    names = ("mcp_url", "mcp_token_secret")
+    settings = {name: environment[name.upper()] for name in names} | {"database_url": services.database_url}
+    app, paths = create_app(McpSettings.model_validate(settings)), list[str]()
+
+    async def count(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            paths.append(scope["path"])
+        await app(scope, receive, send)
+
+    async with serve(count) as url, user_at(services, user, MCP_INTERNAL_URL=f"{url}/mcp") as there:
+        yield there, paths
+
+
+async def test_readers_of_a_run_share_what_is_loaded_for_cards(
+    services: Services, user: User, model: ScriptedModel
+) -> None:
+    thread, _ = await list_of(user, model, "milk", "bread")
+    completion = calls(call("complete_task", task_id=1), text="one two three ")
+    await model.script({**completion, "chunk_chars": 4, "hold_after": 2}, says("Done."))
+    async with counted_requests(services, user) as (there, paths):
+        following = {"thread_id": thread, "action": FOLLOW}
+        async with (
+            open_answer(there, "complete milk", thread) as first,
+            there.chatkit.open("threads.custom_action", **following) as second,
+            there.chatkit.open("threads.custom_action", **following) as third,
+        ):
+            answers = [Answer([await anext(events)]) for events in (second, third)]
+            paths.clear()
+            await model.release()
+            for answer, events in zip(answers, (second, third), strict=True):
+                answer.events += [event async for event in events]
+    for answer in (first, *answers):
+        assert render_lines(list_widgets(answer)[-1]) == ["☑ milk · Completed · [Undo]"]
+        assert render_lines(get_replaced_widget(answer)) == ["2 tasks, 1 done", "☑ milk", "☐ bread"]
+    assert paths.count("/tasks") == 1
 
 
 @pytest.mark.parametrize("kind", ["items.list", "threads.get_by_id"])
