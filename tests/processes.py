@@ -45,6 +45,10 @@ class Program:
             assert time.monotonic() < deadline, f"{self._log}: it is not ready:\n{self.log_text[-2000:]}"
             time.sleep(0.02)
 
+    def send(self, request: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(request)
+
     def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 60) -> int:
         """Sends the signal, waits for the end, and returns the exit status; 0 if it was never started."""
         if self.process is None:

@@ -273,10 +273,9 @@ class TestOffered:
         self, services: Services, user: User, model: ScriptedModel
     ) -> None:
         await model.script(says("Hello."))
-        workspace = services.workspace.process
-        assert workspace
-        workspace.send_signal(signal.SIGSTOP)
-        asyncio.get_running_loop().call_later(2, workspace.send_signal, signal.SIGCONT)
+        workspace = services.workspace
+        workspace.send(signal.SIGSTOP)
+        asyncio.get_running_loop().call_later(2, workspace.send, signal.SIGCONT)
         async with user_at(services, user) as there:
             await there.chatkit.say("hello")
         assert len((await requests_to(model))[0]["tools"]) == 7
@@ -533,14 +532,13 @@ class TestEnds:
     ) -> None:
         """The command's output is kept all the same."""
         await model.script(calls(CODER), STEPS["command"])
-        workspace = services.workspace.process
-        assert workspace
+        workspace = services.workspace
         async with user.chatkit.open("threads.create", input=user_input("do it")) as events:
             thread = await thread_of(events)
             await user.wait_for_file(thread, "begun")
-            workspace.send_signal(signal.SIGSTOP)
+            workspace.send(signal.SIGSTOP)
         await asyncio.sleep(1)
-        workspace.send_signal(signal.SIGCONT)
+        workspace.send(signal.SIGCONT)
         run = await stored.run_with_status(user.name, "cancelled")
         steps = (await user.runs.get_steps(thread, run.id))["steps"]
         assert steps[3]["details"]["stdout"] == "so far\n"

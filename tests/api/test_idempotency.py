@@ -2,19 +2,17 @@
 
 import asyncio
 import json
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.runs_client import id_of, names, without_deltas
+from tests.runs_client import id_of, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
 from tests.support.fixtures import NewUser
 from tests.support.script import SLOW, SLOW_TEXT, add_task, add_tasks, delete_tasks, says, summarises
-from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -250,26 +248,3 @@ async def test_new_chat_is_made_once_by_requests_at_once(
         assert (response.status_code, "Hello." in response.text) == (200, True), response.text
     assert stored.run_statuses(user.name) == ["completed"]
     assert len(stored.conversations(user.name)) == 1
-
-
-@pytest.mark.long(seconds=6)
-async def test_message_of_a_killed_process_is_not_answered_again(
-    user: User, new_user: NewUser, stack: Stack, model: ScriptedModel, stored: Stored
-) -> None:
-    await model.script(add_task("milk"), HANGS, says("Never."))
-    async with user.runs.interact(CHAT, "add milk", key="k") as events:
-        run = id_of([event async for event in _until(events, "answer_delta")])
-        stack.backends[0].end(signal.SIGKILL)
-    other = new_user(user.name, backend=1)
-    again = await other.runs.say(CHAT, "add milk", key="k")
-    assert id_of(again) == run
-    assert names(again)[-2:] == ["error", "interaction_complete"]
-    assert stored.titles(user.name) == ["milk"]
-    assert stored.run_statuses(user.name) == ["interrupted"]
-
-
-async def _until(events: Any, name: str) -> AsyncIterator[Any]:
-    async for event in events:
-        yield event
-        if event.name == name:
-            return

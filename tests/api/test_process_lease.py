@@ -117,15 +117,14 @@ async def test_process_that_others_judge_dead_is_not_ready(pair: Pair) -> None:
 async def test_frozen_process_keeps_its_run(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
     await model.script(pausing_answer("one ", "two"))
     frozen = pair.backends[0]
-    assert frozen.process is not None
     async with User(pair) as user, user.at(1) as other, asyncio.TaskGroup() as answers:
         running = answers.create_task(answer(user, CHAT))
         await model.received_requests(1)
-        frozen.process.send_signal(signal.SIGSTOP)
+        frozen.send(signal.SIGSTOP)
         await asyncio.sleep(DEAD_AFTER_SECONDS + 4)
         with pytest.raises(ApiError, match="still answering"):
             await answer(other, CHAT)
-        frozen.process.send_signal(signal.SIGCONT)
+        frozen.send(signal.SIGCONT)
         await model.release()
     assert "answer" in running.result()
     assert stored.run_statuses(user.name) == ["completed"]

@@ -16,10 +16,12 @@ HANGS: Json = {"text": "one two three four", "eof_after": 4, "hang": True}
 FOLLOW: Json = {"type": "follow", "payload": {}}
 
 
-async def start_run(user: User, chat: str, text: str, *, until: str = "interaction_started") -> str:
+async def start_run(
+    user: User, chat: str, text: str, *, until: str = "interaction_started", key: str | None = None
+) -> str:
     """Starts an interaction and disconnects after the first event of this name; returns its id."""
     run = ""
-    async with user.runs.interact(chat, text) as events:
+    async with user.runs.interact(chat, text, key=key) as events:
         async for event in events:
             run = run or event.data["interaction_id"]
             if event.name == until:
