@@ -11,7 +11,7 @@ from tests import abuse
 from tests.processes import ServiceProcess, run_service
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
-from tests.support.port_attacks import MEMORY_MB, memory_mb, start_attack
+from tests.support.port_attacks import attack
 from tests.support.stack import Services, Stack
 from tests.support.users import User
 
@@ -216,19 +216,10 @@ ATTACKS = [("backend", name) for name in abuse.ABUSES] + [
 @pytest.mark.parametrize(("attacked", "name"), ATTACKS)
 async def test_users_are_served(stack: Stack, user: User, model: ScriptedModel, attacked: str, name: str) -> None:
     service = stack.backends[0] if attacked == "backend" else stack.services.mcp
-    memory, log = memory_mb(service), len(service.log_text)
-    process = await start_attack(service.port, attacked, name, SECONDS)
-    attack = asyncio.create_task(process.communicate())
-    messages = 0
-    try:
-        while not messages or not attack.done():
+    log, messages = len(service.log_text), 0
+    async with attack(service.port, attacked, name, SECONDS, service) as attacking:
+        while not messages or not attacking.done():
             answer = await user.chatkit.say("add milk")
             assert answer.error is None
             messages += 1
-    finally:
-        if not attack.done():
-            process.kill()
-        await attack
-    assert process.returncode == 0
-    assert memory_mb(service) < memory + MEMORY_MB
     assert len(service.log_text) < log + LOG_CHARACTERS * (1 + messages)

@@ -1,7 +1,6 @@
 """Users are served by several backends and MCP servers behind HAProxy, during restarts and attacks, too."""
 
 import asyncio
-import json
 import random
 import time
 from collections import Counter
@@ -20,7 +19,7 @@ from tests.processes import START_SECONDS, ServiceProcess, run_service
 from tests.runs_client import Runs
 from tests.scale.system import ScaledSystem
 from tests.scripted_model import ScriptedModel
-from tests.support.port_attacks import MEMORY_MB, memory_mb, start_attack
+from tests.support.port_attacks import attack
 from tests.waiting import until
 
 pytestmark = pytest.mark.long(seconds=15)
@@ -125,23 +124,16 @@ async def test_users_are_served_by_every_process_at_one_address(scaled: ScaledSy
 @pytest.mark.parametrize("name", abuse.ABUSES)
 @pytest.mark.parametrize("attacked", ["backend", "mcp_server"])
 async def test_users_are_served_while_the_proxy_is_attacked(scaled: ScaledSystem, attacked: str, name: str) -> None:
-    memory = {service: memory_mb(one) for service, one in scaled.services.items()}
     port, tls = (scaled.proxy.port, True) if attacked == "backend" else (scaled.proxy.tools_port, False)
-    process = await start_attack(port, attacked, name, ATTACK_SECONDS, tls=tls)
-    attack = asyncio.create_task(process.communicate())
     messages = 0
-    try:
-        async with ChatKit(scaled.url) as chat:
-            while not messages or not attack.done():
-                assert (await chat.say(f"add milk{time.monotonic_ns()}")).error is None
-                messages += 1
-    finally:
-        if not attack.done():
-            process.kill()
-        done, _ = await attack
-    assert process.returncode == 0
-    assert json.loads(done)["opened"] >= abuse.CONNECTIONS
-    assert not [name for name, one in scaled.services.items() if memory_mb(one) > memory[name] + MEMORY_MB]
+    async with (
+        ChatKit(scaled.url) as chat,
+        attack(port, attacked, name, ATTACK_SECONDS, *scaled.services.values(), tls=tls) as attacking,
+    ):
+        while not messages or not attacking.done():
+            assert (await chat.say(f"add milk{time.monotonic_ns()}")).error is None
+            messages += 1
+    assert attacking.result()["opened"] >= abuse.CONNECTIONS
 
 
 @pytest.mark.extended
