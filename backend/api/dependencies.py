@@ -6,17 +6,15 @@ Dependencies are `async`, as FastAPI (0.165) calls others in a thread.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.routing import APIRoute
-from pydantic_core import from_json
-from starlette.datastructures import Headers, MutableHeaders
+from pydantic import BaseModel
 
 from backend.api.chatkit.server import TodoChatKitServer
-from backend.api.errors import NO_JSON
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.calendar.feed import Feeds
@@ -27,7 +25,7 @@ from backend.runs.service import RunService
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
-from backend.users.idempotency import IdempotencyKey, check_key
+from backend.users.idempotency import IdempotencyKey, carry_out_once, check_key
 from backend.users.limits import check_rate
 from common.clock import Clock
 from common.database import Database
@@ -64,30 +62,6 @@ def _has_lone_surrogate(body: bytes) -> bool:
     return False
 
 
-class _JsonRequest(Request):
-    """A request whose body FastAPI gets as it was checked and parsed here."""
-
-    _value: Any = None
-
-    async def load(self, *, max_values: int) -> None:
-        body = await self.body()
-        check_json(body, max_values=max_values)
-        try:
-            self._value = from_json(body) if body else None
-        except ValueError:
-            raise InvalidRequest(NO_JSON) from None
-
-    @property
-    def headers(self) -> Headers:
-        """Declares the body as JSON, as FastAPI parses nothing else. `Edge` requires that of POST and PATCH only."""
-        headers = MutableHeaders(raw=[*self.scope["headers"]])
-        headers["content-type"] = "application/json"
-        return headers
-
-    async def json(self) -> Any:
-        return self._value
-
-
 class UserRoute(APIRoute):
     """Authenticates the user, then checks the body. FastAPI (0.165) would parse the body before any dependency."""
 
@@ -98,13 +72,20 @@ class UserRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             state = request.app.state
+            if self.body_field is not None:
+                _declare_json(request)
             request.state.user = await state.identity.authenticate(request, state.services.database)
             if self.body_field is not None:
-                request = _JsonRequest(request.scope, request.receive)
-                await request.load(max_values=self.max_values)
+                check_json(await request.body(), max_values=self.max_values)
             return await handle_checked(request)
 
         return handle
+
+
+def _declare_json(request: Request) -> None:
+    """Declares the body as JSON, as FastAPI parses nothing else. `Edge` requires that of POST and PATCH only."""
+    headers = [header for header in request.scope["headers"] if header[0] != b"content-type"]
+    request.scope["headers"] = [*headers, (b"content-type", b"application/json")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +166,18 @@ async def get_idempotency_key(
 
 
 KeyedRequest = Annotated[IdempotencyKey | None, Depends(get_idempotency_key)]
+Act = Callable[[], Awaitable[BaseModel]]
+
+
+async def get_once(
+    request: Request, services: AppServices, user: LimitedUser, key: KeyedRequest
+) -> Callable[[Act], Awaitable[Any]]:
+    """Returns what carries out a request with the same idempotency key once, and gives a repetition its response."""
+    status = request.scope["route"].status_code or 200
+    return lambda act: carry_out_once(services.database, user.user_id, key, act, status)
+
+
+Once = Annotated[Callable[[Act], Awaitable[Any]], Depends(get_once)]
 
 
 async def get_last_event_id(

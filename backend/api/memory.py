@@ -5,8 +5,7 @@ import re
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field, StrictStr
 
-from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute, check_owner
-from backend.api.interactions.parameters import make_idempotent
+from backend.api.dependencies import AppServices, LimitedUser, Once, Services, UserRoute, check_owner
 from backend.api.openapi import errors
 from backend.api.request_body import RequestBody
 from backend.context import memory
@@ -78,20 +77,23 @@ async def set_memory(
 
 
 @router.post("/memory", responses=errors(404, 409))
-@make_idempotent
-async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMemory) -> ShownMemory:
+async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMemory, once: Once) -> ShownMemory:
     """Adds lines at the end; with `chat_id`, the log of that chat has a command `/memory`."""
-    _check_size(body)
-    await check_owner(services.database, user, body.chat_id)
-    chat = await services.interactions.find(user.user_id, body.chat_id) if body.chat_id is not None else None
-    text = await profiles.add_to_memory(services.database, user.user_id, body.text, most=memory.LONGEST)
-    if text is None:
-        raise MemoryTooLong
-    shown = _render(text, services)
-    if chat is not None:
-        result = shown.model_dump(exclude={"text"})
-        await conversations.add_command(services.database, user.user_id, chat.id, f"/memory {body.text}", result)
-    return shown
+
+    async def add() -> ShownMemory:
+        _check_size(body)
+        await check_owner(services.database, user, body.chat_id)
+        chat = await services.interactions.find(user.user_id, body.chat_id) if body.chat_id is not None else None
+        text = await profiles.add_to_memory(services.database, user.user_id, body.text, most=memory.LONGEST)
+        if text is None:
+            raise MemoryTooLong
+        shown = _render(text, services)
+        if chat is not None:
+            result = shown.model_dump(exclude={"text"})
+            await conversations.add_command(services.database, user.user_id, chat.id, f"/memory {body.text}", result)
+        return shown
+
+    return await once(add)
 
 
 def _check_size(body: MemoryBody) -> None:

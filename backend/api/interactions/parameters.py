@@ -1,18 +1,13 @@
 """Parameters and dependencies of the run API's routes."""
 
-import inspect
-from collections.abc import Awaitable, Callable
-from functools import partial, wraps
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Depends, Path, Query, Request
-from pydantic import BaseModel
+from fastapi import Depends, Path, Query
 
-from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser
+from backend.api.dependencies import AppServices, LimitedUser
 from backend.conversations.conversations import NAME_PATTERN, is_valid
 from backend.conversations.records import Run
 from backend.errors import NotFound
-from backend.users.idempotency import carry_out_once
 
 _PATTERN = f"^{NAME_PATTERN}$"
 _MOST = 100
@@ -59,30 +54,3 @@ async def get_input_id(
 
 
 InputId = Annotated[str, Depends(get_input_id)]
-
-
-Act = Callable[[], Awaitable[BaseModel]]
-
-
-async def get_execution(
-    request: Request, services: AppServices, user: LimitedUser, key: KeyedRequest
-) -> Callable[[Act], Awaitable[dict[str, Any]]]:
-    status = request.scope["route"].status_code or 200
-    return lambda act: carry_out_once(services.database, user.user_id, key, act, status)
-
-
-Execution = Annotated[Callable[[Act], Awaitable[dict[str, Any]]], Depends(get_execution)]
-
-
-def make_idempotent(endpoint: Callable[..., Awaitable[BaseModel]]) -> Callable[..., Awaitable[Any]]:
-    """Makes an endpoint that carries out a request with the same idempotency key once."""
-    parameters = inspect.signature(endpoint).parameters.values()
-    added = inspect.Parameter("execute", inspect.Parameter.KEYWORD_ONLY, annotation=Execution)
-
-    @wraps(endpoint)
-    async def respond(*, execute: Callable[[Act], Awaitable[Any]], **values: Any) -> Any:
-        return await execute(partial(endpoint, **values))
-
-    signature = inspect.signature(endpoint).replace(parameters=[*parameters, added])
-    respond.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] - what FastAPI reads
-    return respond

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
-from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Owner, UserRoute
+from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Once, Owner, UserRoute
 from backend.api.interactions import schemas
 from backend.api.interactions.parameters import (
     After,
@@ -18,7 +18,6 @@ from backend.api.interactions.parameters import (
     InteractionRun,
     Limit,
     Titled,
-    make_idempotent,
 )
 from backend.api.interactions.render import render_chat_head, render_steps
 from backend.api.openapi import errors, stream_of
@@ -136,42 +135,56 @@ async def edit(
 
 
 @router.post(f"{_RUN}/cancel", responses=errors(404, 409))
-@make_idempotent
-async def cancel(services: AppServices, run: InteractionRun) -> schemas.Cancelling:
+async def cancel(services: AppServices, run: InteractionRun, once: Once) -> schemas.Cancelling:
     """Requests that an interaction stop; responds at once."""
-    await services.runs.cancel(run)
-    message = "The interaction is being cancelled. What was said and done so far is kept."
-    return schemas.Cancelling(interaction_id=run.id, message=message)
+
+    async def request_stop() -> schemas.Cancelling:
+        await services.runs.cancel(run)
+        message = "The interaction is being cancelled. What was said and done so far is kept."
+        return schemas.Cancelling(interaction_id=run.id, message=message)
+
+    return await once(request_stop)
 
 
 @router.post(f"{_RUN}/approve", responses=errors(404, 409))
-@make_idempotent
-async def approve(services: AppServices, user: Owner, run: InteractionRun, body: schemas.Decision) -> schemas.Decided:
+async def approve(
+    services: AppServices, user: Owner, run: InteractionRun, body: schemas.Decision, once: Once
+) -> schemas.Decided:
     """Approves or rejects a call that waits; the last decision continues the interaction."""
-    decision = Decision(body.approved, text=body.reason)
-    await services.runs.decide(user.user_id, body.approval_id, decision, run_id=run.id, always=body.always)
-    return schemas.Decided(approval_id=body.approval_id, approved=body.approved)
+
+    async def decide() -> schemas.Decided:
+        decision = Decision(body.approved, text=body.reason)
+        await services.runs.decide(user.user_id, body.approval_id, decision, run_id=run.id, always=body.always)
+        return schemas.Decided(approval_id=body.approval_id, approved=body.approved)
+
+    return await once(decide)
 
 
 @router.post(f"{_RUN}/messages", status_code=202, responses=errors(404, 409))
-@make_idempotent
 async def send_message(
-    services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage
+    services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage, once: Once
 ) -> schemas.Queued:
     """Sends a message to a running interaction, which reads it or is followed by one that answers it."""
-    message = await services.interactions.create_message(user.user_id, body.text, user.time_zone)
-    dropped = await services.runs.send_message(run, message, body.mode)
-    return schemas.Queued(input_id=message.id, dropped=dropped)
+
+    async def send() -> schemas.Queued:
+        message = await services.interactions.create_message(user.user_id, body.text, user.time_zone)
+        dropped = await services.runs.send_message(run, message, body.mode)
+        return schemas.Queued(input_id=message.id, dropped=dropped)
+
+    return await once(send)
 
 
 @router.post(f"{_RUN}/messages/{{input_id}}/steer", status_code=202, responses=errors(404, 409))
-@make_idempotent
 async def steer_with_message(
-    services: AppServices, user: Owner, run: InteractionRun, input_id: InputId
+    services: AppServices, user: Owner, run: InteractionRun, input_id: InputId, once: Once
 ) -> schemas.Steering:
     """Lets a queued follow-up be read by the running interaction."""
-    await steering.steer(services.database, user.user_id, run.conversation_id, input_id)
-    return schemas.Steering(input_id=input_id)
+
+    async def steer() -> schemas.Steering:
+        await steering.steer(services.database, user.user_id, run.conversation_id, input_id)
+        return schemas.Steering(input_id=input_id)
+
+    return await once(steer)
 
 
 @router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404, 409))
@@ -182,26 +195,34 @@ async def drop_message(services: AppServices, user: Owner, run: InteractionRun, 
 
 
 @router.post(f"{_CHAT}/branch", responses=errors(404, 409))
-@make_idempotent
-async def show_branch(services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch) -> schemas.Branched:
+async def show_branch(
+    services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch, once: Once
+) -> schemas.Branched:
     """Shows the branch of a chat that ends with an interaction."""
-    conversation, run_id = await services.interactions.find(user.user_id, chat_id), body.interaction_id
-    if run_id is not None:
-        await services.interactions.find_interaction(user.user_id, chat_id, run_id)
-    await services.runs.show(user.user_id, conversation.id, run_id)
-    text = f"/version {run_id}" if run_id is not None else "/version"
-    await conversations.add_command(services.database, user.user_id, conversation.id, text, {"leaf": run_id})
-    return schemas.Branched(chat_id=chat_id, leaf=run_id)
+
+    async def show() -> schemas.Branched:
+        conversation, run_id = await services.interactions.find(user.user_id, chat_id), body.interaction_id
+        if run_id is not None:
+            await services.interactions.find_interaction(user.user_id, chat_id, run_id)
+        await services.runs.show(user.user_id, conversation.id, run_id)
+        text = f"/version {run_id}" if run_id is not None else "/version"
+        await conversations.add_command(services.database, user.user_id, conversation.id, text, {"leaf": run_id})
+        return schemas.Branched(chat_id=chat_id, leaf=run_id)
+
+    return await once(show)
 
 
 @router.post(f"{_CHAT}/compact", responses=errors(404, 409))
-@make_idempotent
-async def compact(services: AppServices, user: Owner, chat_id: ChatId) -> schemas.Compacted:
+async def compact(services: AppServices, user: Owner, chat_id: ChatId, once: Once) -> schemas.Compacted:
     """Summarises the older messages of a chat for the model."""
-    conversation = await services.interactions.find(user.user_id, chat_id)
-    messages = await services.interactions.summaries.compact(user.user_id, conversation.id)
-    compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
-    await conversations.add_command(
-        services.database, user.user_id, conversation.id, "/compact", compacted.model_dump()
-    )
-    return compacted
+
+    async def summarise() -> schemas.Compacted:
+        conversation = await services.interactions.find(user.user_id, chat_id)
+        messages = await services.interactions.summaries.compact(user.user_id, conversation.id)
+        compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
+        await conversations.add_command(
+            services.database, user.user_id, conversation.id, "/compact", compacted.model_dump()
+        )
+        return compacted
+
+    return await once(summarise)
