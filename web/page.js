@@ -30,7 +30,7 @@ const list = {
 const reminders = new Reminders(fetchFromHere, list.open);
 const frame = new Frame(config, theme, {
   remind: async (wanted) => {
-    if (!(await reminders.want(wanted))) frame.say(reminders.possible ? TEXTS.remindRefused : TEXTS.remindImpossible);
+    if (!(await reminders.want(wanted))) frame.say(reminders.possible ? TEXTS.remindDenied : TEXTS.remindImpossible);
     frame.remind(reminders.possible ? reminders.wanted : undefined);
   },
   calendar: async () => (await import("./calendar.js")).showCalendar(() => void askToSignIn()),

@@ -40,16 +40,16 @@ export function forget() {
   visit.clear("todo.tasks.");
 }
 
-/** @param {string} token @returns {Promise<string | null>} why it was refused */
+/** @param {string} token @returns {Promise<string | null>} why it was rejected */
 async function signIn(token) {
   const response = await fetch("/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } }).catch(() => null);
   if (!response) return TEXTS.unreachable;
-  if (response.status === 401) return TEXTS.signIn.refused;
+  if (response.status === 401) return TEXTS.signIn.rejected;
   if (!response.ok) return sentence(response);
-  const { user_id: person } = await response.json();
-  if (person !== storage.get("todo.person")) {
+  const { user_id: userId } = await response.json();
+  if (userId !== storage.get("todo.person")) {
     if (storage.get("todo.person")) forget(); // the drafts belong to another user
-    storage.set("todo.person", person);
+    storage.set("todo.person", userId);
   }
   return null;
 }

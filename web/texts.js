@@ -14,7 +14,7 @@ export const TEXTS = {
   menu: "Menu",
   theme: { title: "Theme", system: "System", light: "Light", dark: "Dark" },
   remind: "Remind me while this page is open",
-  remindRefused: "Notifications are blocked. Allow them for this page in your browser's settings.",
+  remindDenied: "Notifications are blocked. Allow them for this page in your browser's settings.",
   remindImpossible: "This browser cannot show notifications for this page.",
   signOut: "Sign out",
   stillSignedIn: "Could not sign you out: the server is unreachable. Try again.",
@@ -200,10 +200,10 @@ export const TEXTS = {
     useBuiltIn: "Use the built-in chat",
     /** @param {string} reason */
     unavailable: (reason) => `OpenAI's chat is unavailable: ${reason}.`,
-    /** Why not. */
+    /** Reasons. */
     away: "it was removed from the page",
     empty: "it stayed empty",
-    refused: "OpenAI does not allow this address",
+    notAllowed: "OpenAI does not allow this address",
     unloaded: "its script did not load",
     failed: "it failed",
     /** @param {number} seconds */
@@ -240,7 +240,7 @@ export const TEXTS = {
     title: "Sign in to see your tasks.",
     how: "Paste your access token. If you have none, ask the person who runs this server.",
     token: "Access token",
-    refused: "This token is not valid, or it has expired. Get a new one and try again.",
+    rejected: "This token is not valid, or it has expired. Get a new one and try again.",
     enter: "Sign in",
   },
   spoken: {

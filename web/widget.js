@@ -40,7 +40,7 @@ export function watchWidget(element, failed) {
     else if ((frame ?? element).getBoundingClientRect().height < LOWEST) fail(WHY.empty);
   }, 250);
   element.addEventListener("chatkit.error", ({ detail: { error } }) => {
-    if (Date.now() < end && /domain/i.test(`${error?.name} ${error?.message}`)) fail(WHY.refused);
+    if (Date.now() < end && /domain/i.test(`${error?.name} ${error?.message}`)) fail(WHY.notAllowed);
   });
 }
 

@@ -306,14 +306,14 @@ export class Chat {
       if (this.#closed.signal.aborted) return false;
       if (passed && error instanceof passed) throw error;
       if (error instanceof ConnectionLost) this.connection.lost();
-      else if (error instanceof HttpError) this.#refused(error, conversation, retry);
+      else if (error instanceof HttpError) this.#rejected(error, conversation, retry);
       else throw error;
       return false;
     }
   }
 
   /** @param {HttpError} error @param {Conversation} conversation @param {"load" | null} retry */
-  #refused(error, conversation, retry) {
+  #rejected(error, conversation, retry) {
     this.#owner.emit("chatkit.error", { error });
     if (error.status === 404 && retry === "load" && conversation === this.conversation) {
       void this.open(null);

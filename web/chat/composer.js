@@ -2,7 +2,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
-import { lengthOf, MOST_TAGS, pieces } from "./tags.js";
+import { lengthOf, MAX_TAGS, pieces } from "./tags.js";
 
 /** @import {Ui} from "./ui.js" */
 
@@ -97,10 +97,10 @@ const filesButton = (ui) => html`
 function selectedView(ui) {
   const { length } = ui.selected;
   if (length === 0) return nothing;
-  const many = length > MOST_TAGS;
+  const many = length > MAX_TAGS;
   return html`
     <p class="going-along ${many ? "over" : ""}">
-      <span role="status" translate="no">${TEXTS.talk.selected(length)}${many ? ` ${TEXTS.talk.atMost(MOST_TAGS)}` : nothing}</span>
+      <span role="status" translate="no">${TEXTS.talk.selected(length)}${many ? ` ${TEXTS.talk.atMost(MAX_TAGS)}` : nothing}</span>
       ${iconButton("close", TEXTS.talk.unselect, () => ui.unselect())}
     </p>
   `;

@@ -1,9 +1,9 @@
 // @ts-check
 import { ConnectionLost } from "./protocol.js";
 
-const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 5000;
-const SHOWN_AGAIN = 4000;
+const FIRST_PAUSE = 500; // ms
+const MAX_PAUSE = 5000; // ms
+const SHOWN_AGAIN = 4000; // ms
 
 /** Tracks whether the server can be reached; if not, asks again with growing pauses. */
 export class Connection {
@@ -51,7 +51,7 @@ export class Connection {
       this.#schedule(() => this.#set("ok"), SHOWN_AGAIN);
     } catch (error) {
       if (!(error instanceof ConnectionLost)) throw error;
-      this.#pause = Math.min(this.#pause * 1.6, LONGEST_PAUSE);
+      this.#pause = Math.min(this.#pause * 1.6, MAX_PAUSE);
       this.#schedule(() => void this.#retry(), this.#pause);
     } finally {
       this.#probing = false;

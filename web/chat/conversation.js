@@ -13,7 +13,7 @@ const REMOVE_FEEDBACK = { type: "take_feedback_back" }; // an extension: ChatKit
 const FOLLOW = { type: "follow", payload: {} }; // an extension: follows an answer that runs already
 const INTERACTION = "todo.interaction"; // names the run of an answer
 const STORE_DELAY = 500; // ms until the run of a stopped request has ended
-const LONGEST_PAUSE = 10_000;
+const MAX_PAUSE = 10_000; // ms
 const NEVER = () => false;
 
 /** One conversation: its items, the streamed answer, and its error. */
@@ -230,7 +230,7 @@ export class Conversation {
   endedInOtherTab() {
     if (this.error?.retry === "send") this.error = null;
     this.#settling = true;
-    this.#loadLater(STORE_DELAY, (pause) => pause < LONGEST_PAUSE);
+    this.#loadLater(STORE_DELAY, (pause) => pause < MAX_PAUSE);
   }
 
   close() {
@@ -290,7 +290,7 @@ export class Conversation {
   /** @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort */
   async #read(events, abort) {
     const { signal } = (this.#abort = abort);
-    let refused = false;
+    let rejected = false;
     this.#run = null;
     this.#version += 1;
     this.#settling = false;
@@ -299,10 +299,10 @@ export class Conversation {
     this.#owner.answering(true);
     try {
       for await (const event of events) {
-        refused ||= event.type === "error";
+        rejected ||= event.type === "error";
         this.#receive(event);
       }
-      if (!refused && (this.#outgoing || this.#open.size)) throw new ConnectionLost(); // the stream ended early
+      if (!rejected && (this.#outgoing || this.#open.size)) throw new ConnectionLost(); // the stream ended early
     } catch (error) {
       if (!signal.aborted) this.#break(error);
     } finally {
@@ -311,9 +311,9 @@ export class Conversation {
       this.#notifyWaiting();
       this.#owner.answering(false);
     }
-    const unread = this.queue.ended({ stopped: signal.aborted, failed: refused });
+    const unread = this.queue.ended({ stopped: signal.aborted, failed: rejected });
     if (signal.aborted && this.#outgoing) await this.#resolveOutgoing(this.#outgoing, STORE_DELAY);
-    else if (signal.aborted || refused || unread) this.#loadLater();
+    else if (signal.aborted || rejected || unread) this.#loadLater();
   }
 
   /** @param {unknown} error */
@@ -344,7 +344,7 @@ export class Conversation {
         this.notices = [...this.notices, { ...event, after: this.items.at(-1)?.id }];
         break;
       case "error":
-        this.#refused(event.message, event.allow_retry ?? false);
+        this.#rejected(event.message, event.allow_retry ?? false);
         break;
       default:
         this.#receiveItem(event);
@@ -399,7 +399,7 @@ export class Conversation {
   }
 
   /** @param {string | undefined} message @param {boolean} again */
-  #refused(message, again) {
+  #rejected(message, again) {
     const unsent = this.#outgoing;
     if (unsent) this.#returnText(unsent); // the error came before the message was stored
     const retry = unsent ? "send" : "answer";
@@ -455,7 +455,7 @@ export class Conversation {
       await this.load().catch(() => {});
       this.#settling = false;
       this.#owner.changed();
-      if (this.unanswered && again(pause)) this.#loadLater(Math.min(pause * 1.5, LONGEST_PAUSE), again);
+      if (this.unanswered && again(pause)) this.#loadLater(Math.min(pause * 1.5, MAX_PAUSE), again);
     }, pause);
   }
 }

@@ -7,7 +7,7 @@ import { byDay } from "./days.js";
 /** @import {Thread} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-const LONGEST_TITLE = 200;
+const MAX_TITLE_LENGTH = 200;
 
 /** @param {{title?: string | null}} thread */
 export const titleOf = ({ title }) => title || TEXTS.history.untitled;
@@ -53,7 +53,7 @@ const searchField = (ui) => html`
       type="search"
       dir="auto"
       autocomplete="off"
-      maxlength=${LONGEST_TITLE}
+      maxlength=${MAX_TITLE_LENGTH}
       aria-label=${TEXTS.history.search}
       placeholder=${TEXTS.history.search}
       @input=${(/** @type {InputEvent} */ event) => ui.searchHistory(/** @type {HTMLInputElement} */ (event.target).value)}
@@ -111,7 +111,7 @@ function renameForm(thread, ui) {
         dir="auto"
         aria-label=${TEXTS.history.titleField}
         autocomplete="off"
-        maxlength=${LONGEST_TITLE}
+        maxlength=${MAX_TITLE_LENGTH}
         .defaultValue=${thread.title ?? ""}
         @keydown=${(/** @type {KeyboardEvent} */ event) => {
           if (event.key !== "Escape" || event.isComposing) return;

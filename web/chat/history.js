@@ -2,8 +2,8 @@
 /** @import {Api} from "./protocol.js" */
 /** @import {Thread} from "./types" */
 
-const PAGE = 20;
-const LONGEST_PAGE = 100;
+const PAGE = 20; // conversations
+const MAX_PAGE = 100;
 
 /** The list of conversations. */
 export class History {
@@ -26,7 +26,7 @@ export class History {
 
   /** Loads the newest conversations, as many as before. */
   async load() {
-    const limit = Math.min(LONGEST_PAGE, Math.max(PAGE, this.threads.length));
+    const limit = Math.min(MAX_PAGE, Math.max(PAGE, this.threads.length));
     await this.#page(limit, null, (page) => (this.threads = page));
     this.loaded = true;
   }

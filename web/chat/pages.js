@@ -2,7 +2,7 @@
 /** @import {Api} from "./protocol.js" */
 /** @import {Item, Page} from "./types" */
 
-const SIZE = 20;
+const SIZE = 20; // items of a page
 
 /** Loads a conversation's items page by page, the newest first. */
 export class Pages {

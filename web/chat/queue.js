@@ -4,7 +4,7 @@ import { contentFrom, contentOf, partsOf, sentOf, textOf } from "./tags.js";
 /** @import {Api} from "./protocol.js" */
 /** @import {Item, QueueOwner, Unread, UnreadMessage} from "./types" */
 
-const ENDED = 409;
+const ENDED = 409; // status
 
 /** Messages that wait for a running answer. Messages that an answer has not read are unsent. */
 export class Queue {

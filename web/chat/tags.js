@@ -3,8 +3,8 @@ import { storage } from "./storage.js";
 /** @import {Content, Item, Part} from "./types" */
 
 const STORAGE_KEY = "todo.tags";
-const MOST = 300;
-export const MOST_TAGS = 99; // of a message
+const MAX_STORED = 300; // tags
+export const MAX_TAGS = 99; // of a message
 
 /**
  * The names of mentioned tasks, such as "@Buy milk", with their ids, so that typed, pasted or restored text keeps its
@@ -33,7 +33,7 @@ export function nameTask(id, title, text = "") {
   if (all.get(name) === id) return name;
   all.delete(name);
   all.set(name, id);
-  loadedFrom = JSON.stringify([...all].slice(-MOST));
+  loadedFrom = JSON.stringify([...all].slice(-MAX_STORED));
   storage.set(STORAGE_KEY, loadedFrom);
   return name;
 }

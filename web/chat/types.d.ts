@@ -38,7 +38,7 @@ export type Item = {
   quoted_text?: string;
   widget?: Widget;
   copy_text?: string;
-  /** The thumb that this person gave it. */
+  /** The user's rating. */
   feedback?: Feedback | undefined;
   /** Of a message that was edited or answered again: which of how many is shown, and the interactions beside it. */
   versions?: { number: number; count: number; previous?: string; next?: string };
@@ -55,7 +55,7 @@ export type Item = {
 export type Status = { type: "active" | "locked" | "closed"; reason?: string };
 /** A part of a message in the run API. */
 export type Part = { type: "text"; text: string } | { type: "task"; task_id: number; title?: string | null };
-/** A message that the assistant has not read yet, as the run API tells it: queued while its interaction runs, else unsent. */
+/** A message that the assistant has not read yet, as the run API has it: queued while its interaction runs, else unsent. */
 export type UnreadMessage = {
   input_id: string;
   interaction_id: string;
@@ -70,7 +70,7 @@ export type Thread = {
   title?: string | null;
   created_at: string;
   status?: Status;
-  /** The interaction that answers in it now: the run API tells it. */
+  /** The interaction that answers in it now, of the run API. */
   answering?: string | null | undefined;
 };
 export type Page<T> = { data: T[]; has_more: boolean; after?: string | null };
@@ -106,7 +106,7 @@ export type ThreadEvent =
 /** What "Try again" does. */
 export type Retry = "answer" | "send" | "load" | null;
 
-/** What a conversation tells its owner. */
+/** The callbacks of a conversation. */
 export type ConversationOwner = {
   /** Something is to be drawn again. */
   changed: () => void;
@@ -120,16 +120,16 @@ export type ConversationOwner = {
   answering: (answering: boolean) => void;
   /** A message is in the conversation. */
   stored: () => void;
-  /** A message was not stored: its text back to the person. */
+  /** A message was not stored: its text goes back to the user. */
   returned: (text: string) => void;
   /** An event of the element. */
   emit: (name: string, detail: Record<string, unknown>) => void;
 };
 
-/** What a queue tells the conversation that it is of. */
+/** The callbacks of a queue: its conversation. */
 export type QueueOwner = {
   changed: () => void;
-  /** A message was not sent: its text back to the person. */
+  /** A message was not sent: its text goes back to the user. */
   returned: (text: string) => void;
   /** Whether the conversation has this item. */
   has: (id: string) => boolean;

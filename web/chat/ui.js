@@ -2,7 +2,7 @@
 import { TEXTS } from "../texts.js";
 import { codeToCopy } from "./code.js";
 import { drafts, storage } from "./storage.js";
-import { lengthOf, MOST_TAGS, textOf, nameTask } from "./tags.js";
+import { lengthOf, MAX_TAGS, textOf, nameTask } from "./tags.js";
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
 /** @import {Files} from "./files.js" */
@@ -11,7 +11,7 @@ import { lengthOf, MOST_TAGS, textOf, nameTask } from "./tags.js";
 /** @import {Action, Item, Retry, Thread, Unread} from "./types" */
 
 const PRECISE = matchMedia("(pointer: fine)"); // where focus opens no on-screen keyboard
-const COPIED = 1500;
+const COPIED = 1500; // ms
 const PAUSE = 150; // ms after the last letter
 
 /** The state of the chat besides its conversations, and the user's actions. */
@@ -88,7 +88,7 @@ export class Ui {
 
   get #hasContent() {
     const { draft, selected } = this;
-    return Boolean(draft.trim() || this.files?.any) && !this.files?.busy && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
+    return Boolean(draft.trim() || this.files?.any) && !this.files?.busy && lengthOf(draft) <= this.messageChars && selected.length <= MAX_TAGS;
   }
 
   /** Offers tasks if the caret is after an "@". @param {HTMLTextAreaElement} field */

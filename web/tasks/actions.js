@@ -66,23 +66,23 @@ export class TaskActions {
     await this.#perform({ requests, ids: ids(tasks), as: { status: "deleted" } }, tasks, LIST.was.deleted);
   }
 
-  /** @param {Task} task @param {Fields} fields @param {Partial<Task>} as @returns {Promise<string | null>} why it was refused */
+  /** @param {Task} task @param {Fields} fields @param {Partial<Task>} as @returns {Promise<string | null>} why it was rejected */
   async save(task, fields, as) {
-    const { refused } = await this.#perform({ requests: [changeRequest([task.id], fields)], ids: [task.id], as }, [task], LIST.was.changed);
-    return refused?.message ?? null;
+    const { rejected } = await this.#perform({ requests: [changeRequest([task.id], fields)], ids: [task.id], as }, [task], LIST.was.changed);
+    return rejected?.message ?? null;
   }
 
   /** @param {NewTask} task */
   async add(task) {
-    const { draft: adding, pending: wishes } = this.#ui;
-    const { refused, tasks, batches, notUnderstood } = await wishes.send({ requests: [{ ...creating(task.fields), key: task.key }] });
+    const { draft: adding, pending } = this.#ui;
+    const { rejected, tasks, batches, notUnderstood } = await pending.send({ requests: [{ ...creating(task.fields), key: task.key }] });
     const doubts = notUnderstood.map((words) => ` ${LIST.notADate(words)}`).join("");
-    if (!refused) this.#notify(`${LIST.was.added} “${tasks[0]?.title ?? task.text}”${doubts}`, batches, tasks[0]?.id);
-    else if (refused.status === 401) this.showError(refused);
-    else this.#showNotice({ text: LIST.notAdded(task.text.trim(), refused.message), danger: true });
+    if (!rejected) this.#notify(`${LIST.was.added} “${tasks[0]?.title ?? task.text}”${doubts}`, batches, tasks[0]?.id);
+    else if (rejected.status === 401) this.showError(rejected);
+    else this.#showNotice({ text: LIST.notAdded(task.text.trim(), rejected.message), danger: true });
     adding.removeUnsent(task);
-    if (refused && !adding.text) adding.write(task.text);
-    else if (refused) adding.setAside(task.text);
+    if (rejected && !adding.text) adding.write(task.text);
+    else if (rejected) adding.setAside(task.text);
     this.#ui.changed();
   }
 
@@ -95,8 +95,8 @@ export class TaskActions {
 
   /** @param {string[]} batches */
   async #revert(batches) {
-    const { refused } = await this.#ui.pending.send({ requests: [...batches].reverse().map(undoRequest) });
-    if (refused) this.showError(refused);
+    const { rejected } = await this.#ui.pending.send({ requests: [...batches].reverse().map(undoRequest) });
+    if (rejected) this.showError(rejected);
     else this.#notify(LIST.was.undone, []);
   }
 
@@ -129,7 +129,7 @@ export class TaskActions {
   async #report(act, tasks, summary) {
     const outcome = await this.#ui.pending.send(act);
     const what = tasks.length === 1 ? `“${tasks[0].title}”` : LIST.tasks(tasks.length);
-    if (outcome.refused) this.showError(outcome.refused);
+    if (outcome.rejected) this.showError(outcome.rejected);
     else this.#notify(`${summary}: ${what}${describeNext(outcome, tasks, this.#ui.today)}`, outcome.batches);
     return outcome;
   }

@@ -6,7 +6,7 @@ import { dueInGrammar, repeatWords } from "./language/phrases.js";
 /** @import {Task, TaskPreview} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-export const LONGEST_TITLE = 200;
+export const MAX_TITLE_LENGTH = 200;
 export const TITLE_TOO_LONG = "A title can have up to 200 characters.";
 /** @type {Record<string, string>} */
 export const PRIORITIES = { high: "High", medium: "Medium", low: "Low", none: "None" };
@@ -53,7 +53,7 @@ export const FIELDS = [
     value: ({ written }) => titleOf(written),
     check: ({ written }) => {
       if (!titleOf(written)) return "A task needs a title.";
-      return titleOf(written).length > LONGEST_TITLE ? TITLE_TOO_LONG : "";
+      return titleOf(written).length > MAX_TITLE_LENGTH ? TITLE_TOO_LONG : "";
     },
   },
   {

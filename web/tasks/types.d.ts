@@ -1,10 +1,10 @@
-/** A task as the backend's door tells it. */
+/** A task as `/tasks` returns it. */
 export interface Task {
   id: number;
   title: string;
   description: string;
   status: "pending" | "completed" | "deleted";
-  /** A day like "2026-11-27", where the person is. */
+  /** A day like "2026-11-27", where the user is. */
   due: string | null;
   /** A clock time like "15:00". */
   time: string | null;
@@ -17,7 +17,7 @@ export interface Task {
   deleted: string | null;
 }
 
-/** A day and a clock time where the person is. */
+/** A day and a clock time where the user is. */
 export interface Moment {
   day: string;
   time: string;
@@ -37,14 +37,14 @@ export interface TaskPreview extends Pick<Task, "title" | "due" | "time" | "repe
 
 export type View = "today" | "upcoming" | "all" | "done" | "deleted";
 
-/** What a list is narrowed by; an empty text by nothing. */
+/** Filters of a list; an empty text is none. */
 export interface Filter {
   query: string;
   label: string;
   priority: "" | "high" | "medium" | "low" | "none";
 }
 
-/** How many tasks were done on a day. */
+/** How many tasks were completed on a day. */
 export interface DoneOnDay {
   day: string;
   done: number;
@@ -53,13 +53,13 @@ export interface DoneOnDay {
 /** A page of a view. */
 export interface TaskPage {
   view: View;
-  /** The person's wall clock, like "2026-11-23T11:20". */
+  /** The user's wall clock, like "2026-11-23T11:20". */
   now: string;
   time_zone: string;
   total: number;
   tasks: Task[];
   next_cursor: string | null;
-  /** The newest change that is surely in it. */
+  /** The newest change that it contains. */
   last: number;
   days?: DoneOnDay[];
 }
@@ -67,21 +67,21 @@ export interface TaskPage {
 export interface Changes {
   last: number;
   task_ids: number[];
-  /** There were too many to be told. */
+  /** There are too many to list. */
   more: boolean;
 }
 
-/** What a change answers. */
+/** The response to a change. */
 export interface Changed {
   tasks: Task[];
   not_found?: number[];
-  /** What it can be taken back with. */
+  /** What undoes it. */
   batch: string;
   /** Of an added text, what looks like a date and is no date of the task. */
   not_understood?: string[];
 }
 
-/** What a change sends: values that the task tools take, such as "none". */
+/** The body of a change: values that the task tools take, such as "none". */
 export type Fields = { [name in keyof Task]?: unknown } & {
   /** Back to what it was before its last change. */
   undo?: true;

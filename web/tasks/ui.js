@@ -1,10 +1,10 @@
 // @ts-check
 import { HttpError } from "../chat/protocol.js";
 import { TaskActions } from "./actions.js";
-import { TaskDraft, LONGEST_TEXT, newTask } from "./draft.js";
+import { TaskDraft, MAX_TEXT_LENGTH, newTask } from "./draft.js";
 import { Reader } from "./data/reader.js";
 import { Editing } from "./editing.js";
-import { LONGEST_TITLE } from "./fields.js";
+import { MAX_TITLE_LENGTH } from "./fields.js";
 import { Preview } from "./preview.js";
 import { belongs, sectionsOf } from "./sections.js";
 import { Selection } from "./selection.js";
@@ -215,7 +215,7 @@ export class Ui {
   /** Adds the task of the draft. */
   async add() {
     const { fields, text, understood } = this.draft;
-    if (!text.trim() || text.length > LONGEST_TEXT || (understood && understood.title.length > LONGEST_TITLE)) return;
+    if (!text.trim() || text.length > MAX_TEXT_LENGTH || (understood && understood.title.length > MAX_TITLE_LENGTH)) return;
     const task = newTask(text, fields);
     this.draft.write("");
     this.draft.storeUnsent(task);

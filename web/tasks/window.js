@@ -2,10 +2,10 @@
 /** @import {Section} from "./types" */
 
 const ROW = 46; // px, until a row is measured
-const HEADING = 44;
+const HEADING = 44; // px, until one is measured
 const BEYOND = 700; // px that are drawn above and below the visible part
 const ENOUGH = 250; // px: if less is drawn beyond the visible part, more is drawn
-const ANCHORS = 5;
+const ANCHORS = 5; // rows
 
 /** The drawn part of a section: its tasks from `first` to before `end`, and the heights above and below. @typedef {{section: Section, first: number, end: number, above: number, below: number}} Drawn */
 /** A task and its distance from the upper edge. @typedef {[id: number, distance: number]} Anchor */

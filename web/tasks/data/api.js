@@ -4,7 +4,7 @@ import { ConnectionLost, HttpError, sentence } from "../../chat/protocol.js";
 
 const PAGE = 100; // tasks, the server's maximum
 
-/** A change that may be sent again: its key makes the server do it once. @typedef {{method: string, path: string, body?: object, key: string}} Wish */
+/** A change that may be sent again: its key makes the server do it once. @typedef {{method: string, path: string, body?: object, key: string}} Change */
 
 /** The requests of the list to `/tasks`. */
 export class Api {
@@ -39,7 +39,7 @@ export class Api {
     return this.#request(`/tasks/changes?after=${after}`);
   }
 
-  /** @param {Wish} wish @returns {Promise<Changed>} */
+  /** @param {Change} change @returns {Promise<Changed>} */
   change({ method, path, body, key }) {
     const headers = { "Idempotency-Key": key, ...(body && { "Content-Type": "application/json" }) };
     return this.#request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) });

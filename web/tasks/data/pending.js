@@ -12,7 +12,7 @@ import { newKey } from "./api.js";
  * @property {number[]} [ids] the changed tasks
  * @property {Partial<Task> | ((task: Task) => Partial<Task>)} [as] the fields that are shown at once
  */
-/** The result of a change. @typedef {{tasks: Task[], batches: string[], notUnderstood: string[], refused: HttpError | null}} Outcome */
+/** The result of a change. @typedef {{tasks: Task[], batches: string[], notUnderstood: string[], rejected: HttpError | null}} Outcome */
 
 /** Changes without a response: shown at once, sent in order, and sent again with the same key if the response is lost. */
 export class PendingChanges {
@@ -51,8 +51,8 @@ export class PendingChanges {
       this.#shown.delete(shown);
       this.#owner.changed();
     };
-    void outcome.then(({ refused }) => {
-      if (refused) over();
+    void outcome.then(({ rejected }) => {
+      if (rejected) over();
       return this.#owner.renew();
     }).finally(over);
     return outcome.finally(() => this.open--);
@@ -61,7 +61,7 @@ export class PendingChanges {
   /** @param {TaskChange["requests"]} requests @returns {Promise<Outcome>} */
   async #sendAll(requests) {
     /** @type {Outcome} */
-    const outcome = { tasks: [], batches: [], notUnderstood: [], refused: null };
+    const outcome = { tasks: [], batches: [], notUnderstood: [], rejected: null };
     for (const request of requests) {
       try {
         const { tasks, batch, not_understood: notUnderstood = [] } = await this.#send({ key: newKey(), ...request });
@@ -70,7 +70,7 @@ export class PendingChanges {
         if (batch) outcome.batches.push(batch);
       } catch (error) {
         if (!(error instanceof HttpError)) throw error;
-        outcome.refused = error;
+        outcome.rejected = error;
         break;
       }
     }

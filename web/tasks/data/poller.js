@@ -3,7 +3,7 @@ import { HttpError } from "../../chat/protocol.js";
 /** @import {Api} from "./api.js" */
 
 const PAUSE = 1500; // ms between two requests
-const LONGEST_PAUSE = 10_000;
+const MAX_PAUSE = 10_000; // ms
 
 /** Asks for changes while the list is visible, less often while the server is unreachable. */
 export class ChangePoller {
@@ -76,7 +76,7 @@ export class ChangePoller {
       if (more || first || wasLost || task_ids.length > 0) await this.#owner.news(task_ids);
     } catch (error) {
       if (!this.#closed) this.#owner.failed(error);
-      if (error instanceof HttpError) this.#pause = LONGEST_PAUSE;
+      if (error instanceof HttpError) this.#pause = MAX_PAUSE;
     } finally {
       this.#polling = false;
       this.#schedule();
@@ -87,6 +87,6 @@ export class ChangePoller {
     clearTimeout(this.#timer);
     if (this.#closed) return;
     this.#timer = setTimeout(this.poll, this.#pause);
-    if (this.lost) this.#pause = Math.min(this.#pause * 1.6, LONGEST_PAUSE);
+    if (this.lost) this.#pause = Math.min(this.#pause * 1.6, MAX_PAUSE);
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { LONGEST_TEXT } from "../draft.js";
-import { LONGEST_TITLE, PRIORITIES, TITLE_TOO_LONG } from "../fields.js";
+import { MAX_TEXT_LENGTH } from "../draft.js";
+import { MAX_TITLE_LENGTH, PRIORITIES, TITLE_TOO_LONG } from "../fields.js";
 import { icon, iconButton } from "../../icons.js";
 import { between } from "../language/calendar.js";
 import { LIST, TEXTS } from "../../texts.js";
@@ -61,7 +61,7 @@ function chips({ draft: adding, today, changed }) {
   const { title = "", due = null, time = null, repeat = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
   const day = due ?? adding.defaultDay;
   const words = day && (between(today, day) > 1 ? fullDay(day, today) : dayWords(day, today));
-  if (title.length > LONGEST_TITLE || adding.text.length > LONGEST_TEXT) return html`<span class="problem">${TITLE_TOO_LONG}</span>`;
+  if (title.length > MAX_TITLE_LENGTH || adding.text.length > MAX_TEXT_LENGTH) return html`<span class="problem">${TITLE_TOO_LONG}</span>`;
   return html`
     ${words
       ? html`<span class="chip when" lang=${LANGUAGE}>

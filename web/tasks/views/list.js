@@ -13,7 +13,7 @@ import { barView, toolsView, viewsView } from "./tools.js";
 /** @import {Ui} from "../ui.js" */
 /** @import {Drawn} from "../window.js" */
 
-const HIGH = 40;
+const HEIGHT = 40; // units of the chart
 const STEP = 10; // units of the chart for a day; the bar takes 7 of them
 
 /** @param {Ui} ui */
@@ -84,10 +84,10 @@ function chartView(days, today) {
   return html`
     <figure class="chart">
       <figcaption><strong>${counted(sum)}</strong> ${LIST.chartTitle}</figcaption>
-      <svg viewBox="0 0 ${days.length * STEP - 3} ${HIGH}" preserveAspectRatio="none" role="img" aria-label=${text}>
+      <svg viewBox="0 0 ${days.length * STEP - 3} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${text}>
         ${days.map(({ day, done }, at) => {
-          const high = done ? Math.max(4, (done / most) * HIGH) : 2;
-          return svg`<rect class=${done ? "some" : ""} x=${at * STEP} y=${HIGH - high} width="7" height=${high} rx="2"><title>${fullDay(day, today)}: ${counted(done)}</title></rect>`;
+          const high = done ? Math.max(4, (done / most) * HEIGHT) : 2;
+          return svg`<rect class=${done ? "some" : ""} x=${at * STEP} y=${HEIGHT - high} width="7" height=${high} rx="2"><title>${fullDay(day, today)}: ${counted(done)}</title></rect>`;
         })}
       </svg>
     </figure>

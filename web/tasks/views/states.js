@@ -41,10 +41,10 @@ export const problemView = (ui) => html`
 `;
 
 /** @param {Ui} ui */
-export const connectionView = ({ reader: { poller: live, pending: wishes } }) =>
+export const connectionView = ({ reader: { poller: live, pending } }) =>
   live.lost
     ? html`<p class="lost" role="status">
-        <span class="spinner"></span><span translate="no">${LIST.lost} ${wishes.open > 0 ? LIST.unsaved(wishes.open) : nothing}</span>
+        <span class="spinner"></span><span translate="no">${LIST.lost} ${pending.open > 0 ? LIST.unsaved(pending.open) : nothing}</span>
       </p>`
     : nothing;
 

@@ -8,7 +8,7 @@ import { PRIORITIES } from "../fields.js";
 /** @import {Filter, View} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
-const MOST_COUNTED = 2000; // the server stops counting here
+const MAX_COUNTED = 2000; // the server stops counting here
 const VIEWS = /** @type {View[]} */ (Object.keys(LIST.views));
 
 /** @param {Ui} ui */
@@ -43,7 +43,7 @@ export function toolsView(ui) {
           @input=${(/** @type {Event} */ event) => ui.search(/** @type {HTMLInputElement} */ (event.target).value)}
         />
       </label>
-      <span class="quiet total" translate="no">${pages.current && pages.total > 0 ? `${counted(pages.total)}${pages.total === MOST_COUNTED ? "+" : ""}` : ""}</span>
+      <span class="quiet total" translate="no">${pages.current && pages.total > 0 ? `${counted(pages.total)}${pages.total === MAX_COUNTED ? "+" : ""}` : ""}</span>
       ${iconButton("filter", LIST.filter, () => ui.toggleFilters(), { expanded: open })}
       ${iconButton("select", selection.active ? LIST.endSelection : LIST.select, () => (selection.active ? selection.end() : selection.begin()), { pressed: selection.active })}
       ${open ? filters(ui) : nothing}

@@ -1,0 +1,45 @@
+"""The words for the fields of a task: in cards, in the text of clients without cards, and in the terminal."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from common.repeats import describe_repeat
+
+
+@dataclass(frozen=True)
+class FieldWords:
+    """How a field's value is written; `noun` follows where there is room."""
+
+    name: str
+    write: Callable[[Any], Sequence[str]] = lambda value: [str(value)]
+    noun: str = ""
+
+    def describe(self, value: Any) -> list[str]:
+        return [f"{text} {self.noun}".rstrip() for text in self.write(value)]
+
+
+FIELDS: Sequence[FieldWords] = (
+    FieldWords("priority", noun="priority"),
+    FieldWords("repeat", lambda rule: [describe_repeat(rule)]),
+    FieldWords("labels", lambda labels: [f"#{label}" for label in labels]),
+)
+"""The fields that are shown beside the title and the due date, in order."""
+
+
+def select_fields(task: Mapping[str, Any]) -> Iterator[tuple[FieldWords, Any]]:
+    """Yields the fields that a task has, with their values."""
+    return ((field, value) for field in FIELDS if (value := task.get(field.name)))
+
+
+def read_due(day: str, time: str | None) -> date:
+    """Combines the parts of a due date, 2026-11-27 and 15:00; without a time it is a day."""
+    return datetime.fromisoformat(f"{day}T{time}") if time else date.fromisoformat(day)
+
+
+def describe_due(due: date, today: date | None) -> str:
+    """Writes a due date as Mon 23 Nov 15:00; with the year, if it is not the current one."""
+    year = f" {due.year}" if today and due.year != today.year else ""
+    time = f" {due:%H:%M}" if isinstance(due, datetime) else ""
+    return f"{due:%a} {due.day} {due:%b}{year}{time}"
