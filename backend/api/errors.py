@@ -146,7 +146,7 @@ def _render_http_exception(request: Request, error: HTTPException) -> JSONRespon
         methods = _list_methods(request)
         sentence = f"{shorten(request.method)} is not allowed at {path}. Use {join_words(methods, 'or')}."
         return render_error(MethodNotAllowed(sentence), {"Allow": ", ".join(methods)})
-    if error.status_code == 400:  # FastAPI could not parse the body for another reason than its syntax
+    if error.status_code == 400:  # FastAPI (0.165) could not parse the body
         return render_error(InvalidRequest(NO_JSON))
     other = InvalidRequest(f"{error.detail.rstrip('.')}.")
     other.status = error.status_code
@@ -173,7 +173,7 @@ def _describe(problem: Mapping[str, Any], body: Any) -> str:
     if source != "body":
         where = " ".join((source, *map(str, path)))
         return f"The request needs the {where}." if kind == "missing" else f"The {where} is not valid: {message}."
-    if kind == "json_invalid" or (not path and kind == "missing"):
+    if not path and kind == "missing":
         return NO_JSON
     place, value = _find_place(path, body)
     if kind == "missing":
