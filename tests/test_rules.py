@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cli.chat.commands import table
 from cli.commands import user_data
 from common import VERSION
 from mcp_server.imports.formats import FORMATS
@@ -38,6 +39,11 @@ def test_one_version() -> None:
 
 def test_command_line_names_the_import_formats() -> None:
     assert user_data.IMPORT_FORMATS == FORMATS
+
+
+def test_document_lists_the_slash_commands() -> None:
+    [listed] = re.findall(r"\| command \|.*?\n\n", (ROOT / "docs" / "terminal.md").read_text(), re.DOTALL)
+    assert set(re.findall(r"`/([a-z]+)", listed)) == {*table.COMMANDS}
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.lock")))

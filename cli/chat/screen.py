@@ -8,8 +8,8 @@ import signal
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
@@ -18,14 +18,13 @@ from rich.text import Text
 from rich.theme import Theme
 
 from cli import terminal
-from cli.chat.connection import Connection
 from cli.chat.markdown import ChatMarkdown, split_finished
 from cli.chat.rendering import render_marked
 from cli.terminal import clean
 
-if TYPE_CHECKING:
-    from cli.chat.terminal_chat import TerminalChat
-
+OnLine = Callable[[str], None]
+OnInterrupt = Callable[[], bool]
+"""Called at Ctrl-C; returns whether there was something to stop or to discard."""
 PROMPT = "> "
 TWICE_SECONDS = 2.0
 PASTE_SECONDS = 0.05
@@ -33,6 +32,14 @@ PASTE_SECONDS = 0.05
 NOT_TEXT = "Some of this is not UTF-8 text, and is shown as \ufffd. Correct it, and press Enter."
 AGAIN_LEAVES = "Press Ctrl-C again to leave."
 _THEME = Theme({"markdown.code": "cyan"})
+
+
+@dataclass
+class Completions:
+    """What can be completed: arguments of each command, by its name with the slash, and titles of tasks anywhere."""
+
+    arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    titles: Sequence[str] = ()
 
 
 def describe_nothing() -> str:
@@ -100,12 +107,11 @@ class Screen:
     def leave(self) -> None:
         """Ends `run`."""
 
-    async def learn_names(self, connection: Connection) -> None:
-        """Reads the names that can be completed."""
-
 
 class TerminalScreen(Screen, ABC):
     is_terminal = True
+    completions: Completions | None = None
+    """None where nothing can be completed."""
 
     def __init__(self, *, colour: bool) -> None:
         super().__init__()
@@ -123,7 +129,7 @@ class TerminalScreen(Screen, ABC):
         return shutil.get_terminal_size()
 
     @abstractmethod
-    async def run(self, chat: "TerminalChat") -> None:
+    async def run(self, on_line: OnLine, on_interrupt: OnInterrupt) -> None:
         """Reads what is typed until the user leaves."""
 
     @abstractmethod
@@ -184,10 +190,10 @@ class PlainScreen(TerminalScreen):
         self._sending: asyncio.TimerHandle | None = None
         self._interrupted_at = -TWICE_SECONDS
 
-    async def run(self, chat: "TerminalChat") -> None:
+    async def run(self, on_line: OnLine, on_interrupt: OnInterrupt) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_reader(sys.stdin.fileno(), self._read_input, chat)
-        loop.add_signal_handler(signal.SIGINT, self._interrupt, chat)
+        loop.add_reader(sys.stdin.fileno(), self._read_input, on_line)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt, on_interrupt)
         try:
             await self._left.wait()
         finally:
@@ -208,18 +214,18 @@ class PlainScreen(TerminalScreen):
     def leave(self) -> None:
         self._left.set()
 
-    def _read_input(self, chat: "TerminalChat") -> None:
+    def _read_input(self, on_line: OnLine) -> None:
         piece = os.read(sys.stdin.fileno(), 65_536)
         self._input += piece
         if self._sending is not None:
             self._sending.cancel()
         if not piece:
-            self._send(chat)
+            self._send(on_line)
             self.leave()
         elif b"\n" in self._input:
-            self._sending = asyncio.get_running_loop().call_later(PASTE_SECONDS, self._send, chat)
+            self._sending = asyncio.get_running_loop().call_later(PASTE_SECONDS, self._send, on_line)
 
-    def _send(self, chat: "TerminalChat") -> None:
+    def _send(self, on_line: OnLine) -> None:
         """Sends the lines that have come at once as one message: several were pasted."""
         lines, end, self._input = self._input.rpartition(b"\n")
         text = os.fsdecode(lines)
@@ -227,10 +233,10 @@ class PlainScreen(TerminalScreen):
             terminal.write(f"Not sent, because it is not UTF-8 text: {clean(text)}\n")
             self.wait_for_input()
         elif end:
-            chat.entered(text)
+            on_line(text)
 
-    def _interrupt(self, chat: "TerminalChat") -> None:
-        if chat.interrupted():
+    def _interrupt(self, on_interrupt: OnInterrupt) -> None:
+        if on_interrupt():
             return
         before, self._interrupted_at = self._interrupted_at, time.monotonic()
         if self._interrupted_at - before < TWICE_SECONDS:

@@ -83,9 +83,9 @@ async def _run(text: str, connection: Connection, arguments: argparse.Namespace,
     chat_id = await connection.runs.find_last_used_chat() if arguments.thread == NEWEST else arguments.thread
     if text.startswith("/") and not text.startswith("//"):
         from cli.chat.commands import table  # with imports that a message does not need
-        from cli.chat.terminal_chat import TerminalChat
+        from cli.chat.session import ChatSession
 
-        chat = TerminalChat(arguments, screen, connection)
+        chat = ChatSession(screen, connection, asyncio.TaskGroup())  # no command that works here starts an answer
         if chat_id is not None:
             await chat.select(chat_id)
         await table.run(chat, text.strip())

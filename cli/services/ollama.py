@@ -80,7 +80,8 @@ def find(environment: Mapping[str, str]) -> LocalOllama | None:
     # Not at the top: what it imports takes longer than all else that a start does before the services.
     from cli.services.ollama_models import find_model
 
-    return find_model(at, environment.get("LLM_MODEL"))
+    found = find_model(at.url, environment.get("LLM_MODEL"), seconds=SECONDS)
+    return LocalOllama(at.url, *found) if found else None
 
 
 def _is_listening(at: Address) -> bool:

@@ -5,9 +5,6 @@ import asyncio
 import httpx2
 from pydantic import BaseModel
 
-from cli.services import ollama
-from cli.services.ollama import Address, LocalOllama
-
 # The first family that is there is taken, of one family the largest model; families that are not named come last.
 PREFERRED = ("gpt-oss", "qwen3.6", "qwen3.5", "qwen3", "gemma4", "mistral-small", "llama3.3", "llama3.1", "qwen2.5")
 KNOWN_TO_CALL = ("gpt-oss",)  # of which not each version of Ollama says so
@@ -39,25 +36,25 @@ class _Models(BaseModel):
     models: list[_Model]
 
 
-def find_model(at: Address, wanted: str | None) -> LocalOllama | None:
-    """Returns None if what listens there does not answer as Ollama does."""
+def find_model(url: str, wanted: str | None, *, seconds: float) -> tuple[str, str] | None:
+    """Returns the name of a model, or an empty one and the reason; None if no Ollama answers there."""
     try:
-        return asyncio.run(_look(at, wanted))
+        return asyncio.run(_look(url, wanted, seconds))
     except (OSError, ValueError, httpx2.HTTPError):  # TimeoutError and ValidationError among them
         return None
 
 
-async def _look(at: Address, wanted: str | None) -> LocalOllama:
-    async with asyncio.timeout(ollama.SECONDS), httpx2.AsyncClient(base_url=at.url, trust_env=False) as http:
+async def _look(url: str, wanted: str | None, seconds: float) -> tuple[str, str]:
+    async with asyncio.timeout(seconds), httpx2.AsyncClient(base_url=url, trust_env=False) as http:
         listed = _Models.model_validate_json(await _request(http, "GET", "/api/tags"))
         models = [model for model in listed.models if model.is_local]
         if wanted:
             named = next((model.name for model in models if model.name in (wanted, f"{wanted}:latest")), "")
-            return LocalOllama(at.url, named, "" if named else f"Ollama has no model {wanted} on this machine")
+            return (named, "" if named else f"Ollama has no model {wanted} on this machine")
         for model in sorted(models, key=lambda model: model.rank):
             if await _can_call(http, model):
-                return LocalOllama(at.url, model.name)
-    return LocalOllama(at.url, note="Ollama has no model on this machine that can call tools")
+                return model.name, ""
+    return "", "Ollama has no model on this machine that can call tools"
 
 
 async def _can_call(http: httpx2.AsyncClient, model: _Model) -> bool:

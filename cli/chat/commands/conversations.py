@@ -1,15 +1,15 @@
 """Commands about conversations and their messages."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from cli.chat import rendering
+from cli.chat.connection import Connection
+from cli.chat.session import ChatSession
 from cli.terminal import clean
 
-if TYPE_CHECKING:
-    from cli.chat.terminal_chat import TerminalChat
 
-
-async def list_threads(chat: "TerminalChat", _: str) -> None:
+async def list_threads(chat: ChatSession, _: str) -> None:
     chats = await _load_chats(chat)
     if not chats:
         await chat.screen.note("There are no conversations yet.")
@@ -17,7 +17,7 @@ async def list_threads(chat: "TerminalChat", _: str) -> None:
     await chat.screen.show(rendering.render_chats(chats, chat.chat_id))
 
 
-async def open_thread(chat: "TerminalChat", which: str) -> None:
+async def open_thread(chat: ChatSession, which: str) -> None:
     chat_id = _find(chat.chats or await _load_chats(chat), which)
     if chat_id is None:
         await chat.screen.fail(f"There is no conversation {which}. See /threads.")
@@ -25,26 +25,26 @@ async def open_thread(chat: "TerminalChat", which: str) -> None:
         await chat.open(chat_id)
 
 
-async def clear(chat: "TerminalChat", _: str) -> None:
+async def clear(chat: ChatSession, _: str) -> None:
     chat.clear()
     await chat.screen.note("Your next message starts a new conversation.")
 
 
-async def show_log(chat: "TerminalChat", _: str) -> None:
+async def show_log(chat: ChatSession, _: str) -> None:
     for line in await chat.connection.runs.get_log(chat.require_chat_id()):
         await chat.screen.show_line(line)
 
 
-async def compact(chat: "TerminalChat", _: str) -> None:
+async def compact(chat: ChatSession, _: str) -> None:
     done = await chat.connection.runs.compact(chat.require_chat_id())
     await chat.screen.note(f"{done['status'].capitalize()}: {done['messages']} messages.")
 
 
-async def retry(chat: "TerminalChat", _: str) -> None:
+async def retry(chat: ChatSession, _: str) -> None:
     chat.follow(await chat.connection.retry(chat.require_chat_id()))
 
 
-async def edit(chat: "TerminalChat", text: str) -> None:
+async def edit(chat: ChatSession, text: str) -> None:
     last = await chat.connection.last(chat.require_chat_id())
     if last is None:
         await chat.screen.fail("There is no message to edit.")
@@ -54,7 +54,7 @@ async def edit(chat: "TerminalChat", text: str) -> None:
         await chat.say(text)
 
 
-async def show_version(chat: "TerminalChat", number: str) -> None:
+async def show_version(chat: ChatSession, number: str) -> None:
     chat_id = chat.require_chat_id()
     last = await chat.connection.last(chat_id)
     versions = last["siblings"] if last is not None else []
@@ -66,9 +66,9 @@ async def show_version(chat: "TerminalChat", number: str) -> None:
     await chat.open(chat_id)
 
 
-async def choose_model(chat: "TerminalChat", name: str) -> None:
+async def choose_model(chat: ChatSession, name: str) -> None:
     connection = chat.connection
-    models = list((await connection.runs.ready())["model"]["models"])
+    models = await list_models(connection)
     if name and name not in models:
         await chat.screen.fail(f"There is no model {name}. Choose one of these: {', '.join(models)}.")
         return
@@ -79,7 +79,7 @@ async def choose_model(chat: "TerminalChat", name: str) -> None:
     await chat.screen.show(*(f"{'●' if one == chosen else ' '} {one}" for one in models))
 
 
-async def show_agents(chat: "TerminalChat", _: str) -> None:
+async def show_agents(chat: ChatSession, _: str) -> None:
     run = chat.answer.reading.run_id if chat.answer is not None else chat.last_run
     steps = await chat.connection.steps(chat.chat_id, run) if chat.chat_id and run else []
     if steps:
@@ -88,7 +88,15 @@ async def show_agents(chat: "TerminalChat", _: str) -> None:
         await chat.screen.note("No agent worked on the last message.")
 
 
-async def _load_chats(chat: "TerminalChat") -> list[dict[str, Any]]:
+async def list_titles(connection: Connection) -> Sequence[str]:
+    return [clean(chat["title"]) for chat in (await connection.runs.get_chats(limit=20))["chats"] if chat["title"]]
+
+
+async def list_models(connection: Connection) -> Sequence[str]:
+    return list((await connection.runs.ready()).get("model", {}).get("models", ()))
+
+
+async def _load_chats(chat: ChatSession) -> list[dict[str, Any]]:
     chat.chats = (await chat.connection.runs.get_chats(limit=20))["chats"]
     return chat.chats
 

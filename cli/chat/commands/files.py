@@ -2,15 +2,13 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.chat.rendering import cut_line
-
-if TYPE_CHECKING:
-    from cli.chat.terminal_chat import TerminalChat
+from cli.chat.session import ChatSession
 
 
-async def list_files(chat: "TerminalChat", _: str) -> None:
+async def list_files(chat: ChatSession, _: str) -> None:
     page = await chat.connection.runs.files(chat.chat_id) if chat.chat_id else {"files": []}
     if not page["files"]:
         await chat.screen.note("There are no files in this conversation.")
@@ -20,7 +18,7 @@ async def list_files(chat: "TerminalChat", _: str) -> None:
         await chat.screen.note("and more")
 
 
-async def put(chat: "TerminalChat", name: str) -> None:
+async def put(chat: ChatSession, name: str) -> None:
     try:
         path, content = await asyncio.to_thread(_read_file, name)
     except OSError as error:
@@ -32,7 +30,7 @@ async def put(chat: "TerminalChat", name: str) -> None:
     await chat.screen.note(f"Added {path.name} to the conversation's files.")
 
 
-async def get(chat: "TerminalChat", path: str) -> None:
+async def get(chat: ChatSession, path: str) -> None:
     content, target = await chat.connection.runs.get_file(chat.require_chat_id(), path), Path(Path(path).name)
     try:
         await asyncio.to_thread(_create, target, content)
@@ -44,11 +42,11 @@ async def get(chat: "TerminalChat", path: str) -> None:
         await chat.screen.note(f"Wrote {target} to the current directory: {len(content):,} bytes.")
 
 
-async def commit(chat: "TerminalChat", message: str) -> None:
+async def commit(chat: ChatSession, message: str) -> None:
     await chat.screen.note((await chat.connection.runs.commit(chat.require_chat_id(), message))["message"])
 
 
-async def memory(chat: "TerminalChat", text: str) -> None:
+async def memory(chat: ChatSession, text: str) -> None:
     if not text:
         memory = await chat.connection.runs.memory()
         if stored := memory["text"].strip():

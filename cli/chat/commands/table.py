@@ -1,15 +1,14 @@
 """The table of commands."""
 
 import difflib
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from rich.table import Column, Table
 
 from cli.chat.commands import conversations, files, tasks
-
-if TYPE_CHECKING:
-    from cli.chat.terminal_chat import TerminalChat
+from cli.chat.connection import Connection
+from cli.chat.session import ChatSession
 
 _KEYS = (
     "Enter sends, Alt-Enter starts a new line, Tab completes. Ctrl-C stops the answer or clears what you typed; press "
@@ -19,17 +18,18 @@ _KEYS = (
 
 class ChatCommand(NamedTuple):
     """`argument` is required if it is in capitals. `--exec` rejects `interactive` commands, and a running answer those
-    that must wait for its end.
+    that must wait for its end. `complete` returns arguments that Tab completes.
     """
 
     argument: str
     purpose: str
-    handler: Callable[["TerminalChat", str], Awaitable[None]]
+    handler: Callable[[ChatSession, str], Awaitable[None]]
     interactive: bool = False
     waits: bool = False
+    complete: Callable[[Connection], Awaitable[Sequence[str]]] | None = None
 
 
-async def run(chat: "TerminalChat", text: str) -> None:
+async def run(chat: ChatSession, text: str) -> None:
     name, _, argument = text[1:].partition(" ")
     command = COMMANDS.get(name)
     if command is None:
@@ -46,7 +46,7 @@ async def run(chat: "TerminalChat", text: str) -> None:
         await command.handler(chat, argument.strip())
 
 
-async def _help(chat: "TerminalChat", _: str) -> None:
+async def _help(chat: ChatSession, _: str) -> None:
     grid = Table.grid(Column(no_wrap=True), Column(style="dim"), padding=(0, 2, 0, 0))
     for name, command in COMMANDS.items():
         grid.add_row(f"/{name} {command.argument}", command.purpose)
@@ -54,7 +54,7 @@ async def _help(chat: "TerminalChat", _: str) -> None:
     await chat.screen.note(_KEYS)
 
 
-async def _quit(chat: "TerminalChat", _: str) -> None:
+async def _quit(chat: ChatSession, _: str) -> None:
     chat.screen.leave()
 
 
@@ -62,10 +62,15 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "help": ChatCommand("", "show this help", _help),
     "threads": ChatCommand("", "list the conversations", conversations.list_threads),
     "open": ChatCommand(
-        "N", "open a conversation by its number, title or id", conversations.open_thread, interactive=True, waits=True
+        "N",
+        "open a conversation by its number, title or id",
+        conversations.open_thread,
+        interactive=True,
+        waits=True,
+        complete=conversations.list_titles,
     ),
     "clear": ChatCommand("", "start a new conversation", conversations.clear, interactive=True, waits=True),
-    "tasks": ChatCommand("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show),
+    "tasks": ChatCommand("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show, complete=tasks.list_views),
     "undo": ChatCommand("", "undo what the last answer changed", tasks.undo),
     "stop": ChatCommand("", "stop the answer, like Ctrl-C", lambda chat, _: chat.stop(), interactive=True),
     "retry": ChatCommand("", "answer the last message again", conversations.retry, interactive=True, waits=True),
@@ -73,7 +78,9 @@ COMMANDS: Mapping[str, ChatCommand] = {
         "[text]", "change the last message and answer it again", conversations.edit, interactive=True, waits=True
     ),
     "version": ChatCommand("N", "show another version of the last message", conversations.show_version, waits=True),
-    "model": ChatCommand("[name]", "list the models, or choose one", conversations.choose_model),
+    "model": ChatCommand(
+        "[name]", "list the models, or choose one", conversations.choose_model, complete=conversations.list_models
+    ),
     "agents": ChatCommand("", "show what agents did for the last message", conversations.show_agents),
     "files": ChatCommand("", "list the conversation's files", files.list_files),
     "put": ChatCommand("FILE", "add a file from this machine", files.put),

@@ -1,19 +1,18 @@
 """Commands about the list of tasks."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from cli.chat.connection import Connection
 from cli.chat.rendering import render_copied_task, render_tasks
+from cli.chat.session import ChatSession
 from todo_client.connection import ApiError
-
-if TYPE_CHECKING:
-    from cli.chat.terminal_chat import TerminalChat
 
 VIEWS = ("today", "upcoming", "all", "done", "deleted")
 _CONFLICT = 409
 
 
-async def show(chat: "TerminalChat", view: str) -> None:
+async def show(chat: ChatSession, view: str) -> None:
     view = view or "all"
     if view not in VIEWS:
         await chat.screen.fail(f"There is no view {view}. Choose one of these: {', '.join(VIEWS)}.")
@@ -27,7 +26,11 @@ async def show(chat: "TerminalChat", view: str) -> None:
     await chat.screen.show(table, *([f"and {more:,} more"] if more > 0 else []))
 
 
-async def undo(chat: "TerminalChat", _: str) -> None:
+async def list_views(_: Connection) -> Sequence[str]:
+    return VIEWS
+
+
+async def undo(chat: ChatSession, _: str) -> None:
     """Presses the newest Undo button, as on the page: all cards then say so, and the assistant learns of it."""
     connection, chat_id = chat.connection, chat.chat_id
     thread = await connection.thread(chat_id) if chat_id and chat.last_run else None

@@ -1,0 +1,47 @@
+"""The keyboard, for what prompt_toolkit 3.0 does otherwise than a conversation needs."""
+
+import re
+import sys
+import time
+from contextlib import AbstractContextManager
+
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+from cli.chat.screen import PASTE_SECONDS
+
+_LINES = re.compile(r"[^\r\n][\r\n]+[^\r\n]")  # one after the other; Enter alone, also twice, ends a message
+_MAX_TYPED_KEYS = 200  # that arrive at once
+_TEXT_KEYS = (Keys.ControlM, Keys.ControlJ, Keys.ControlI)
+
+
+class Keyboard(Vt100Input):
+    """Takes text that arrives at once for pasted, also where the terminal has no bracketed paste."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stdin)
+        self._pasted_at = -PASTE_SECONDS
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        """Stays in raw mode while text is printed above the prompt.
+
+        Otherwise Enter and Ctrl-C, pressed meanwhile, would be other characters than the prompt expects.
+        """
+        return self.raw_mode()
+
+    def read_keys(self) -> list[KeyPress]:
+        keys = [key for part in iter(super().read_keys, []) for key in part]
+        # A pasted colour looks like an event of the mouse, which fails without the mouse's support.
+        keys = [key for key in keys if key.key is not Keys.Vt100MouseEvent]
+        typed = [key for key in keys if key.key is not Keys.CPRResponse]
+        if any(isinstance(key.key, Keys) and key.key not in _TEXT_KEYS for key in typed):
+            return keys
+        text, now = "".join(key.data for key in typed), time.monotonic()
+        pasted = text.rstrip("\r\n")
+        if _LINES.search(text) or (pasted and now - self._pasted_at < PASTE_SECONDS):
+            pasted, self._pasted_at = text, now
+        elif len(pasted) <= _MAX_TYPED_KEYS:  # each of many keys takes longer than the one before
+            return keys
+        answers = [key for key in keys if key.key is Keys.CPRResponse]
+        return [*answers, KeyPress(Keys.BracketedPaste, pasted), *typed[len(pasted) :]]
