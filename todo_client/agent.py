@@ -212,7 +212,7 @@ class Agent:
                     return None
             await asyncio.gather(*map(asyncio.wrap_future, open_requests), return_exceptions=True)
 
-    async def _emit(self, kind: EventType, data: Json, prompt: "_Prompt", agent: str | None = None) -> None:
+    async def _emit(self, kind: EventType | str, data: Json, prompt: "_Prompt", agent: str | None = None) -> None:
         event = AgentEvent(kind, data, prompt.interaction_id, agent)
         for listener in tuple(self._listeners):
             if inspect.isawaitable(done := listener(event)):

@@ -11,7 +11,7 @@ REASONS: dict[str, Reason] = {"COMPLETED": "completed", "CANCELLED": "aborted", 
 
 
 class EventType(StrEnum):
-    """The names of events; the comments say what is in `data`."""
+    """The names of events; the comments say what is in `data`. Newer servers may send others."""
 
     AGENT_START = "AGENT_START"  # chat_id
     TURN_START = "TURN_START"  # a request to the model
@@ -33,9 +33,12 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True)
 class AgentEvent:
-    """`agent` is the sub-agent that did it; None is the assistant."""
+    """`agent` is the sub-agent that did it; None is the assistant.
 
-    type: EventType
+    `type` is an `EventType`, or the name of an event of a newer server in capitals, with its data as in docs/api.md.
+    """
+
+    type: EventType | str
     data: dict[str, Any]
     interaction_id: str
     agent: str | None = None
@@ -76,9 +79,11 @@ class RunFailed(Exception):
         self.code, self.result = code, result
 
 
-def render_agent_events(name: str, data: dict[str, Any]) -> list[tuple[EventType, dict[str, Any]]]:
+def render_agent_events(name: str, data: dict[str, Any]) -> list[tuple[EventType | str, dict[str, Any]]]:
     """Renders an event of the run API for an agent's listeners, without the start and the end of the agent."""
     match name:
+        case "interaction_started" | "interaction_complete" | "cancelled":
+            return []
         case "turn_start" | "turn_end":
             return [(EventType(name.upper()), {})]
         case "answer_delta" | "thinking_delta" | "answer" | "thinking":
@@ -95,10 +100,9 @@ def render_agent_events(name: str, data: dict[str, Any]) -> list[tuple[EventType
         case "approval_required":
             call = {"name": data["tool_name"], "input": _parse(data["tool_input"]), "text": data["text"]}
             return [(EventType.APPROVAL_REQUIRED, {"approval_id": data["approval_id"], **call})]
-        case "approved" | "rejected" | "compaction" | "error":
-            return [(EventType(name.upper()), data)]
-        case _:  # new events may come with new servers
-            return []
+        case _:
+            kind = name.upper()
+            return [(EventType(kind) if kind in EventType.__members__ else kind, data)]
 
 
 def _parse(tool_input: str) -> Any:

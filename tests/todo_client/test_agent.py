@@ -55,7 +55,7 @@ def listen(agent: Agent) -> list[AgentEvent]:
     return events
 
 
-def types(events: list[AgentEvent]) -> list[EventType]:
+def types(events: list[AgentEvent]) -> list[EventType | str]:
     """Without the pieces of texts."""
     return [event.type for event in events if not event.type.endswith("DELTA")]
 
