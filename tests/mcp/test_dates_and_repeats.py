@@ -1,7 +1,6 @@
-"""Due dates, priorities, labels and repeats as the tools take them; rules are in tests/unit/test_repeats.py."""
+"""Due dates, priorities, labels and repeats as the tools take them; tests/unit has all texts of dates and repeats."""
 
 import asyncio
-from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +10,6 @@ from tests.mcp.conftest import NewTools
 
 WEEKLY: dict[str, Any] = {"due": "Mon 2996-11-28 09:00", "repeat": "FREQ=WEEKLY;BYDAY=MO"}
 TIMES = ("created_at", "updated_at", "completed_at")
-EVERY_DAY_OF_EVERY_WEEK = ",".join(
-    f"{nth}{day}" for nth in ("", *range(1, 6), -1) for day in ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-)
 
 
 def following(completed: dict[str, Any]) -> tuple[int, str] | None:
@@ -61,9 +57,10 @@ async def test_the_next_is_not_one_of_the_ids_of_the_call(tools: Tools) -> None:
 
 
 async def test_completing_by_an_update(tools: Tools) -> None:
-    await tools.add("water", **WEEKLY)
-    completed = await tools.update(1, title="watered", status="completed")
-    assert following(completed) == (2, "Mon 2996-12-05 09:00")
+    """With a rule that comes with the completion."""
+    await tools.add("water", due="2027-02-28")
+    completed = await tools.update(1, title="watered", repeat="FREQ=MONTHLY;BYMONTHDAY=31", status="completed")
+    assert following(completed) == (2, "Wed 2027-03-31")
     assert await tools.titles(status="pending") == ["watered"]
 
 
@@ -74,20 +71,13 @@ async def test_moving_one_keeps_the_rule(tools: Tools) -> None:
     assert following(await tools.complete(1)) == (2, "Mon 2996-12-05 09:00")
 
 
-async def test_next_skips_one(tools: Tools) -> None:
+async def test_next_skips_one_and_a_count_runs_out(tools: Tools) -> None:
     await tools.add("water", due=WEEKLY["due"], repeat="FREQ=WEEKLY;BYDAY=MO;COUNT=3")
     skipped = await tools.update(1, due="next")
     assert (skipped["due"], skipped["repeat"]) == ("Mon 2996-12-05 09:00", "FREQ=WEEKLY;BYDAY=MO;COUNT=2")
-    await tools.update(1, due="next")
-    assert "repeats no more" in await tools.error("update_task", task_id=1, due="next")
-    assert await tools.ids() == [1]
-
-
-async def test_a_count_runs_out(tools: Tools) -> None:
-    await tools.add("water", due=WEEKLY["due"], repeat="FREQ=DAILY;COUNT=3")
-    left = [following(await tools.complete(number)) for number in (1, 2, 3)]
-    assert left == [(2, "Tue 2996-11-29 09:00"), (3, "Wed 2996-11-30 09:00"), None]
-    assert await tools.ids(status="pending") == []
+    assert following(await tools.complete(1)) == (2, "Mon 2996-12-12 09:00")
+    assert "repeats no more" in await tools.error("update_task", task_id=2, due="next")
+    assert following(await tools.complete(2)) is None
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("update_task", {"repeat": "none"}), ("delete_task", {})])
@@ -123,84 +113,38 @@ async def test_only_one_of_a_repeat_is_opened(tools: Tools) -> None:
     assert sorted(result["isError"] for result in await asyncio.gather(*opened)) == [False, True]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"due": "none"},
-        {"repeat": "FREQ=HOURLY"},
-        {"repeat": "=" * 301},
-        {"repeat": f"FREQ=MONTHLY;INTERVAL=999;COUNT=999;BYDAY={EVERY_DAY_OF_EVERY_WEEK}"},
-    ],
-)
-async def test_a_repeat_that_cannot_be_read(tools: Tools, arguments: dict[str, Any]) -> None:
+REJECTED: list[tuple[dict[str, Any], str]] = [
+    # what is sent with an addition, or a change of a task that repeats, and what the sentence names
+    ({"due": "Thu 2026-11-27"}, "not a Thursday"),
+    ({"due": "x" * 301}, "due"),
+    ({"due": "\0"}, "due"),
+    ({"due": "none"}, "repeat"),
+    ({"repeat": "FREQ=HOURLY"}, "repeat"),
+    ({"repeat": "=" * 301}, "repeat"),
+]
+
+
+async def test_rejected_dates_and_repeats_change_nothing(tools: Tools) -> None:
     await tools.add("water", **WEEKLY)
     before = await tools.state()
-    assert "repeat" in await tools.error("update_task", task_id=1, **arguments)
-    assert "repeat" in await tools.error("add_task", title="gym", **WEEKLY | arguments)
+    for arguments, named in REJECTED:
+        assert named in await tools.error("update_task", task_id=1, title="bread", **arguments), arguments
+        assert named in await tools.error("add_task", title="bread", **WEEKLY | arguments), arguments
     assert await tools.state() == before
 
 
 async def test_a_repeat_needs_a_date(tools: Tools) -> None:
     assert "due date" in await tools.error("add_task", title="water", repeat="FREQ=DAILY")
+    assert "repeat" in await tools.error("add_task", title="water", due="next")
     await tools.add("water", due="2996-11-28")
     assert (await tools.update(1, repeat="FREQ=DAILY"))["repeat"] == "FREQ=DAILY"
     ended = await tools.update(1, repeat="none", due="none")
     assert (ended["repeat"], ended["due"]) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("due", "repeat", "zone", "expected"),
-    [
-        ("Mon 2026-10-26 09:00", "FREQ=WEEKLY", "Europe/Berlin", "Mon 2026-11-23 09:00"),
-        ("2026-08-31", "FREQ=MONTHLY;INTERVAL=3;FROM=DONE", "Europe/Berlin", "Mon 2027-02-22"),
-        ("2026-11-20", "FREQ=DAILY", "Pacific/Apia", "Mon 2026-11-23"),
-        ("2026-11-20", "FREQ=DAILY", "Pacific/Midway", "Sun 2026-11-22"),
-    ],
-)
-async def test_the_next_date(tools: Tools, due: str, repeat: str, zone: str, expected: str) -> None:
-    """However late one is, the next is after the user's today; other rules are in tests/unit/test_repeats.py."""
-    here = {"todo/time_zone": zone}
-    await tools.add("water", due=due, repeat=repeat, meta=here)
-    assert following(await tools.complete(1, meta=here)) == (2, expected)
-
-
-async def test_the_next_date_of_a_rule_that_comes_with_the_completion(tools: Tools) -> None:
-    await tools.add("water", due="2027-02-28")
-    completed = await tools.update(1, repeat="FREQ=MONTHLY;BYMONTHDAY=31", status="completed")
-    assert following(completed) == (2, "Wed 2027-03-31")
-
-
-@pytest.mark.parametrize("due", ["Thu 2026-11-27", "next", "x" * 301, "\0"])
-async def test_a_date_that_cannot_be_read(tools: Tools, due: str) -> None:
-    """All others are in tests/unit/test_dates.py, as are those that can be read."""
-    await tools.add("milk", due="2998-12-31")
-    before = await tools.state()
-    await tools.error("update_task", task_id=1, title="bread", due=due)
-    await tools.error("add_task", title="bread", due=due)
-    assert await tools.state() == before
-
-
-@pytest.mark.parametrize(
-    ("before", "due", "shown"),
-    [
-        (None, "Fri 2026-11-27", "Fri 2026-11-27"),
-        (None, "2026-11-27T15:00:00Z", "Fri 2026-11-27 16:00"),
-        (None, "none", None),
-        (None, "", None),
-        (None, None, None),
-        ("2026-11-27 15:00", "2026-11-30", "Mon 2026-11-30 15:00"),
-        ("2026-11-10 08:00", "+1w", "Sun 2026-11-29 08:00"),
-        ("2026-11-27 15:00", "none", None),
-        ("2026-11-27 15:00", "", "Fri 2026-11-27 15:00"),
-    ],
-)
-async def test_a_date_is_read(tools: Tools, before: str | None, due: str | None, shown: str | None) -> None:
-    if before is None:
-        assert (await tools.add("milk", due=due))["due"] == shown
-    else:
-        await tools.add("milk", due=before)
-        assert (await tools.update(1, due=due, title="oat milk"))["due"] == shown
-    assert [task["due"] for task in await tools.tasks()] == [shown]
+async def test_a_day_alone_keeps_the_time_of_the_task(tools: Tools) -> None:
+    await tools.add("milk", due="2026-11-27 15:00")
+    assert (await tools.update(1, due="2026-11-30"))["due"] == "Mon 2026-11-30 15:00"
 
 
 async def test_the_zone_of_a_call_is_kept_for_calls_without_one(tools: Tools, new_tools: NewTools) -> None:
@@ -213,13 +157,15 @@ async def test_the_zone_of_a_call_is_kept_for_calls_without_one(tools: Tools, ne
     assert (await new_tools().call("list_tasks"))["time_zone"] == "Europe/Berlin"
 
 
-@pytest.mark.parametrize("zone", ["Pacific/Apia", "Pacific/Midway"])
-async def test_today_is_the_user_s_own(tools: Tools, zone: str) -> None:
-    today = (await tools.call("list_tasks", meta={"todo/time_zone": zone}))["now"].split()[1]
-    assert today == {"Pacific/Apia": "2026-11-22", "Pacific/Midway": "2026-11-21"}[zone]
-    assert (await tools.add("milk", due="today"))["due"].split()[1] == today
-    tomorrow = (await tools.add("bread", due="tomorrow"))["due"].split()[1]
-    assert date.fromisoformat(tomorrow) == date.fromisoformat(today) + timedelta(days=1)
+async def test_today_is_the_users_own(tools: Tools) -> None:
+    """It is still Saturday in Midway; a task that is two days late there is due next after that day."""
+    midway = {"todo/time_zone": "Pacific/Midway"}
+    assert "2026-11-21" in (await tools.call("list_tasks", meta=midway))["now"]
+    assert (await tools.add("milk", due="today", meta=midway))["due"] == "Sat 2026-11-21"
+    await tools.add("water", due="2026-11-19", repeat="FREQ=DAILY")
+    assert following(await tools.complete(2, meta=midway)) == (3, "Sun 2026-11-22")
+    await tools.add("change the filter", due="2026-08-31", repeat="FREQ=MONTHLY;INTERVAL=3;FROM=DONE")
+    assert following(await tools.complete(4, meta=midway)) == (5, "Sun 2027-02-21")
 
 
 async def test_priority(tools: Tools) -> None:

@@ -20,6 +20,9 @@ from mcp_server.tasks.dates import LAST_DAY
 from mcp_server.tasks.repeats import Rule, read_rule
 
 FRIDAY = date(2026, 11, 27)
+EVERY_DAY_OF_EVERY_WEEK = ",".join(
+    f"{nth}{day}" for nth in ("", *range(1, 6), -1) for day in ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+)
 WRONG_VALUES = {
     "INTERVAL": ["0", "-1", "1000", "1.5", "", "01", "\u0662"],
     "BYDAY": ["XX", "MO,", "6MO", "0MO", "-2FR", "MO TU", "MONDAY", "12MO", "", "+1MO"],
@@ -40,6 +43,7 @@ REFUSED = [
     *("FREQ=YEARLY;BYMONTH=2;FROM=DONE", "FREQ=WEEKLY;BYDAY=1MO", "FREQ=DAILY;BYDAY=-1MO"),
     *("FREQ=DAILY;INTERVAL=2;BYDAY=MO", "FREQ=DAILY;BYMONTHDAY=1", "FREQ=WEEKLY;BYMONTHDAY=1"),
     *("FREQ=MONTHLY;BYMONTH=1", "FREQ=YEARLY;BYDAY=MO", "FREQ=WEEKLY;INTERVAL=2;WKST=SU"),
+    f"FREQ=MONTHLY;INTERVAL=999;COUNT=999;BYDAY={EVERY_DAY_OF_EVERY_WEEK}",  # readable, but too long to be stored
 ]
 
 STORED = [
