@@ -31,8 +31,6 @@ from tests.waiting import until
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, run_workspace
 from todo_client.chatkit import request, user_input
 
-pytestmark = pytest.mark.long
-
 Json = dict[str, Any]
 CODER = call("do_with_coder", task="do it", task_id=None)
 RESEARCHER = call("do_with_researcher", task="find out", task_id=None)
@@ -216,6 +214,7 @@ class TestLimits:
         """Cut at the output limit of the request."""
         return calls(call("write_file", path="long.py", content="".join(lines), **more)) | {"keeps_limit": True}
 
+    @pytest.mark.long
     async def test_file_over_the_output_limit(self, services: Services, user: User, model: ScriptedModel) -> None:
         """The call that was cut off is not made; the coder is told, and writes the file in parts."""
         first, *others = self.PARTS
@@ -269,6 +268,7 @@ class TestOffered:
         assert len(bodies[0]["tools"]) == 5
         assert [tool["function"]["name"] for tool in bodies[2]["tools"][5:]] == ["do_with_coder", "do_with_researcher"]
 
+    @pytest.mark.long
     async def test_workspace_that_is_slow_as_the_backend_starts(
         self, services: Services, user: User, model: ScriptedModel
     ) -> None:
@@ -301,6 +301,7 @@ class TestWithoutConfinement:
             offered.append(len((await requests_to(model))[-1]["tools"]) - 5)
         assert offered == [0, 2]
 
+    @pytest.mark.long
     async def test_each_program_is_asked_about(
         self, unconfined: ServiceProcess, services: Services, model: ScriptedModel
     ) -> None:
@@ -345,6 +346,7 @@ class TestApprovals:
         assert requests[2][: len(requests[1])] == requests[1], "it goes on from what it had read"
         assert (await outputs(model))[0].startswith("It holds x.")
 
+    @pytest.mark.long
     async def test_rejection_is_the_output_and_the_next_call_is_asked_about(
         self, services: Services, user: User, model: ScriptedModel
     ) -> None:
@@ -364,6 +366,7 @@ class TestApprovals:
         assert [one["approved"] for one in run["approvals"]] == [False, True, True]
         assert [event["type"] for event in run["agent_events"]] == ["TOOL_CALL", "TOOL_RESULT", "ANSWER"]
 
+    @pytest.mark.long
     async def test_two_agents_and_the_assistant_wait_side_by_side(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
     ) -> None:
@@ -527,6 +530,7 @@ class TestEnds:
         [told] = await outputs(model)
         assert ("a.txt" in told) is (kind == "command")
 
+    @pytest.mark.long
     async def test_stop_while_the_workspace_is_slow(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
     ) -> None:
@@ -543,6 +547,7 @@ class TestEnds:
         steps = (await user.runs.get_steps(thread, run.id))["steps"]
         assert steps[3]["details"]["stdout"] == "so far\n"
 
+    @pytest.mark.long
     async def test_stop_while_the_command_is_queued(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
     ) -> None:
@@ -622,6 +627,7 @@ class TestEnds:
         await user.chatkit.say("what happened?", answer.thread_id)
         assert "a.txt" in (await outputs(model))[0]
 
+    @pytest.mark.long
     async def test_workspace_is_killed(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
     ) -> None:

@@ -24,8 +24,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client.connection import ApiError
 
-pytestmark = pytest.mark.long
-
 DECISIONS = ("approve", "reject", "new_message", "stop")
 STATUS = {"approve": "completed", "reject": "completed", "new_message": "cancelled", "stop": "cancelled"}
 

@@ -22,8 +22,6 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from todo_client.connection import ApiError
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 ADD_MILK, ADD_BREAD = add_task("milk"), add_task("bread")
 

@@ -16,8 +16,6 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 
-pytestmark = pytest.mark.long
-
 PATHS = ("/chat", "/chat/stream")
 MAX_STEPS_ANSWER = "[MAX STEPS REACHED - No final answer provided]"  # of the founding document, as the next one
 NO_ANSWER = "[NO ANSWER]"

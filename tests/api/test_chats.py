@@ -17,8 +17,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client.connection import ApiError
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 RUN = "run_" + "0" * 32
 OUR_IDS = ("thr_0", "thr_" + "0" * 32, RUN, "msg_" + "a" * 32)
@@ -211,6 +209,7 @@ async def test_interactions_of_a_chat_in_pages(user: User, model: ScriptedModel)
     assert (head["interactions"], head["leaf"]) == ([], whole[-1]["id"])
 
 
+@pytest.mark.long
 async def test_page_of_large_interactions_stays_below_a_megabyte(user: User, model: ScriptedModel) -> None:
     text = "é" * 140_000
     for _ in range(3):

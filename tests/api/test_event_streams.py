@@ -18,8 +18,6 @@ from tests.support.stack import Services, Stack
 from tests.support.users import User
 from todo_client.runs import RunEvent
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 TASKS = [f"task {number}" for number in range(1, 12)]
 

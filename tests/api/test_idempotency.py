@@ -19,8 +19,6 @@ from tests.waiting import until
 from todo_client.chatkit import request, user_input
 from todo_client.sse import EventParser
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 APIS = ("run_api", "chat", "ai_sdk")
 
@@ -211,6 +209,7 @@ async def test_key_is_free_after_a_day(user: User, model: ScriptedModel, stored:
     assert id_of(await user.runs.say(CHAT, "something else", key="k")) != id_of(first)
 
 
+@pytest.mark.long
 async def test_requests_at_once_in_two_processes_act_once(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:

@@ -17,8 +17,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client.chatkit import request, user_input
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 COMMENT = ": keep-alive"
 LATE = {"text": "Hello.", "hold_after": 0}

@@ -18,8 +18,6 @@ from tests.waiting import until
 from todo_client.chatkit import request, user_input
 from todo_client.sse import EventParser
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def stack_name() -> str:
@@ -95,6 +93,7 @@ async def test_conversations(api: str, user: User, model: ScriptedModel, stored:
     assert (await send(user, "run_api", "hello", "chat-0")).status_code == 200, "older ones go on"
 
 
+@pytest.mark.long
 async def test_seconds_of_an_answer(services: Services, model: ScriptedModel) -> None:
     await model.script(HANGS, says("Hello."))
     async with user_at(services, LIMIT_RUN_SECONDS="2") as user:

@@ -16,8 +16,6 @@ from tests.support.stack import Services
 from tests.support.users import User
 from todo_client.connection import ApiError
 
-pytestmark = pytest.mark.long
-
 MOST_BYTES = 65_536
 
 

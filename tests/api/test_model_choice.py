@@ -13,8 +13,6 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 DEFAULT = ("gpt-oss-120b", 0.7)
 CHOSEN = ("large", 1.25)

@@ -12,8 +12,6 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 
-pytestmark = pytest.mark.long
-
 SECRET = "sk-very-secret"
 FLAT = {"message": f"no {SECRET}", "type": "invalid_request_error", "code": "wrong_api_format"}
 HTML = {"content-type": "text/html; charset=utf-8"}

@@ -27,8 +27,6 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 LONG = 5
 """So many long messages and their answers are more than the small window holds."""

@@ -25,8 +25,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client.chatkit import user_input
 
-pytestmark = pytest.mark.long
-
 Numbers = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 CANARY = "Zwergspitz"

@@ -15,8 +15,6 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 
-pytestmark = pytest.mark.long
-
 # What may come before a wrong statement.
 LOGINS = {
     "as the login": (),

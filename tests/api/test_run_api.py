@@ -15,8 +15,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client.runs import RunEvent
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 ADD_MILK = {**add_task("milk"), "reasoning": "Milk, then."}
 

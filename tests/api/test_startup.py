@@ -25,8 +25,6 @@ from tests.support.stack import SIGN_IN, Services
 from tests.tokens import IDP_SECRET, MCP_TOKEN_SECRET
 from tests.waiting import until
 
-pytestmark = pytest.mark.long(seconds=1)
-
 URL = "postgresql://localhost/todo"
 JWT = {**SIGN_IN, "AUTH_AUDIENCE": "todo"}
 BOTH = ("backend", "mcp_server")
@@ -196,6 +194,7 @@ def test_service_with_a_superusers_login_does_not_start(fresh_database_url: str)
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_backend_needs_the_address_of_postgresql_behind_a_pooler(services: Services) -> None:
     """The pooler would keep the lock that says that the process is alive."""
     with run_pgbouncer(services.database_url) as url:
@@ -206,6 +205,7 @@ def test_backend_needs_the_address_of_postgresql_behind_a_pooler(services: Servi
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 async def test_service_waits_for_what_it_needs(services: Services, empty_database_url: str, tmp_path: Path) -> None:
     """Its database is not migrated and its workspace is away when it starts."""
     port = find_free_port()

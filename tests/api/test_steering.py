@@ -31,8 +31,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client.connection import ApiError
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 Mode = Literal["steer", "follow_up"]
 MODES: tuple[Mode, ...] = ("steer", "follow_up")

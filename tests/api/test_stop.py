@@ -20,8 +20,6 @@ from tests.waiting import until
 from todo_client.chatkit import request, user_input
 from todo_client.connection import ApiError
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
 
@@ -85,6 +83,7 @@ async def test_stop_lets_a_running_task_tool_finish(user: User, model: ScriptedM
     assert "milk" in outputs[0]
 
 
+@pytest.mark.long
 async def test_stop_around_the_end_of_a_tool(user: User, model: ScriptedModel, stored: Stored) -> None:
     """Whenever it comes, no call begins after its response, and whatever was done is recorded."""
     for number in range(8):

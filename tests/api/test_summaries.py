@@ -14,8 +14,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client.connection import ApiError
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 
 

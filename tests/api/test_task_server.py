@@ -27,8 +27,6 @@ from tests.support.users import User
 from tests.tokens import MCP_TOKEN_SECRET
 from todo_client.chatkit import user_input
 
-pytestmark = pytest.mark.long
-
 Headers = dict[str, str]
 Change = Callable[[httpx2.Response], tuple[int, Headers, bytes]]
 
@@ -205,6 +203,7 @@ async def test_results_that_break_their_schema_do_not_keep_the_backend_from_star
         assert (await there.chatkit.say("hello")).text == "Hello."
 
 
+@pytest.mark.long
 async def test_credentials_of_its_address_are_not_shown(services: Services) -> None:
     address = "http://me:secret@127.0.0.1:9/mcp?key=secret"
     async with user_at(services, MCP_INTERNAL_URL=address) as user:
@@ -229,6 +228,7 @@ async def test_arguments_that_are_not_valid(arguments: str, user: User, model: S
     assert stored.titles(user.name) == ["bread"]
 
 
+@pytest.mark.long(seconds=5)
 async def test_calls_of_many_users_over_one_client(services: Services) -> None:
     """Each call is made for its own user, however many are under way."""
     url = f"{services.mcp.url}/mcp"

@@ -14,8 +14,6 @@ from tests.support.stack import NOW, Services
 from tests.support.stored import Stored
 from tests.support.task_list import ZONE, TaskListClient
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def alice(new_user: NewUser) -> TaskListClient:

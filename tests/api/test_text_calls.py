@@ -18,8 +18,6 @@ from tests.support.script import says
 from tests.support.stored import Stored
 from tests.support.users import User
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def stack_name() -> str:

@@ -1,15 +1,11 @@
 """The user's time zone: of the request, else the last one known, else the server's."""
 
-import pytest
-
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, find_thread, start_run
 from tests.support.model_requests import list_clock_notes, requests_to
 from tests.support.script import add_task, says
 from tests.support.stored import Stored
 from tests.support.users import User
-
-pytestmark = pytest.mark.long
 
 HEADER = "X-Time-Zone"
 

@@ -41,8 +41,6 @@ from tests.support.users import User
 from tests.tokens import MCP_TOKEN_SECRET, OTHER_SECRET
 from tests.waiting import until
 
-pytestmark = pytest.mark.long
-
 Json = dict[str, Any]
 MILK = call("add_task", title="milk")
 BOTH = call("add_task", title="milk", also=["bread"])

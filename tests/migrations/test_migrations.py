@@ -15,8 +15,6 @@ from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
 from tests.scale.pooler import run_pgbouncer
 
-pytestmark = pytest.mark.long
-
 LEFT = """
     SELECT current_user, coalesce(current_setting('todo.all_people', true), ''),
         (SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
@@ -39,6 +37,7 @@ def test_models_equal_the_database(fresh_database_url: str) -> None:
         command.check(create_alembic_config(as_owner(fresh_database_url)))
 
 
+@pytest.mark.long
 def test_newer_revision_is_left_alone(fresh_database_url: str) -> None:
     with psycopg.connect(as_admin(fresh_database_url)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -49,6 +48,7 @@ def test_newer_revision_is_left_alone(fresh_database_url: str) -> None:
     assert len(errors.splitlines()) == 1
 
 
+@pytest.mark.long(seconds=11)
 def test_several_at_once(empty_database_url: str) -> None:
     """Behind a pooler, too, in whose session nothing is left of them."""
     with run_pgbouncer(empty_database_url, default_pool_size=1, reserve_pool_size=0) as pooled_url:
@@ -60,6 +60,7 @@ def test_several_at_once(empty_database_url: str) -> None:
             assert connection.execute(LEFT).fetchone() == ("todo_owner", "", 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("url", "status"), [(None, 78), ("postgresql://nobody:secret@127.0.0.1:9/none", 1), ("not a url", 78)]
 )
@@ -73,6 +74,7 @@ def test_without_a_database(url: str | None, status: int) -> None:
     assert "secret" not in errors
 
 
+@pytest.mark.long(seconds=10)
 def test_owner_who_may_not_create_roles(server_url: str, empty_database_url: str) -> None:
     """As on a managed database; the cluster is this test's own, because roles belong to all of it."""
     if "DATABASE_URL" in os.environ:

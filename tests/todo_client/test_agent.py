@@ -27,8 +27,6 @@ from tests.support.users import User
 from tests.waiting import until
 from todo_client import Agent, AgentEvent, ApiError, ConnectionLost, EventType, RunFailed, Session, SessionEntry, Usage
 
-pytestmark = pytest.mark.long
-
 CHAT = "groceries"
 DELETING = (add_task("milk"), delete_tasks(1), says("Gone."))
 WORDS = " ".join(f"word{number}" for number in range(80))
@@ -268,6 +266,7 @@ async def test_programs_without_asyncio(agent: Agent, model: ScriptedModel) -> N
         assert (await asyncio.to_thread(lambda: asyncio.run(agent.prompt("go on")))).text == text
 
 
+@pytest.mark.long(seconds=8)
 @pytest.mark.parametrize("seed", range(2))
 async def test_connection_breaks_again_and_again(
     seed: int, relay: HttpRelay, stack: Stack, user: User, model: ScriptedModel, stored: Stored

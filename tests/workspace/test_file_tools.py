@@ -7,8 +7,6 @@ import pytest
 
 from tests.workspace.running import Person
 
-pytestmark = pytest.mark.long
-
 INVALID = [
     *("..", "../x", "a/../../x", "/etc/passwd", "/", "a\0b", "a\nb", "a\x1b[2Jb", "x" * 256, "é" * 128),
     *("/".join(["x" * 200] * 6), "a\u2028b"),
@@ -74,6 +72,7 @@ async def test_what_is_no_file(alice: Person, use: Use) -> None:
     assert await content_of(alice, "file") == b"x\n"
 
 
+@pytest.mark.long(seconds=14)
 async def test_directory_replaced_by_a_link_meanwhile(alice: Person) -> None:
     await alice.call("write_file", path="door/passwd", content="mine\n")
     swaps = "for i in $(seq 400); do mv door aside; ln -s /etc door; rm door; mv aside door; done 2>/dev/null"

@@ -23,8 +23,6 @@ from tests.waiting import until
 from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service, token
 from workspace import maintenance
 
-pytestmark = pytest.mark.long
-
 TOOLS = ["list_files", "read_file", "search_files", "write_file", "edit_file", "run_command", "run_python", "commit"]
 
 
@@ -201,6 +199,7 @@ async def sent(size: int) -> AsyncIterator[bytes]:
 
 
 class TestFiles:
+    @pytest.mark.long
     async def test_a_large_one_is_never_held_whole(self, alice: Person, workspace: ServiceProcess) -> None:
         before = memory(workspace)
         put = await alice.http.put("/files/cnv_1/up/large.bin", content=sent(100_000_000))
@@ -217,6 +216,7 @@ class TestFiles:
         (listed,) = (await alice.http.get("/files/cnv_1")).json()["files"]
         assert (listed["path"], listed["size"]) == ("up/large.bin", 100_000_000)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("streamed", [True, False])
     async def test_one_that_is_too_large_is_a_sentence(self, alice: Person, root: Path, streamed: bool) -> None:
         content = sent(150_100_000) if streamed else b"x" * 150_100_000
@@ -398,6 +398,7 @@ def test_settings_that_cannot_work(
     assert (stopped.value.code, capsys.readouterr().err[: len(sentence)]) == (os.EX_CONFIG, sentence)
 
 
+@pytest.mark.long
 def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
     options = [f"--account={ACCOUNT}"] if ACCOUNT else []
     assert ended(*options) == (
@@ -411,6 +412,7 @@ def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
     )
 
 
+@pytest.mark.long(seconds=10)
 async def test_an_upload_that_stays_silent_ends_and_a_slow_one_does_not(tmp_path: Path) -> None:
     """However long a file of that size may take."""
 
@@ -450,6 +452,7 @@ signal.pause()
 """
 
 
+@pytest.mark.long(seconds=8)
 def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     with directory() as root:
         command = [sys.executable, "-c", START_AND_WAIT, str(root), str(tmp_path / "log"), str(ACCOUNT or 0)]
@@ -461,6 +464,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
             asyncio.run(until(lambda: workspace() in ("Z", None)))
 
 
+@pytest.mark.long(seconds=11)
 async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_uses(tmp_path: Path) -> None:
     with directory() as root:
         process = service(root, tmp_path / "log")
