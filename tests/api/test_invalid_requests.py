@@ -1,6 +1,5 @@
 """What is no valid request is rejected with a status and one sentence, and changes nothing."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any, get_args
@@ -11,8 +10,7 @@ from chatkit.types import NonStreamingReq, StreamingReq
 
 from tests.chatkit_client import JSON
 from tests.scripted_model import ScriptedModel
-from tests.serving import http_client
-from tests.support.fixtures import NewUser, StartStack
+from tests.support.fixtures import NewUser
 from tests.support.operations import ACTION, UNKNOWN_ITEM, UNKNOWN_THREAD, UNSUPPORTED
 from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Stack
@@ -27,139 +25,6 @@ def sentence(response: httpx2.Response) -> str:
     for internal in ("Traceback", "pydantic", "psycopg", "postgresql"):
         assert internal not in text
     return text
-
-
-class TestConnection:
-    """What is checked before anybody looks who asks."""
-
-    @pytest.mark.parametrize(
-        "host",
-        [
-            *("evil.example", "evil.example:8000", "localhost.evil.example", "", "127.0.0.1.nip.io"),
-            *('localhost:evil"><script>', "localhost:8000:1"),
-        ],
-    )
-    async def test_foreign_host(self, stack: Stack, host: str) -> None:
-        async with http_client(headers={"Host": host}) as http:
-            for method, path in (("GET", "/"), ("POST", "/chatkit"), ("GET", "/ready")):
-                response = await http.request(method, f"{stack.url}{path}")
-                assert response.status_code == 421
-                assert "ALLOWED_HOSTS" in sentence(response)
-            if "evil.example" in host:
-                assert (await http.post(f"{stack.services.mcp.url}/mcp", json={})).status_code == 421
-
-    async def test_allowed_hosts(self, start_stack: StartStack) -> None:
-        stack = start_stack("limits")
-        async with http_client(stack.url) as http:
-            for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:8000", "todo.example"):
-                assert (await http.get("/health", headers={"Host": host})).status_code == 200
-
-    @pytest.mark.parametrize(
-        "origin", ["https://evil.example", "null", "http://localhost:1", "http://localhost.evil.example"]
-    )
-    async def test_foreign_origin(self, user: User, stored: Stored, origin: str) -> None:
-        body = request("threads.create", input=user_input("add milk"))
-        response = await user.chatkit.http.post("/chatkit", json=body, headers={"Origin": origin})
-        assert response.status_code == 403
-        assert "access-control-allow-origin" not in response.headers
-        if origin != "http://localhost:1":  # the task server serves any page of this machine
-            headers = {"Origin": origin, "Authorization": f"Bearer {user.mcp_token}"}
-            at_mcp = await user.chatkit.http.post(f"{user.stack.services.mcp.url}/mcp", json={}, headers=headers)
-            assert at_mcp.status_code == 403
-        assert stored.row_counts(user.name) == {}
-
-    @pytest.mark.parametrize(
-        ("host", "origin", "scheme", "served"),
-        [
-            (None, "http://{host}", "http", True),
-            (None, "HTTPS://{host}", "https", True),
-            (None, "http://{host}", "https", False),
-            (None, "https://{host}", "http", False),
-            (None, "foo://{host}", "http", False),
-            (None, "{host}", "http", False),
-            (None, "http://{host}/", "http", False),
-            (None, "http://{host}.", "http", False),
-            ("localhost:443", "https://localhost", "https", True),
-            ("LOCALHOST:80", "http://localhost", "http", True),
-            ("[::1]:8443", "https://[::1]:8443", "https", True),
-        ],
-    )
-    async def test_own_origin(self, user: User, host: str | None, origin: str, scheme: str, served: bool) -> None:
-        """It is compared with its scheme; a default port is the same as none."""
-        own = user.url.removeprefix("http://")
-        headers = {"Host": host or own, "Origin": origin.format(host=own), "X-Forwarded-Proto": scheme}
-        response = await user.chatkit.http.post("/chatkit", json=request("threads.list"), headers=headers)
-        assert response.status_code == (200 if served else 403)
-        assert served or "TRUSTED_PROXIES" in sentence(response)
-
-    async def test_allowed_origin(self, start_stack: StartStack) -> None:
-        """A page elsewhere calls with a token, never with a cookie."""
-        stack = start_stack("limits")
-        there = {"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site"}
-        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,if-match"}
-        async with User(stack) as user, http_client(stack.url) as http:
-            preflight = await http.options("/chatkit", headers=there | asked)
-            token = {"Authorization": f"Bearer {user.token}"}
-            with_token = await http.post("/chatkit", json=request("threads.list"), headers=there | token)
-            for response in (preflight, with_token):
-                assert response.status_code == 200
-                assert response.headers["access-control-allow-origin"] == "https://app.example"
-                assert response.headers["access-control-allow-credentials"] == "true"
-            await http.post("/session", headers=token)
-            assert (await http.post("/chatkit", json=request("threads.list"), headers=there)).status_code == 403
-
-    @pytest.mark.parametrize("path", ["/chatkit", "/session", "/nothing"])
-    async def test_content_type_of_a_form(self, user: User, stored: Stored, path: str) -> None:
-        """Which a foreign page can send without a preflight."""
-        body = json.dumps(request("threads.create", input=user_input("add milk"))).encode()
-        kinds = (None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json", "x/json")
-        for kind in kinds:
-            headers = {"Content-Type": kind} if kind else {}
-            response = await user.chatkit.http.post(path, content=body, headers=headers)
-            assert response.status_code == 415, kind
-            sentence(response)
-        assert stored.row_counts(user.name) == {}
-
-    async def test_content_type_of_json(self, user: User) -> None:
-        for kind in ("application/json", "Application/JSON; charset=utf-8"):
-            body = json.dumps(request("threads.list")).encode()
-            response = await user.chatkit.http.post("/chatkit", content=body, headers={"Content-Type": kind})
-            assert response.status_code == 200
-
-    async def test_headers_of_every_answer(self, user: User) -> None:
-        http = user.chatkit.http
-        for response in (
-            await http.get("/"),
-            await http.get("/nothing"),
-            await http.get("/health"),
-            await http.post("/chatkit", content=b"{}", headers=JSON),
-            await http.get("/", headers={"Host": "evil.example"}),
-        ):
-            assert "default-src 'none'" in response.headers["content-security-policy"]
-            assert response.headers["x-content-type-options"] == "nosniff"
-            assert response.headers["x-frame-options"] == "DENY"
-            assert response.headers["referrer-policy"] == "no-referrer"
-        for path in ("/", "/health", "/nothing"):
-            secure = await http.get(path, headers={"X-Forwarded-Proto": "https"})
-            assert secure.headers["strict-transport-security"] == "max-age=31536000"
-            assert "strict-transport-security" not in (await http.get(path)).headers
-
-    async def test_other_methods_and_paths(self, user: User) -> None:
-        assert (await user.chatkit.http.get("/chatkit")).status_code == 405
-        assert (await user.chatkit.http.get("/docs")).status_code == 404
-
-    async def test_client_leaves_before_its_body_is_sent(self, stack: Stack) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", stack.backends[0].port)
-        writer.write(
-            b"POST /chatkit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
-        )
-        await reader.read(1)
-        writer.close()
-        await writer.wait_closed()
-        async with http_client(stack.url) as http:
-            assert (await http.get("/health")).status_code == 200
-        assert "ClientDisconnect" not in stack.backends[0].log_text
 
 
 LIST = b'{"type": "threads.list", "params": {}, "metadata": {"x": VALUE}}'

@@ -294,15 +294,6 @@ class TestFiles:
             assert answer.status_code in (400, 404)
             assert answer.json().keys() == {"error"}
 
-    async def test_unknown_path_and_method(self, alice: Person) -> None:
-        answers = await alice.http.get("/nothing"), await alice.http.post("/files/cnv_1")
-        assert [answer.status_code for answer in answers] == [404, 405]
-        assert answers[1].headers["allow"] == "GET, HEAD, DELETE"
-        assert [answer.json() for answer in answers] == [
-            {"error": "There is nothing at /nothing. The address for MCP clients is /mcp."},
-            {"error": "POST is not allowed at /files/cnv_1. Use GET, HEAD or DELETE."},
-        ]
-
     async def test_what_is_not_there(self, alice: Person) -> None:
         for folder in ("cnv_1", "cnv_2"):
             answer = await alice.http.get(f"/files/{folder}/none")
@@ -342,11 +333,6 @@ async def test_nothing_is_served_without_a_token_that_holds(workspace: ServicePr
             assert (answer.status_code, answer.json()["error"]) == (401, "invalid_token")
         for path in ("/health", "/metrics", "/ready"):
             assert (await http.get(path)).status_code == 200
-
-
-async def test_hosts_and_pages_that_are_not_ours(alice: Person) -> None:
-    assert (await alice.http.get("/files/cnv_1", headers={"host": "evil.example"})).status_code == 421
-    assert (await alice.http.get("/files/cnv_1", headers={"origin": "https://evil.example"})).status_code == 403
 
 
 async def test_it_tells_what_confines_its_commands(alice: Person) -> None:
