@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from backend.commands import check as check_command
 from backend.liveness import PoolerFound, require_direct_address
 from backend.model.providers import ModelEndpoint
-from backend.settings import BackendSettings, renamed_settings
+from backend.settings import BackendSettings
 from backend.tools.connectors.configuration import Connector
 from common import process
 from common.environment import stop_misconfigured
@@ -26,8 +26,6 @@ def main() -> None:
     """Serves until it is stopped; ends with status 78 if the configuration cannot work."""
     settings, endpoint, servers = check_command.run()
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
-    for sentence in renamed_settings():
-        logger.warning(sentence)
     try:
         asyncio.run(require_direct_address(settings.process_database_url))
     except PoolerFound as error:

@@ -1,9 +1,8 @@
-import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
@@ -165,20 +164,6 @@ class ModelSettings(BaseSettings):
     """The address at which the backend reaches the offline model, if no other model is set."""
 
 
-RENAMED = {
-    "LIMIT_TURNS_PER_MINUTE": "LIMIT_RUNS_PER_MINUTE",
-    "LIMIT_TURNS_PER_DAY": "LIMIT_RUNS_PER_DAY",
-    "LIMIT_TURNS_AT_ONCE": "LIMIT_RUNS_AT_ONCE",
-    "LIMIT_RUNNING_TURNS": "LIMIT_RUNNING_RUNS",
-    "LIMIT_TURN_SECONDS": "LIMIT_RUN_SECONDS",
-}
-"""Settings that had another name in version 0.1.0, which is read until the next release."""
-
-
-def _accept_old_name(name: str) -> Any:
-    return Field(validation_alias=AliasChoices(RENAMED[name], name))
-
-
 class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
@@ -218,17 +203,14 @@ class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelS
     model: day-first or month-first. Without it such a date is not understood and stays in the title.
     """
 
-    limit_runs_per_minute: Annotated[int | None, _accept_old_name("LIMIT_TURNS_PER_MINUTE")] = limit_per_user(60)
+    limit_runs_per_minute: int | None = limit_per_user(60)
     """Limits for each user. Default with AUTH_MODE=none: no limits. With jwt: 60 answers a minute, 1000 a day, 4 at
     once; 5000 conversations; 600 requests a minute, 10 for the calendar; 600 tool calls a minute, and four times as
     many requests of any kind to the MCP server; 10000 tasks, 5000 changes of tasks a day. Each process counts requests
     and tool calls by itself.
-
-    The names of version 0.1.0, LIMIT_TURN_SECONDS, LIMIT_TURNS_… and LIMIT_RUNNING_TURNS, are read until the next
-    release.
     """
-    limit_running_runs: Annotated[int | None, _accept_old_name("LIMIT_RUNNING_TURNS")] = limit_per_user(4)
-    limit_runs_at_once: Annotated[int, _accept_old_name("LIMIT_TURNS_AT_ONCE")] = Field(
+    limit_running_runs: int | None = limit_per_user(4)
+    limit_runs_at_once: int = Field(
         # A run's reader holds one connection, and a fifth is for other requests.
         default_factory=lambda given: max(1, given["limit_connections"] * 4 // 5),
         ge=1,
@@ -239,9 +221,9 @@ class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelS
     docs/speed.md.
     """
     limit_lag_seconds: float = Field(default=0.02, gt=0)
-    limit_run_seconds: Annotated[float, _accept_old_name("LIMIT_TURN_SECONDS")] = Field(default=600, gt=0)
+    limit_run_seconds: float = Field(default=600, gt=0)
     """The most seconds that an answer may take. It continues when the page is closed."""
-    limit_runs_per_day: Annotated[int | None, _accept_old_name("LIMIT_TURNS_PER_DAY")] = limit_per_user(1_000)
+    limit_runs_per_day: int | None = limit_per_user(1_000)
     limit_conversations: int | None = limit_per_user(5_000)
     limit_requests_per_minute: int | None = limit_per_user(600)
     limit_calendar_reads_per_minute: int | None = limit_per_user(10)
@@ -307,12 +289,3 @@ class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelS
         if self.auth_jwt_secret == self.mcp_token_secret:
             return "AUTH_JWT_SECRET and MCP_TOKEN_SECRET must differ. Make the second with `openssl rand -hex 32`."
         return None
-
-
-def renamed_settings() -> list[str]:
-    """Returns a sentence for each setting that the environment has by its former name."""
-    return [
-        f"{name} is called {now}; the old name is read until the next release"
-        for name, now in RENAMED.items()
-        if os.environ.get(name)
-    ]

@@ -53,7 +53,7 @@ INVALID = [
     ),
     Case({"TRUSTED_PROXIES": "10.0.0.7:80"}, "TRUSTED_PROXIES"),
     Case({"LIMIT_HEADERS": "none"}, "LIMIT_HEADERS", BOTH),
-    Case({"LIMIT_TURN_SECONDS": "0"}, "LIMIT_TURN_SECONDS"),  # a former name, which is the one that was set
+    Case({"LIMIT_RUN_SECONDS": "0"}, "LIMIT_RUN_SECONDS"),
     Case({"BACKEND_PORT": "many"}, "BACKEND_PORT"),
     Case({"BACKEND_HOST": "0.0.0.0"}, "BACKEND_HOST"),
     Case({"LLM_TEMPERATURE": "9"}, "LLM_TEMPERATURE"),
