@@ -17,7 +17,7 @@ _REQUESTS = r"(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE|OTEL_\w+"
 _LIBRARIES = {
     "backend": (_DATABASE, _REQUESTS, r"OPENAI_\w+"),
     "mcp_server": (_DATABASE, _REQUESTS),
-    "migrations": (_DATABASE, "BACKUP_DIR", "DUMP_MADE"),
+    "migrations": (_DATABASE,),
 }
 _COMMON = re.compile(_PROCESS, re.IGNORECASE)
 _PATTERNS = {

@@ -1,15 +1,7 @@
 """How PostgreSQL's own programs are called."""
 
-import shutil
-from collections.abc import Mapping
-
 DUMP = ("--enable-row-security", "--format=custom")
 """Options of pg_dump: its login may be the tables' owner, who is subject to row-level security."""
-
-
-def find_program(name: str, variables: Mapping[str, str]) -> str | None:
-    """Returns the program of PG_BIN, if that is set, else of PATH."""
-    return shutil.which(name, path=variables.get("PG_BIN") or variables.get("PATH"))
 
 
 def get_owner_address(url: str) -> tuple[str, dict[str, str]]:

@@ -1,12 +1,21 @@
 """The revision of the database's tables. Not in `common.database`, so that `./todo up` reads it without a pool."""
 
-import psycopg
+from pathlib import Path
 
-REVISION = "0022"  # the newest in migrations/versions; tests/migrations/test_migrations.py compares them
+_VERSIONS = Path(__file__).parents[1] / "migrations" / "versions"
+_NUMBERS = [path.name.partition("_")[0] for path in _VERSIONS.glob("[0-9]*_*.py")]
+FIRST, REVISION = min(_NUMBERS), max(_NUMBERS)
+"""The oldest that is migrated, and the newest: by the files' names, because the services do not import `migrations`."""
+_TOO_OLD = (
+    "The database is of version 0.1.0 or older, which this version cannot convert: install version 0.2.0 (commit "
+    "226d620b), run ./todo migrate there, then install this version again."
+)
 
 
 def read_revision(url: str) -> str | None:
     """Reads the revision of a database, None if it has none, without Alembic, whose import takes a second."""
+    import psycopg  # `./todo` may run without packages
+
     with psycopg.connect(url, connect_timeout=5) as connection:
         if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
             return None
@@ -27,4 +36,6 @@ def describe_revision(revision: str | None) -> str | None:
         return None
     if revision.isdecimal() and revision > REVISION:
         return f"The database is at revision {revision}, newer than this program's {REVISION}: update the program."
+    if revision < FIRST:
+        return _TOO_OLD
     return f"The database is at revision {revision}, this program needs {REVISION}: run ./todo migrate."

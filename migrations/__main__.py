@@ -10,7 +10,7 @@ import sys
 import psycopg
 
 from common.environment import find_secrets_folder, read_or_stop, read_settings
-from common.revision import REVISION, describe_revision, read_revision
+from common.revision import FIRST, REVISION, describe_revision, read_revision
 from common.settings import OwnerSettings
 
 NOT_ALLOWED = """\
@@ -40,12 +40,12 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:
         current = read_revision(url)
-        if current is not None and current > REVISION:
+        if current is not None and not FIRST <= current <= REVISION:
             sys.exit(describe_revision(current))
         if current == REVISION:
             sys.stderr.write(f"The database is at the newest revision, {REVISION}.\n")
         else:
-            _migrate(url, current)
+            _migrate(url)
         if not _has_owner_login() and _is_owner(url):
             sys.stderr.write(OWNER_WARNING)
     except psycopg.errors.LockNotAvailable:
@@ -67,20 +67,17 @@ def _is_owner(url: str) -> bool:
         return connection.execute(IS_OWNER).fetchone() == (True,)
 
 
-def _migrate(url: str, current: str | None) -> None:
+def _migrate(url: str) -> None:
     from alembic import command
     from alembic.util.exc import CommandError
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
     from migrations.database import create_alembic_config
-    from migrations.from_0_1_0 import preparation
 
     progress = logging.getLogger("alembic.runtime.migration")
     progress.addFilter(lambda record: record.msg.startswith("Running"))
     progress.setLevel(logging.INFO)
     try:
-        if current is not None:
-            preparation.prepare(url, current)
         command.upgrade(create_alembic_config(url), "head")
     except DBAPIError as error:
         raise error.orig or error from error

@@ -1,14 +1,13 @@
-"""Creates the roles, tables, policies and functions of a database that has none, or those of version 0.1.0."""
+"""Creates the roles, tables, policies and functions of a new database, as the models describe them."""
 
 from pathlib import Path
 from typing import Any
 
 from alembic.config import Config
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, Table
 
 from backend.conversations import schema
 from mcp_server.models import TaskRow
-from migrations.from_0_1_0 import conversion
 from migrations.functions import ACROSS_USERS, OF_TRANSACTIONS
 
 METADATA = [schema.METADATA, TaskRow.metadata]
@@ -65,29 +64,21 @@ def create_alembic_config(url: str) -> Config:
 
 
 def create_database(connection: Connection) -> None:
-    """Creates what the models describe; in a database of version 0.1.0, conversations are converted to it."""
     driver: Any = connection.connection.driver_connection
-    is_old = conversion.move_old_tables(driver)
-    if not is_old:
-        driver.execute(_CREATE_ROLE)
+    driver.execute(_CREATE_ROLE)
     driver.execute("CREATE SEQUENCE event_seq; GRANT USAGE ON SEQUENCE event_seq TO todo_app")
-    _create_tables(connection, driver)
-    driver.execute(OF_TRANSACTIONS)
-    for signature, (returned, statement) in ACROSS_USERS.items():
-        driver.execute(_CREATE_FUNCTION.format(signature=signature, returned=returned, statement=statement))
-    if is_old:
-        conversion.convert(driver)
-    else:
-        driver.execute(_OPEN_SHARED_TABLES)
-
-
-def _create_tables(connection: Connection, driver: Any) -> None:
-    """Creates the missing tables, in which users are isolated by row-level security."""
-    existing = inspect(connection).get_table_names()
     for metadata in METADATA:
         metadata.create_all(connection)
         for table in metadata.tables.values():
-            if table.name not in existing:
-                driver.execute(_PROTECT_FROM_OWNER.format(table=table.name))
-                if "user_id" in table.columns:
-                    driver.execute(_ISOLATE_USERS.format(table=table.name))
+            protect_table(driver, table)
+    driver.execute(OF_TRANSACTIONS)
+    for signature, (returned, statement) in ACROSS_USERS.items():
+        driver.execute(_CREATE_FUNCTION.format(signature=signature, returned=returned, statement=statement))
+    driver.execute(_OPEN_SHARED_TABLES)
+
+
+def protect_table(driver: Any, table: Table) -> None:
+    """Isolates the users' rows in a new table by row-level security."""
+    driver.execute(_PROTECT_FROM_OWNER.format(table=table.name))
+    if "user_id" in table.columns:
+        driver.execute(_ISOLATE_USERS.format(table=table.name))

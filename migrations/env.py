@@ -1,9 +1,7 @@
 from alembic import context
 from sqlalchemy import create_engine, make_url, text
 
-from common.revision import REVISION
 from migrations.database import METADATA, create_database
-from migrations.from_0_1_0.preparation import VERSION_0_1_0
 
 _LOCK = 0x746F646F  # "todo": one migration at a time in a database
 
@@ -19,16 +17,12 @@ def _run() -> None:
         connection.execute(text("SET LOCAL lock_timeout = '10s'; SET LOCAL search_path = public"))
         context.configure(connection=connection, target_metadata=METADATA, compare_server_default=True)
         migration = context.get_context()
-        match migration.get_current_revision():
-            case None:
-                migration.stamp(context.script, "head")
-                create_database(connection)
-            case version if version == VERSION_0_1_0:
-                create_database(connection)
-                connection.execute(text("UPDATE alembic_version SET version_num = :new"), {"new": REVISION})
-            case _:
-                with context.begin_transaction():
-                    context.run_migrations()
+        if migration.get_current_revision() is None:
+            migration.stamp(context.script, "head")
+            create_database(connection)
+        else:
+            with context.begin_transaction():
+                context.run_migrations()
     engine.dispose()
 
 

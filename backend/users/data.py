@@ -19,11 +19,6 @@ _TABLES: dict[LiteralString, LiteralString] = {
     "profiles": "user_id",
 }
 TABLES = tuple(_TABLES)
-# What the conversion of a database of version 0.1.0 left behind; what refers to their rows goes with them.
-_OLD_TABLES: tuple[LiteralString, ...] = ("v01.conversations", "v01.runs")
-_OLD_ROWS = "rows of version 0.1.0"
-
-_HAS_OLD_TABLES = "SELECT to_regclass('v01.runs') IS NOT NULL AS has_old_tables"
 # Starting a run locks its conversation, too.
 _LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(user)s ORDER BY id FOR UPDATE"
 
@@ -40,10 +35,4 @@ async def delete_all(database: Database, user_id: str) -> dict[str, int]:
             table: await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id)
             for table in reversed(_TABLES)
         }
-        old = await (await tx.execute(_HAS_OLD_TABLES)).fetchone()
-        tables = _OLD_TABLES if old and old["has_old_tables"] else ()
-        deleted_before = [
-            await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id) for table in tables
-        ]
-    counts = {table: deleted[table].rowcount for table in _TABLES}
-    return {**counts, _OLD_ROWS: sum(cursor.rowcount for cursor in deleted_before)}
+    return {table: deleted[table].rowcount for table in _TABLES}

@@ -27,6 +27,7 @@ from cli.errors import CliError, explain_os_error
 from cli.services import running, running_settings
 from cli.services.settings_check import SettingsCheck
 from common import postgres_programs
+from common.revision import REVISION
 
 FORMAT = 1
 DESCRIPTION, DATABASE, FILES = "backup.json", "database.dump", "files.tar"
@@ -43,6 +44,7 @@ SELECT version_num FROM public.alembic_version;
 SELECT EXISTS (SELECT FROM public.tasks) OR EXISTS (SELECT FROM public.conversations);
 \endif
 """
+# Version 0.2 left the schema v01 behind in databases of version 0.1.
 _REPLACE = """\
 BEGIN;
 SET LOCAL lock_timeout = '10s';
@@ -258,8 +260,7 @@ def _check(archive: zipfile.ZipFile, file: Path, progress: terminal.Progress) ->
                     _copy(member, nowhere, progress, f"checking {name}")
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
         raise CliError(_DAMAGED.format(file)) from error
-    newest = max(path.name.partition("_")[0] for path in (CHECKOUT / "migrations/versions").glob("[0-9]*_*.py"))
-    if description["format"] > FORMAT or description["revision"] > newest:
+    if description["format"] > FORMAT or description["revision"] > REVISION:
         raise CliError(f"{file} was written by a newer version. Update this one first. {_NOTHING_CHANGED}")
     return description
 

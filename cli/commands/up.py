@@ -98,8 +98,6 @@ async def _supervise(
     from cli.services.supervisor import StopWanted, Supervisor
 
     settings = plan.create_settings(ports)
-    if cluster:
-        settings |= postgres.create_dump_settings(plan.directory)
     async with running_settings.publish(plan.directory, plan.loaded, settings) as socket:
         status = running.StatusFile(plan.directory, {"page": _get_page_url(ports.page), "settings": socket})
         status.update([])

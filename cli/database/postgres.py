@@ -276,13 +276,8 @@ def owner_environment(
                 )
             with suppress(InUseError):  # `up` runs there: work on what it runs
                 stack.enter_context(Cluster.start(directory))
-            variables |= create_dump_settings(directory)
             variables["MIGRATION_DATABASE_URL"] = url(directory, OWNER)
         yield variables
-
-
-def create_dump_settings(directory: Path) -> dict[str, str]:
-    return {"BACKUP_DIR": str(directory), "PG_BIN": str(postgres_binaries.find(None).directory)}
 
 
 def _create_socket_dir(directory: Path) -> Path:

@@ -57,24 +57,7 @@ SET todo.owner_password = '$(password_in "$owner")';
 SET todo.service_password = '$(password_in "$service")';
 \i $here/roles.sql
 SQL
-    dump_version_0_1_0
     pg_ctl stop --silent --mode=fast
-}
-
-# The migration converts the conversations of that version, and its image has no pg_dump.
-dump_version_0_1_0() {
-    local dump=$volume/todo-0.1.0.dump revision
-    revision=$(psql --host=/tmp --username="$POSTGRES_USER" --dbname=todo --no-psqlrc --quiet --tuples-only --no-align <<'SQL'
-SELECT to_regclass('alembic_version') IS NOT NULL AS migrated \gset
-\if :migrated
-SELECT version_num FROM alembic_version;
-\endif
-SQL
-    )
-    [ "$revision" = 0021 ] && [ ! -s "$dump" ] || return 0
-    pg_dump --host=/tmp --username="$POSTGRES_USER" --format=custom --file="$dump.new" todo
-    mv "$dump.new" "$dump"
-    echo "The database as it was is in $dump of the volume postgres."
 }
 
 random() {

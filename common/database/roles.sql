@@ -49,13 +49,10 @@ BEGIN
         SELECT 'ALTER SCHEMA public OWNER TO todo_owner'
         FROM pg_namespace WHERE nspname = 'public' AND nspowner <> 'todo_owner'::regrole
         UNION ALL
-        SELECT 'ALTER SCHEMA v01 OWNER TO todo_owner'
-        FROM pg_namespace WHERE nspname = 'v01' AND nspowner <> 'todo_owner'::regrole
-        UNION ALL
         -- The sequence of a column goes with its table, what belongs to an extension stays with it.
         SELECT format('ALTER TABLE %s OWNER TO todo_owner', oid::regclass)
         FROM pg_class
-        WHERE relnamespace IN ('public'::regnamespace, to_regnamespace('v01')) AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
         AND relowner <> 'todo_owner'::regrole
         AND NOT EXISTS (
             SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid

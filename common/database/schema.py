@@ -161,5 +161,5 @@ async def _check_revision(connection: psycopg.AsyncConnection[Any]) -> str | Non
     try:
         row = await _fetch_row(connection, "SELECT version_num FROM alembic_version")
     except psycopg.ProgrammingError:  # until revision 0005 only the owner could read it
-        return describe_revision("older than 0005")
+        return describe_revision("0004")
     return describe_revision(row["version_num"] if row else None)

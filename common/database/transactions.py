@@ -30,7 +30,6 @@ _FETCH = "FETCH 100 FROM rows_read"
 _LIFT_TIMEOUTS = """
 SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
 
-# Services of version 0.1.0 are called todo-assistant: the migration refuses to run beside them.
 CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo"}
 
 

@@ -1,9 +1,7 @@
-"""The first revision: `migrations/database.py` creates databases at the newest, and converts those of version 0.1.0."""
+"""The first revision, that of version 0.2.0. `migrations/database.py` creates new databases at the newest."""
 
 revision = "0022"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

@@ -1,6 +1,5 @@
-"""A data directory of version 0.1.0: `./todo up` converts its conversations, after it has written a dump."""
+"""Data directories of older versions: `./todo up` upgrades them, or says why it does not."""
 
-import gzip
 import http.client
 import json
 import os
@@ -8,24 +7,28 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from cli.database.postgres import Cluster
-from tests.conftest import ROOT, find_free_port
+from tests.conftest import find_free_port
+from tests.migrations.older import VERSION_0_1_0, create_tables, read_version_0_2_0
 
 pytestmark = pytest.mark.long
 
-VERSION_0_1_0 = ROOT / "tests" / "migrations" / "data" / "version-0.1.0.sql.gz"
-
 
 @pytest.fixture
-def old_data(shared_dir: Path) -> Path:
-    """Made by the version's own migrations; the user `ben` is the one without a sign-in."""
-    sql = gzip.decompress(VERSION_0_1_0.read_bytes()).replace(b"'ben'", b"'local'")
-    with Cluster.start(shared_dir, durable=False) as cluster, psycopg.connect(cluster.owner_url) as connection:
-        connection.execute(sql)
-    return shared_dir
+def up(start, shared_dir: Path):
+    """Starts `./todo up` on a database that these statements create."""
+
+    def run(statements: str, port: int) -> Any:
+        with Cluster.start(shared_dir, durable=False) as cluster:
+            create_tables(cluster.owner_url, statements)
+        arguments = ["--port", str(port), "--mcp-port", str(find_free_port()), "--data-dir", str(shared_dir)]
+        variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        variables |= {"LLM_PROVIDER": "offline", "AGENTS": "off", "NO_COLOR": "1"}
+        return start("-m", "cli", "up", *arguments, env=variables)
+
+    return run
 
 
 def get(port: int, path: str) -> Any:
@@ -36,29 +39,16 @@ def get(port: int, path: str) -> Any:
     return json.loads(body)
 
 
-def test_up(start, old_data: Path) -> None:
-    def run() -> tuple[list[str], Any]:
-        port = find_free_port()
-        arguments = ["--port", str(port), "--mcp-port", str(find_free_port()), "--data-dir", str(old_data)]
-        variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        variables |= {"LLM_PROVIDER": "offline", "AGENTS": "off", "NO_COLOR": "1"}
-        process = start("-m", "cli", "up", *arguments, env=variables)
-        lines: list[str] = []
-        for line in process.stdout:
-            lines.append(line.rstrip())
-            if line.startswith("  page "):
-                break
-        chats = get(port, "/chats")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0, lines
-        return lines, chats
+def test_version_0_2_0_is_upgraded(up) -> None:
+    process = up(read_version_0_2_0(user="local"), port := find_free_port())
+    assert any(line.startswith("  page ") for line in process.stdout)
+    assert len(get(port, "/chats")["chats"]) == 2
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
 
-    lines, chats = run()
-    [dump] = old_data.glob("todo-0.1.0-*.dump")
-    assert f"The database as it was is in {dump}." in lines
-    assert [line for line in lines if line.startswith("Converted 14 conversations, 236 messages")]
-    assert len(chats["chats"]) == 1
-    again, unchanged = run()
-    assert not [line for line in again if "Converted" in line or "dump" in line]
-    assert unchanged == chats
-    assert len([*old_data.glob("todo-0.1.0-*.dump")]) == 1
+
+def test_version_0_1_0_is_rejected(up) -> None:
+    process = up(VERSION_0_1_0, find_free_port())
+    output = process.stdout.read()
+    assert process.wait(60) == 1, output
+    assert "install version 0.2.0 (commit 226d620b), run ./todo migrate there, then install this version" in output

@@ -10,10 +10,8 @@ from tests.conftest import ROOT
 from tests.docs.documents import DOCUMENTS
 
 OTHER_SETTINGS = {
-    "BACKUP_DIR",
     "COMPOSE_FILE",
     "DOMAIN",
-    "DUMP_MADE",
     "GATEWAY_MODE",
     "OLLAMA_CONTEXT_LENGTH",
     "OLLAMA_HOST",

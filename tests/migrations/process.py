@@ -7,7 +7,7 @@ from tests.conftest import ROOT
 
 def run(url: str | None, **variables: str) -> subprocess.Popen[str]:
     """Starts `python -m migrations` on the database at this URL."""
-    names = ("DATABASE_URL", "MIGRATION_DATABASE_URL", "BACKUP_DIR", "DUMP_MADE")
+    names = ("DATABASE_URL", "MIGRATION_DATABASE_URL")
     environment = {key: value for key, value in os.environ.items() if key not in names}
     if url is not None:
         environment["DATABASE_URL"] = url

@@ -6,10 +6,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from alembic import command
-from alembic.script import ScriptDirectory
 from psycopg.sql import SQL, Identifier
 
-from common.revision import REVISION
 from migrations.database import create_alembic_config
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
@@ -26,10 +24,6 @@ def tables(url: str) -> set[str]:
     with psycopg.connect(as_admin(url)) as connection:
         found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     return {name for (name,) in found} - {"alembic_version"}
-
-
-def test_one_head() -> None:
-    assert ScriptDirectory.from_config(create_alembic_config("")).get_heads() == [REVISION]
 
 
 def test_models_equal_the_database(fresh_database_url: str) -> None:
