@@ -21,6 +21,9 @@ from tests.migrations.older import VERSION_0_1_0, create_tables, read_version_0_
 from tests.migrations.process import run
 
 Json = dict[str, Any]
+# Texts of version 0.2.0: "Fri 2026-11-27 15:00", and "Wed 2026-11-25 09:00" on the clock of Berlin.
+FRIDAY = {"date": "2026-11-27", "time": "15:00"}
+THURSDAY, SATURDAY = {"date": "2026-11-26", "time": None}, {"date": "2026-11-28", "time": None}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,39 @@ def read_schema(url: str) -> list[str]:
     return sorted(line.strip().rstrip(",") for line in lines if line and not line.startswith(("--", "\\")))
 
 
+def test_dates_of_stored_results_have_types(upgraded_url: str) -> None:
+    details = [
+        row["details"]
+        for row in rows(upgraded_url, "SELECT details FROM tool_calls WHERE details IS NOT NULL ORDER BY seq")
+    ]
+    dues = [due for value in details for due in find_values(value, "due")]
+    assert {type(due) for due in dues} == {dict, type(None)}
+    assert FRIDAY in dues
+    added, completed = (
+        next(value for value in details if value.get("title") == title and value["status"] == status)
+        for title, status in (("buy milk", "pending"), ("water the plants", "completed"))
+    )
+    assert (added["due"], [task["due"] for task in added["also"]]) == (FRIDAY, [FRIDAY])
+    following = completed["next"]
+    assert (completed["due"], following["due"], following["task"]["due"]) == (THURSDAY, SATURDAY, SATURDAY)
+    pages = [value for value in details if "tasks" in value]
+    assert {page["now"] for page in pages} == {"2026-11-25T09:00:00+01:00"}
+    assert {page["time_zone"] for page in pages} == {"Europe/Berlin"}
+    deleted = next(value for value in details if "task" in value)
+    assert set(deleted["task"]["due"]) == {"date", "time"}
+
+
+def find_values(value: Any, name: str) -> Iterator[Any]:
+    if isinstance(value, dict):
+        if name in value:
+            yield value[name]
+        for each in value.values():
+            yield from find_values(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from find_values(each, name)
+
+
 def test_what_the_conversion_of_0_1_0_left_is_dropped(empty_database_url: str) -> None:
     create_tables(empty_database_url, read_version_0_2_0())
     create_tables(empty_database_url, "CREATE SCHEMA v01; CREATE TABLE v01.messages (user_id text)")
@@ -78,6 +114,7 @@ def test_a_locked_table(empty_database_url: str) -> None:
     assert process.returncode == 1
     assert "Another program uses the tables: stop the services" in errors
     assert rows(empty_database_url, "SELECT * FROM alembic_version") == [{"version_num": "0022"}]
+    assert rows(empty_database_url, "SELECT id FROM tool_calls WHERE details->>'due' LIKE 'Fri %%'")
 
 
 async def test_version_0_1_0_is_rejected(empty_database_url: str) -> None:
