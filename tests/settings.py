@@ -148,9 +148,15 @@ def _complete_block(lines: Sequence[str], indent: str, classes: Classes) -> list
     excluded = {name for anchor in merged for name in variables(*COMPOSE_BLOCKS[anchor])} | NOT_IN_COMPOSE
     expected = [name for name in variables(*classes) if name not in excluded]
     matches = [re.match(r" *([A-Z_]+):", line) for line in lines]
-    kept = [line for line, match in zip(lines, matches, strict=True) if match is None or match[1] in expected]
     present = {match[1] for match in matches if match}
-    return kept + [f"{indent}{name}:" for name in expected if name not in present]
+    block = [line for line, match in zip(lines, matches, strict=True) if match is None or match[1] in expected]
+    before = ""
+    for name in expected:
+        if name not in present:
+            previous = next((at for at, line in enumerate(block) if line.startswith(f"{indent}{before}:")), -1)
+            block.insert(previous + 1 or len(block), f"{indent}{name}:")
+        before = name
+    return block
 
 
 def render_config_map(text: str) -> str:

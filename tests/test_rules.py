@@ -31,6 +31,16 @@ def test_files_repeat_the_settings_classes(path: Path) -> None:
     assert FILES[path](text) == text, "run: python -m tests.settings"
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_new_setting_is_added_beside_its_neighbours(path: Path) -> None:
+    text = path.read_text()
+    assert "LIMIT_TASKS" in text
+    without = "".join(line for line in text.splitlines(keepends=True) if "LIMIT_TASKS" not in line)
+    assert [line for line in FILES[path](without).splitlines() if "LIMIT_" in line] == [
+        line for line in text.splitlines() if "LIMIT_" in line
+    ]
+
+
 def test_one_version() -> None:
     """The version is repeated in `common`, as the image has no pyproject.toml, and in the changelog."""
     newest = re.findall(r"^## \[(\d.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
