@@ -24,9 +24,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=chaos.__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
-    parser.add_argument(
-        "--workers", type=int, default=1, help="processes per service; then mostly one of them is killed"
-    )
     parser.add_argument("--agents", action="store_true", help="users start agents, and the workspace is killed, too")
     parser.add_argument("--scaled", action="store_true", help="several of each service, HAProxy and PgBouncer")
     parser.add_argument("--keep", type=Path, help="a directory in which the data and the logs are kept")
@@ -41,7 +38,6 @@ if __name__ == "__main__":
             harness.run_kills(
                 arguments.kills,
                 arguments.seed,
-                workers=arguments.workers,
                 agents=arguments.agents,
                 scaled=arguments.scaled,
                 directory=arguments.keep,

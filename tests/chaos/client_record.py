@@ -31,5 +31,5 @@ class ClientRecord:
     """Expected state of tasks by title, after the answers that completed."""
     finished_assignments: set[str] = field(default_factory=set[str])
     """Tokens of the assignments that an answer reported as done."""
-    scenarios: Counter[str] = field(default_factory=Counter[str])
-    """How often each scenario was run, by its name."""
+    steps: Counter[str] = field(default_factory=Counter[str])
+    """How often each step of a scenario was taken, by its name."""

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from tests.chaos.system import System, reachable_directory
 from tests.processes import ServiceProcess
-from tests.runs_client import Runs, agent_events, names
+from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
-from tests.support.resuming import DisconnectingReader, script_long_run
+from tests.support.resuming import read_with_disconnects
 
 PROCESSES, READERS = 3, 6
-_RUN_SECONDS = 300
 
 
 async def main(cuts: int, seed: int) -> str:
@@ -55,27 +54,11 @@ def _start_more_backends(system: System, directory: Path) -> Sequence[ServicePro
 
 
 async def _read_run(rng: random.Random, backends: Sequence[ServiceProcess], endpoint: ServiceProcess, chat: str) -> int:
-    """Starts a run with calls, an approval and a long text; returns how often its readers were disconnected."""
-    async with AsyncExitStack() as stack, asyncio.timeout(_RUN_SECONDS):
+    async with AsyncExitStack() as stack:
         processes = [await stack.enter_async_context(Runs(backend.url)) for backend in backends]
         model = ScriptedModel(endpoint.url)
         stack.push_async_callback(model.aclose)
-        await script_long_run(model)
-        async with rng.choice(processes).interact(chat, "go on") as events:
-            run = (await anext(events)).data["interaction_id"]
-        readers = [DisconnectingReader(rng, processes) for _ in range(READERS)]
-        reading = [asyncio.create_task(reader.read(chat, run)) for reader in readers]
-        while not (approvals := (await rng.choice(processes).get_interaction(chat, run))["approvals"]):
-            await asyncio.sleep(0.05)
-        await rng.choice(processes).approve(chat, run, approvals[0]["approval_id"], approved=rng.random() < 0.5)
-        await asyncio.gather(*reading)
-        stored = await rng.choice(processes).get_interaction(chat, run)
-    for reader in readers:
-        numbers = [event.number for event in reader.events if event.number]
-        assert numbers == sorted(set(numbers))
-        assert agent_events(reader.events) == stored["agent_events"], names(reader.events)
-        assert reader.events[-1].data["status"] == "COMPLETED"
-    return sum(reader.cuts for reader in readers)
+        return await read_with_disconnects(rng, processes, model, chat, READERS)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
-from tests.chaos.agents.scenarios import AgentScenarios
+from tests.chaos.agents.scenarios import AgentScenario
 from tests.chaos.agents.workload import AgentWorkload
 from tests.chaos.checks import responses
 from tests.chaos.checks.stored_rows import StoredRows
 from tests.chaos.client_record import ClientRecord
 from tests.chaos.killer import Killer
 from tests.chaos.model import CheckingEndpoint, serve_model
-from tests.chaos.scenarios import Scenarios, simulate_user
+from tests.chaos.scenarios import Scenario, simulate_user
 from tests.chaos.system import APPROVAL_TOOLS, KillableSystem, System, reachable_directory
 from tests.chatkit_client import ChatKit
 from tests.scale.system import ScaledSystem
@@ -23,10 +23,8 @@ from todo_client.runs import Runs
 
 USERS = 8
 USERS_WITH_AGENTS = 4  # each may have a running command
-_SCENARIOS_PER_CONVERSATION = (2, 6)
-_LEASE_SECONDS = (
-    60  # on a busy machine; a process declares another one dead only after it has been connected for 10 s itself
-)
+# On a busy machine; a process declares another one dead only after it has been connected for 10 s itself.
+_LEASE_SECONDS = 120
 
 
 class Harness:
@@ -66,14 +64,10 @@ class Harness:
     async def _run_user(self, number: int) -> None:
         """Starts one conversation after the other until the last kill."""
         rng = random.Random(f"{self._seed} user {number}")
-        scenarios_class = AgentScenarios if self._agents else Scenarios
-        async with simulate_user(self._system.url, self._record, rng, number, scenarios_class) as start_conversation:
+        kind = AgentScenario if self._agents else Scenario
+        async with simulate_user(self._system.url, self._record, rng, number, kind) as new_scenario:
             while not self._killer.is_finished:
-                scenarios = await start_conversation()
-                for _ in range(rng.randint(*_SCENARIOS_PER_CONVERSATION)):
-                    if self._killer.is_finished:
-                        break
-                    self._record.scenarios[await scenarios.run_random()] += 1
+                await new_scenario().run(until=lambda: self._killer.is_finished)
 
     async def _wait_until_free(self) -> float:
         """Returns how many seconds it took, after the last kill, until no run was running."""
@@ -89,7 +83,7 @@ class Harness:
         messages = len(self._record.messages) + len(self._record.interactions)
         return (
             f"seed {self._seed}: {self._killer.kills.total()} kills in {seconds:.0f} s "
-            f"({_render_counts(self._killer.kills)}); scenarios: {_render_counts(self._record.scenarios)}; "
+            f"({_render_counts(self._killer.kills)}); steps: {_render_counts(self._record.steps)}; "
             f"{len(rows.runs)} runs ({_render_counts(outcomes)}); "
             f"kept: {messages} messages, {len(self._record.inputs)} inputs, {decisions[True]} approvals, "
             f"{decisions[False]} rejections, {len(self._record.answers)} answers, "
@@ -104,7 +98,6 @@ async def run_kills(
     kills: int,
     seed: int,
     *,
-    workers: int = 1,
     agents: bool = False,
     scaled: bool = False,
     directory: Path | None = None,
@@ -126,7 +119,6 @@ async def run_kills(
                 system = System(
                     folder,
                     model.url,
-                    workers,
                     workspace=workload.workspace if workload else None,
                     approval_tools=workload.approval_tools if workload else APPROVAL_TOOLS,
                 )
@@ -135,7 +127,7 @@ async def run_kills(
             try:
                 return await Harness(system, model, killer, seed, workload).run()
             except* Exception as errors:
-                raise AssertionError(f"with the seed {seed} and {workers} workers: {_join(errors)}") from errors
+                raise AssertionError(f"with the seed {seed}: {_join(errors)}") from errors
             finally:
                 system.stop()
 

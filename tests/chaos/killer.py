@@ -53,7 +53,7 @@ class Killer:
                 # Each part is killed once before any is killed again.
                 part = self._rng.choice(sorted(self._running - self.kills.keys() or self._running))
                 self._running.remove(part)
-                self._system.kill(part, self._rng)
+                self._system.kill(part)
                 self.kills[part] += 1
                 self._on_kill(self.kills.total())
                 starts.create_task(self._start(part, self._rng.uniform(*_DOWN_SECONDS)))
@@ -72,15 +72,14 @@ class Killer:
         await asyncio.sleep(after_seconds)
         await asyncio.to_thread(self._system.start, part)
         if (service := self._system.service(part)) is not None:
-            await self._wait_until_ready(part, service)
+            await _wait_until_ready(service)
         self._running.add(part)
 
-    async def _wait_until_ready(self, part: str, service: ServiceProcess) -> None:
-        async with asyncio.timeout(_READY_SECONDS), http_client(service.url) as http:
-            while not await _is_ready(http):
-                if not service.is_running:  # a service ends by itself if its workers die too often
-                    await asyncio.to_thread(self._system.start, part)
-                await asyncio.sleep(0.05)
+
+async def _wait_until_ready(service: ServiceProcess) -> None:
+    async with asyncio.timeout(_READY_SECONDS), http_client(service.url) as http:
+        while not await _is_ready(http):
+            await asyncio.sleep(0.05)
 
 
 async def _is_ready(http: httpx2.AsyncClient) -> bool:

@@ -1,9 +1,10 @@
-"""What simulated users do. Each scenario is a few messages in one conversation and the expected state of the tasks."""
+"""What simulated users do in a conversation, and the expected state of their tasks."""
 
 import json
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any
 
 from tests.chaos.apis.chatkit import RecordingChatKit
@@ -16,10 +17,10 @@ from todo_client.runs import Runs
 _SILENCE_SECONDS = 15  # after which a client considers its connection lost
 
 
-class Scenarios:
-    """The scenarios of one user in one conversation. Task titles contain the user's number, so no two users share any.
+class Scenario:
+    """A conversation of one user, in steps without arguments that are taken in a random order.
 
-    Each scenario is a method without arguments; `weights` says how often it is chosen.
+    Task titles contain the user's number, so no two users share any.
     """
 
     def __init__(self, conversation: Conversation, record: ClientRecord, rng: random.Random, number: int) -> None:
@@ -29,23 +30,25 @@ class Scenarios:
         self._number = number
 
     @property
-    def weights(self) -> Mapping[Callable[[], Awaitable[None]], int]:
-        return {
-            self.add_and_complete: 3,
-            self.decide_approval: 4,
-            self.decide_two_approvals: 2,
-            self.overtake_approval: 2,
-            self.edit_message: 2,
-            self.send_inputs: 3,
-            self.cancel_run: 2,
-        }
+    def steps(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        return (
+            self.add_and_complete,
+            self.decide_approval,
+            self.decide_two_approvals,
+            self.overtake_approval,
+            self.edit_message,
+            self.send_inputs,
+            self.cancel_run,
+        )
 
-    async def run_random(self) -> str:
-        """Runs one scenario and returns its name."""
-        weights = self.weights
-        [scenario] = self._rng.choices([*weights], [*weights.values()])
-        await scenario()
-        return scenario.__name__
+    async def run(self, *, until: Callable[[], bool]) -> None:
+        """Takes all steps, unless the condition is true before."""
+        await self.start()
+        for step in self._rng.sample(self.steps, len(self.steps)):
+            if until():
+                break
+            await step()
+            self._record.steps[step.__name__] += 1
 
     def create_title(self) -> str:
         return f"errand {self._number} {self._rng.randrange(10**9):09}"
@@ -82,17 +85,8 @@ class Scenarios:
         }
 
     async def overtake_approval(self) -> None:
-        """Cancels a run that waits for an approval, or sends another message: the call is not made."""
         title, _ = await self._add_task(" tomorrow")
-        interaction = await self._conversation.ask(f"postpone {title} by 2 days", approve=None)
-        choice = self._rng.randrange(3)
-        if choice == 0:
-            await self._conversation.cancel(interaction["id"])
-        elif choice == 1:
-            await self._conversation.send_input(interaction["id"], f"add {self.create_title()}", self._choose_mode())
-            await self._conversation.wait_for_end()
-        else:
-            await self._add_task()
+        await self._overtake(await self._conversation.ask(f"postpone {title} by 2 days", approve=None))
 
     async def edit_message(self) -> None:
         title = self.create_title()
@@ -125,11 +119,26 @@ class Scenarios:
     async def cancel_run(self) -> None:
         async def cancel(run_id: str) -> None:
             if self._rng.random() < 0.3:
-                await self._conversation.send_input(run_id, f"add {self.create_title()}", self._choose_mode())
+                await self._send_input(run_id)
             await self._conversation.cancel(run_id)
 
         await self._conversation.interact(f"add {self.create_title()} and {self.create_title()}", on_running=cancel)
         await self._conversation.wait_for_end()
+
+    async def _overtake(self, interaction: dict[str, Any]) -> None:
+        """Cancels a run that waits for an approval, or sends another message: the call is not made."""
+        match self._rng.randrange(3):
+            case 0:
+                await self._conversation.cancel(interaction["id"])
+            case 1:
+                await self._send_input(interaction["id"])
+                await self._conversation.wait_for_end()
+            case _:
+                pass
+        await self._add_task()
+
+    async def _send_input(self, run_id: str) -> None:
+        await self._conversation.send_input(run_id, f"add {self.create_title()}", self._choose_mode())
 
     async def _add_task(self, when: str = "") -> tuple[str, int]:
         """Adds a task; returns its title and id."""
@@ -149,20 +158,10 @@ def _find_task_id(interaction: dict[str, Any]) -> int:
 
 @asynccontextmanager
 async def simulate_user(
-    url: str, record: ClientRecord, rng: random.Random, number: int, scenarios_class: type[Scenarios] = Scenarios
-) -> AsyncIterator[Callable[[], Awaitable[Scenarios]]]:
-    """Opens the connections of a user; yields a function that starts a new conversation."""
+    url: str, record: ClientRecord, rng: random.Random, number: int, kind: type[Scenario] = Scenario
+) -> AsyncIterator[Callable[[], Scenario]]:
+    """Opens the connections of a user; yields a function that returns the scenario of a new conversation."""
     async with ChatKit(url) as chat, Runs(url, timeout=_SILENCE_SECONDS) as runs:
         chatkit, recording_runs = RecordingChatKit(chat, record, rng), RecordingRuns(runs, record, rng)
-        conversations = 0
-
-        async def start_conversation() -> Scenarios:
-            nonlocal conversations
-            conversations += 1
-            name = f"chat-{number}-{conversations}"
-            conversation = Conversation(chatkit, recording_runs, record, rng, name)
-            scenarios = scenarios_class(conversation, record, rng, number)
-            await scenarios.start()
-            return scenarios
-
-        yield start_conversation
+        names = (f"chat-{number}-{conversation}" for conversation in count(1))
+        yield lambda: kind(Conversation(chatkit, recording_runs, record, rng, next(names)), record, rng, number)

@@ -1,8 +1,6 @@
 """The services and PostgreSQL as processes that can be killed and started again."""
 
 import contextlib
-import os
-import random
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -33,7 +31,7 @@ class KillableSystem(Protocol):
     def service(self, part: str) -> ServiceProcess | None:
         """Returns the process of a part that answers `/ready`; None for other parts."""
 
-    def kill(self, part: str, rng: random.Random, /) -> None: ...
+    def kill(self, part: str) -> None: ...
 
     def start(self, part: str) -> None:
         """Starts a part unless it runs; does not wait until a service is ready."""
@@ -48,22 +46,14 @@ class System:
         self,
         directory: Path,
         model_url: str,
-        workers: int = 1,
         *,
         workspace: ServiceProcess | None = None,
         approval_tools: Sequence[str] = APPROVAL_TOOLS,
     ) -> None:
-        self.workers = workers
         self.cluster = Cluster.start(directory / "data")
         self._postgres_thread = ThreadPoolExecutor(1)  # PostgreSQL is killed when the thread that started it ends
         migrate(self.cluster.url)
-        self.mcp = ServiceProcess(
-            "mcp_server",
-            "MCP_PORT",
-            directory / "mcp.log",
-            DATABASE_URL=self.cluster.url,
-            MCP_WORKERS=str(workers),
-        )
+        self.mcp = ServiceProcess("mcp_server", "MCP_PORT", directory / "mcp.log", DATABASE_URL=self.cluster.url)
         self.workspace = workspace
         workspace_settings = (
             {name: workspace.environment[name] for name in ("WORKSPACE_URL", "WORKSPACE_TOKEN_SECRET")}
@@ -79,7 +69,6 @@ class System:
             LLM_PROVIDER="offline",
             LLM_BASE_URL=model_url,
             APPROVALS=",".join(approval_tools),
-            BACKEND_WORKERS=str(workers),
             **workspace_settings,
         )
         self.services = [self.mcp, *([workspace] if workspace else []), self.backend]
@@ -96,20 +85,13 @@ class System:
     def parts(self) -> Sequence[str]:
         return ("backend", "mcp", "postgres", *(["workspace"] if self.workspace else []))
 
-    def kill(self, part: str, rng: random.Random) -> None:
-        """Sends SIGKILL; of a service with several processes mostly to one of these, sometimes to all."""
-        if part == "postgres":
+    def kill(self, part: str) -> None:
+        """Sends SIGKILL."""
+        if (service := self.service(part)) is not None:
+            service.end(signal.SIGKILL)
+        else:
             self.cluster.process.kill()
             self.cluster.process.wait()
-            return
-        service = self.service(part)
-        assert service is not None
-        workers = service.workers if self.workers > 1 else []
-        if workers and rng.random() < 0.8:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(rng.choice(workers), signal.SIGKILL)
-        else:
-            service.end(signal.SIGKILL)
 
     def service(self, part: str) -> ServiceProcess | None:
         return {"backend": self.backend, "mcp": self.mcp, "workspace": self.workspace}.get(part)

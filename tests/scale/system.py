@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import signal
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -102,7 +101,7 @@ class ScaledSystem:
     def service(self, part: str) -> ServiceProcess | None:
         return self._services.get(part)
 
-    def kill(self, part: str, _: random.Random) -> None:
+    def kill(self, part: str) -> None:
         """Sends SIGKILL."""
         match part:
             case "postgres":

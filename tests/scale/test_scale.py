@@ -61,11 +61,12 @@ async def simulate_users(system: ScaledSystem, count: int) -> AsyncIterator[Clie
     record, done = ClientRecord(), asyncio.Event()
 
     async def talk(number: int) -> None:
-        async with simulate_user(system.url, record, random.Random(number), number) as start_conversation:
-            scenarios = await start_conversation()
+        async with simulate_user(system.url, record, random.Random(number), number) as new_scenario:
+            scenario = new_scenario()
+            await scenario.start()
             while not done.is_set():
-                await scenarios.add_and_complete()
-            await scenarios.add_and_complete()
+                await scenario.add_and_complete()
+            await scenario.add_and_complete()
 
     async with asyncio.TaskGroup() as tasks:
         for number in range(count):
@@ -109,7 +110,7 @@ async def test_users_are_served_by_every_process_at_one_address(scaled: ScaledSy
         assert len(tasks.json()["tasks"]) == 6
         assert (await chat.http.get("/metrics")).status_code == 404
         # HAProxy leaves out a process that is late to answer its check, until it has answered again.
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while idle := [
                 *_list_services_without(scaled, "backend", "run ended"),
                 *_list_services_without(scaled, "mcp_server", "tool call"),

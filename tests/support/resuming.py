@@ -1,18 +1,21 @@
 """Readers of a run that are disconnected again and again, and resume at any backend."""
 
+import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.runs_client import Runs, check, text_of
+from tests.runs_client import Runs, agent_events, check, names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, call, calls, delete_tasks
+from tests.waiting import until
 from todo_client.runs import RunEvent
 from todo_client.sse import EventParser
 
 TASKS = [f"task {number}" for number in range(1, 23)]
 TEXT = " ".join(f"word{number}" for number in range(60))
 ANSWERS = f"I ask.{TEXT}"
+READ_SECONDS = 240
 
 
 async def script_long_run(model: ScriptedModel) -> None:
@@ -58,3 +61,34 @@ class DisconnectingReader:
                 if limit <= 0:
                     self.cuts += 1
                     return
+
+
+async def read_with_disconnects(
+    rng: random.Random, processes: Sequence[Runs], model: ScriptedModel, chat: str, readers: int
+) -> int:
+    """Lets readers follow a run with calls, an approval and a long text; returns how often they were disconnected.
+
+    Nothing is missing, and nothing is read twice.
+    """
+    await script_long_run(model)
+    async with rng.choice(processes).interact(chat, "go on") as events:
+        run = (await anext(events)).data["interaction_id"]
+    followers = [DisconnectingReader(rng, processes) for _ in range(readers)]
+    reading = [asyncio.create_task(follower.read(chat, run)) for follower in followers]
+
+    async def list_approvals() -> list[dict[str, str]]:
+        return (await rng.choice(processes).get_interaction(chat, run))["approvals"]
+
+    [approval] = await until(list_approvals, seconds=READ_SECONDS)
+    approved = rng.random() < 0.5
+    await rng.choice(processes).approve(chat, run, approval["approval_id"], approved=approved)
+    async with asyncio.timeout(READ_SECONDS):
+        await asyncio.gather(*reading)
+    stored = await rng.choice(processes).get_interaction(chat, run)
+    for follower in followers:
+        numbers = [event.number for event in follower.events if event.number]
+        assert numbers == sorted(set(numbers))
+        assert agent_events(follower.events) == stored["agent_events"], names(follower.events)
+        assert ("approved" if approved else "rejected") in names(follower.events)
+        assert follower.events[-1].data["status"] == "COMPLETED"
+    return sum(follower.cuts for follower in followers)

@@ -2,30 +2,30 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from tests.chaos.agents.model_script import NO_CODER
 from tests.chaos.apis.runs import answers_of
-from tests.chaos.scenarios import Scenarios
+from tests.chaos.scenarios import Scenario
 
 _DECISION_SECONDS = (0.0, 2.0)
 _REPORT = re.compile(r"Done with (\w+)\.")
 
 
-class AgentScenarios(Scenarios):
+class AgentScenario(Scenario):
     @property
-    def weights(self) -> Mapping[Callable[[], Awaitable[None]], int]:
-        return {
-            self.finish_assignment: 5,
-            self.reject_agent_start: 1,
-            self.decide_agent_approval: 4,
-            self.overtake_agent_approval: 2,
-            self.start_agent_once: 4,
-            self.cancel_agent: 2,
-            self.send_input_to_agent: 2,
-            self.add_and_complete: 1,
-        }
+    def steps(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        return (
+            *[self.finish_assignment] * 2,
+            self.reject_agent_start,
+            *[self.decide_agent_approval] * 2,
+            self.overtake_agent_approval,
+            *[self.start_agent_once] * 2,
+            self.cancel_agent,
+            self.send_input_to_agent,
+            self.add_and_complete,
+        )
 
     async def finish_assignment(self) -> None:
         self._check_finished(await self._conversation.ask(self._create_request("brief"), approve=True))
@@ -47,40 +47,33 @@ class AgentScenarios(Scenarios):
             self._check_finished(interaction)
 
     async def overtake_agent_approval(self) -> None:
-        """Cancels the run of a waiting agent, or sends another message: the agent's call is not made."""
-        interaction = await self._wait_for_agent_approval(self._create_request("approved"))
-        choice = self._rng.randrange(3)
-        if choice == 0:
-            await self._conversation.cancel(interaction["id"])
-        elif choice == 1:
-            await self._conversation.send_input(interaction["id"], f"add {self.create_title()}", self._choose_mode())
-            await self._conversation.wait_for_end()
-        await self._add_task()
+        await self._overtake(await self._wait_for_agent_approval(self._create_request("approved")))
 
     async def start_agent_once(self) -> None:
         """Does not retry the message: the next message's model reads what became of the agent."""
         await self._conversation.interact(self._create_request("brief"))
-        interaction = await self._conversation.wait_for_end()
-        if _is_waiting(interaction):
-            await self._conversation.decide(interaction, approve=True)
+        if await self._approve_start():
             await self._conversation.wait_for_end()
         await self._add_task()
 
     async def cancel_agent(self) -> None:
         await self._conversation.interact(self._create_request("long"), on_running=self._conversation.cancel)
-        interaction = await self._conversation.wait_for_end()
-        if _is_waiting(interaction):
-            await self._conversation.decide(interaction, approve=True)
-            await self._conversation.cancel(interaction["id"])
+        if run_id := await self._approve_start():
+            await self._conversation.cancel(run_id)
             await self._conversation.wait_for_end()
         await self._add_task()
 
     async def send_input_to_agent(self) -> None:
-        async def send(run_id: str) -> None:
-            await self._conversation.send_input(run_id, f"add {self.create_title()}", self._choose_mode())
-
-        await self._conversation.interact(self._create_request("brief"), on_running=send)
+        await self._conversation.interact(self._create_request("brief"), on_running=self._send_input)
         await self._conversation.wait_for_end()
+
+    async def _approve_start(self) -> str | None:
+        """Approves the agent's start if the run waits for that, and then returns the run's id."""
+        interaction = await self._conversation.wait_for_end()
+        if not _is_waiting(interaction):
+            return None
+        await self._conversation.decide(interaction, approve=True)
+        return interaction["id"]
 
     async def _wait_for_agent_approval(self, request: str) -> dict[str, Any]:
         """Sends the request, approves the agent's start if necessary, and waits until the agent needs an approval."""
@@ -97,7 +90,7 @@ class AgentScenarios(Scenarios):
         """Until a backend has found the workspace, it offers no agents; the answer may say so."""
         answer = " ".join(answers_of(interaction))
         if NO_CODER in answer:
-            self._record.scenarios["found no agent"] += 1
+            self._record.steps["found no agent"] += 1
             return
         report = _REPORT.search(answer)
         assert report, interaction
