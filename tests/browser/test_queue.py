@@ -71,7 +71,6 @@ async def test_waiting_message_names_a_task(open_page: OpenPage, model: Scripted
     await expect(screen.answers(page).last).to_contain_text("Done.")
     await screen.answered(page)
     await expect(screen.questions(page).last).to_contain_text("complete @Buy milk")
-    assert "complete @1" in str((await model.finished_requests())[-1]["body"]["messages"][-1]["content"])
 
 
 async def test_one_is_sent_at_once_and_one_is_removed(
@@ -95,8 +94,6 @@ async def test_one_is_sent_at_once_and_one_is_removed(
     await expect(screen.answers(page).last).to_contain_text("Later.")
     await screen.answered(page)
     await expect(screen.questions(page)).to_have_text(["count", "quick", "later"], use_inner_text=True)
-    sent = [str(request["body"]["messages"][-1]["content"]) for request in await model.finished_requests()]
-    assert sent[-2:] == ["quick", "later"]
 
 
 async def test_rejected_and_stopped_messages_are_given_back(open_page: OpenPage, model: ScriptedModel) -> None:

@@ -1,19 +1,15 @@
-"""A running answer is followed: after a reload, in another conversation, tab, browser or terminal."""
+"""A running answer is followed: after a reload, in another conversation, tab or browser."""
 
 import asyncio
 import contextlib
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Error, Page, Route, expect
 
 from tests.browser import screen
 from tests.browser.conftest import PAGE, OpenPage
-from tests.cli.chat.terminal import Terminal
 from tests.scripted_model import ScriptedModel
-from tests.support.script import endless_answer, pausing_answer, says
-from tests.support.stack import Stack
-from tests.support.users import User
+from tests.support.script import endless_answer, pausing_answer
 from tests.waiting import until
 
 pytestmark = [pytest.mark.long(seconds=6), pytest.mark.asyncio(loop_scope="session")]
@@ -195,38 +191,6 @@ async def test_another_browser_gets_its_message_back_until_the_answer_has_ended(
     await expect(second.get_by_role("alert")).to_have_count(0)
     await screen.message_box(second).press("Enter")
     await expect(screen.questions(second).last).to_contain_text("me too")
-
-
-async def test_terminals_and_page_show_the_same(
-    open_page: OpenPage, stack: Stack, user: User, model: ScriptedModel, tmp_path: Path
-) -> None:
-    await model.script(
-        says("Hello."), pausing_answer("one two three ", "four five"), says("And that."), says("Good night.")
-    )
-    here = ("--url", stack.url, "--data-dir", str(tmp_path))
-    environment = {"TODO_TOKEN": user.token}
-    with Terminal(*here, environment=environment) as one:
-        await one.wait_for(">")
-        one.say("hello")
-        await one.wait_for("Hello.", "total")
-        [thread] = (await user.chatkit.list_threads()).data
-        page = await open_page(f"/c/{thread['id']}")
-        await expect(screen.answers(page)).to_contain_text("Hello.")
-        with Terminal(*here, "--continue", environment=environment) as other:
-            await other.wait_for("> hello", "Hello.")
-            await screen.send(page, "count")
-            for terminal in (one, other):
-                await terminal.wait_for("> count", "three")
-            one.say("and that?")
-            await one.wait_for("comes after this answer")
-            await model.release()
-            for terminal in (one, other):
-                await terminal.wait_for("four five", "And that.", "total")
-            await expect(screen.answers(page).last).to_contain_text("And that.")
-            await expect(screen.questions(page)).to_have_count(3)
-            await screen.answered(page)  # it would not look while it follows an answer
-            other.say("good night")
-            await other.wait_for("Good night.", "total", times=2)
-            await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # its user comes back to it
-            await expect(screen.answers(page).last).to_contain_text("Good night.")
-            await one.wait_for("> good night", "Good night.")
+    await screen.answered(second)
+    await first.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # its user comes back to it
+    await expect(screen.questions(first).last).to_contain_text("me too")
