@@ -75,7 +75,7 @@ def text_of(item: dict[str, Any]) -> str:
 
 class ChatKit(chatkit.ChatKit):
     def __init__(self, base_url: str, *, headers: dict[str, str] | None = None, detached: bool = False) -> None:
-        super().__init__(base_url, headers=headers, timeout=30)
+        super().__init__(base_url, headers=headers, timeout=120)
         self._metadata = {"detached": True} if detached else {}
 
     async def post(self, kind: str, /, **params: Any) -> httpx2.Response:

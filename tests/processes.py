@@ -16,7 +16,7 @@ import httpx2
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
 
-START_SECONDS = 120  # of a service on a busy machine
+START_SECONDS = 240  # of a service on a busy machine
 POOLED = ("LISTEN_DATABASE_URL", "DATABASE_PREPARED")  # with --pooled
 INHERITED = (*POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 # A busy machine delays the event loop of every service.
@@ -104,6 +104,18 @@ class ServiceProcess(Program):
         """Waits until all workers listen: the service is ready with the first of them."""
         self.wait_until(lambda: len(self.workers) == count and self._listening_workers.issuperset(self.workers))
 
+    def find_socket(self, client_port: int) -> str:
+        """Returns the link in /proc of the service's end of a connection (Linux only)."""
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, *_, inode = line.split()[:10]
+            if (int(local.split(":")[1], 16), int(remote.split(":")[1], 16)) == (self.port, client_port):
+                return f"socket:[{inode}]"
+        raise AssertionError(f"nobody is connected from {client_port}")
+
+    def has_open(self, link: str) -> bool:
+        assert self.process is not None
+        return link in {_read_link_if_there(path) for path in Path(f"/proc/{self.process.pid}/fd").iterdir()}
+
     @property
     def workers(self) -> list[int]:
         """The process ids of the workers of a service with several (Linux only)."""
@@ -123,6 +135,13 @@ def _read_if_there(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def _read_link_if_there(path: Path) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def run_service(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:

@@ -37,7 +37,7 @@ OPTIONAL = {
 
 class Runs(runs.Runs):
     def __init__(self, base_url: str, *, token: str | None = None) -> None:
-        super().__init__(base_url, token=token, timeout=30)
+        super().__init__(base_url, token=token, timeout=120)
 
     async def ready(self) -> dict[str, Any]:
         """Waits until the server is ready: it is not while another service is slow for a second or two."""

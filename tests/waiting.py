@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 
-async def until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
-    """Waits until the condition, which may be a coroutine function, returns a true value, and returns it."""
+async def until(condition: Callable[[], Any], *, seconds: float = 120) -> Any:
+    """Waits until the condition, which may be a coroutine function, returns a true value, and returns it.
+
+    The limit is for a busy machine.
+    """
     result = None
     timeout = asyncio.timeout(seconds)
     try:

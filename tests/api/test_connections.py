@@ -44,7 +44,7 @@ class Wire:
 
     async def rest(self) -> bytes:
         """All that comes until the other side closes."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             return await self.reader.read()
 
 

@@ -9,7 +9,6 @@ from tests.runs_client import names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, find_thread, list_texts
 from tests.support.backends import local_backend, user_at
-from tests.support.fixtures import NewUser
 from tests.support.script import PAUSING, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
@@ -59,15 +58,18 @@ async def test_long_message(user: User, model: ScriptedModel, stored: Stored) ->
     assert stored.row_counts(user.name) == {}
 
 
-async def test_messages_per_minute(user: User, new_user: NewUser, model: ScriptedModel) -> None:
-    await model.script(*[says("Hello.")] * 6)
-    for number in range(5):
-        response = await send(user, "run_api", "hello", "one")
-        assert response.status_code == 200, f"message {number}: {response.text}"
-    for api in APIS:
-        check_rejected(await send(user, api, "hello", "one"), 429)
-    assert len(await model.requests()) == 5
-    assert (await send(new_user(), "run_api", "hello", "one")).status_code == 200
+async def test_messages_per_minute(services: Services, model: ScriptedModel) -> None:
+    await model.script(*[says("Hello.")] * 3)
+    # So few that the next one is allowed only after 30 seconds.
+    async with local_backend(services, LIMIT_RUNS_PER_MINUTE="2") as backend, User(backend) as user:
+        for number in range(2):
+            response = await send(user, "run_api", "hello", "one")
+            assert response.status_code == 200, f"message {number}: {response.text}"
+        for api in APIS:
+            check_rejected(await send(user, api, "hello", "one"), 429)
+        assert len(await model.requests()) == 2
+        async with User(backend) as other:
+            assert (await send(other, "run_api", "hello", "one")).status_code == 200
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -109,14 +111,14 @@ async def test_seconds_of_an_answer(services: Services, model: ScriptedModel) ->
 async def test_requests_per_minute(services: Services, model: ScriptedModel, stored: Stored) -> None:
     """Whatever is asked counts; what is rejected changes nothing."""
     await model.script(says("Hello."))
-    # So few that the next one is allowed only after 20 seconds.
-    async with local_backend(services, LIMIT_REQUESTS_PER_MINUTE="3") as backend, User(backend) as user:
+    # So few that the next one is allowed only after 30 seconds.
+    async with local_backend(services, LIMIT_REQUESTS_PER_MINUTE="2") as backend, User(backend) as user:
         thread = (await user.chatkit.say("hello")).thread_id
         *_, rejected = [
-            await user.chatkit.post("threads.update", thread_id=thread, title=f"title {number}") for number in range(3)
+            await user.chatkit.post("threads.update", thread_id=thread, title=f"title {number}") for number in range(2)
         ]
         check_rejected(rejected, 429)
-        assert stored.conversation_title(user.name, thread) == "title 1"
+        assert stored.conversation_title(user.name, thread) == "title 0"
         token = {"Authorization": f"Bearer {user.token}"}
         check_rejected(await user.runs.http.post("/session", headers=token), 429)
         async with User(backend) as other:

@@ -20,7 +20,6 @@ from tests.waiting import until
 
 CHAT = "groceries"
 RUN_API = APIS["run_api"]
-FREE_SECONDS = 120  # on a busy machine; 12 elsewhere
 TASKS = [f"task {number}" for number in range(11)]
 ADD_MILK = add_task("milk")
 AGENT_CALLS = calls(
@@ -62,10 +61,7 @@ async def test_conversations_of_a_killed_process(
     await until(lambda: (stored.titles(adding.name), stored.titles(deleting.name)) == (["milk"], []))
     stack.backends[0].end(signal.SIGKILL)
     users = (counting, adding, deleting, working)
-    await until(
-        lambda: {status for user in users for status in stored.run_statuses(user.name)} == {"completed", "interrupted"},
-        seconds=FREE_SECONDS,
-    )
+    await until(lambda: "running" not in {status for user in users for status in stored.run_statuses(user.name)})
     counting, adding, deleting, working = (new_user(user.name, backend=1) for user in users)
     await check_words_and_queue_are_kept(counting, run, thread_of(stored, counting))
     await check_retry_adds_no_task_again(adding, model, stored)

@@ -12,6 +12,7 @@ from tests.chatkit_client import text_of
 from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, find_thread, list_texts, list_user_items, start_run
+from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
 from tests.support.script import (
@@ -26,6 +27,7 @@ from tests.support.script import (
     start_coder,
     start_researcher,
 )
+from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -294,22 +296,21 @@ async def test_queue_has_a_limit(user: User, model: ScriptedModel, stored: Store
     await user.runs.cancel(CHAT, run)
 
 
-@pytest.mark.parametrize("stack_name", ["limits"])
 async def test_queued_messages_count_against_the_limit_per_minute(
-    user: User, model: ScriptedModel, stored: Stored
+    services: Services, model: ScriptedModel, stored: Stored
 ) -> None:
     await model.script(HANGS)
-    run = await start_run(user, CHAT, "count", until="answer_delta")
-    for number in range(4):
-        await queue(user, run, str(number), "follow_up")
-    with pytest.raises(ApiError) as refused:
-        await queue(user, run, "one more", "steer")
-    assert refused.value.status == 429
-    await user.chatkit.delete_thread(await find_thread(user, CHAT))
-    await until(lambda: "running" not in stored.run_statuses(user.name))
-    with pytest.raises(ApiError) as refused:
-        await user.runs.say("another", "hello")
-    assert refused.value.status == 429, "they count after their deletion, too"
+    async with user_at(services, LIMIT_RUNS_PER_MINUTE="2") as user:
+        run = await start_run(user, CHAT, "count", until="answer_delta")
+        await queue(user, run, "go on", "follow_up")
+        with pytest.raises(ApiError) as refused:
+            await queue(user, run, "one more", "steer")
+        assert refused.value.status == 429
+        await user.chatkit.delete_thread(await find_thread(user, CHAT))
+        await until(lambda: "running" not in stored.run_statuses(user.name))
+        with pytest.raises(ApiError) as refused:
+            await user.runs.say("another", "hello")
+        assert refused.value.status == 429, "they count after their deletion, too"
 
 
 @pytest.mark.parametrize("mode", MODES)

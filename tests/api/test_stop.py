@@ -14,6 +14,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, list_texts, start_run
 from tests.support.model_requests import requests_to
 from tests.support.script import call, calls, says
+from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -120,14 +121,17 @@ async def test_connection_that_breaks_at_any_byte(
     assert stored.conversations(user.name) or b'"user_message"' not in received
 
 
-async def test_connection_that_breaks_before_the_run_starts(user: User, model: ScriptedModel, stored: Stored) -> None:
+async def test_connection_that_breaks_before_the_run_starts(
+    stack: Stack, user: User, model: ScriptedModel, stored: Stored
+) -> None:
     """The run starts all the same, and stops."""
     await model.script(HANGS)
     with stored.lock_table("conversations"):
         _, writer = await send_message(user)
         await until(stored.has_waiting_statements)
+        served = stack.backends[0].find_socket(writer.get_extra_info("sockname")[1])
         reset(writer)
-        await asyncio.sleep(0.2)  # until the server knows
+        await until(lambda: not stack.backends[0].has_open(served))  # the server knows
     thread = await ended(user, stored)
     assert stored.run_statuses(user.name) == ["cancelled"]
     assert await list_texts(user, thread) == ["count"]

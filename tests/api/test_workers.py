@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import ServiceProcess
+from tests.processes import START_SECONDS, ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import list_texts
 from tests.support.backends import LocalBackend
@@ -83,7 +83,7 @@ async def test_dead_process_costs_its_own_answers(
         os.kill(service.workers[0], signal.SIGKILL)
         await model.release()
         ended = await asyncio.gather(*map(reads_to_the_end, answers))
-    await until(lambda: all(stored.run_statuses(user.name) != ["running"] for user in users), seconds=30)
+    await until(lambda: all(stored.run_statuses(user.name) != ["running"] for user in users))
     for user, whole in zip(users, ended, strict=True):
         assert stored.run_statuses(user.name) == ["completed" if whole else "interrupted"]
     for user, thread in zip(users, threads, strict=True):
@@ -127,5 +127,5 @@ def test_too_many_processes(services: Services, tmp_path: Path) -> None:
     service = ServiceProcess("backend", "BACKEND_PORT", tmp_path / "log", **environment)
     service.start()
     assert service.process is not None
-    assert service.process.wait(120) == os.EX_CONFIG
+    assert service.process.wait(START_SECONDS) == os.EX_CONFIG
     assert "BACKEND_WORKERS" in service.log_text

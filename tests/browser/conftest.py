@@ -18,7 +18,7 @@ from tests.support.stack import CLOCK, Stack
 from tests.support.users import User
 
 PAGE = "/"
-expect.set_options(timeout=30_000)  # a busy machine takes longer than the 5 s of the default
+expect.set_options(timeout=120_000)  # a busy machine takes longer than the 5 s of the default
 SETTLED = """() => new Promise(requestAnimationFrame)
     .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished))
     .then(Promise.allSettled.bind(Promise))
@@ -92,7 +92,7 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
         context = await browser.new_context(base_url=stack.url, **options)
         contexts.append(context)
         await context.add_init_script(clock_from_now())
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(120_000)
         if signed_in:
             await sign_in(context, user)
         page = await context.new_page()

@@ -173,12 +173,12 @@ async def test_agent_is_started_from_a_task_stopped_and_interrupted(
     await screen.button(page, "All").or_(page.get_by_role("tab", name="All")).first.click()
     tasks = page.get_by_role("region", name="Tasks")
     await screen.button(tasks, "count the words").click()
-    await model.script(coder(), calls(call("run_command", command="echo begun; sleep 60")), {"text": "never"})
+    await model.script(coder(), calls(call("run_command", command="echo begun; sleep 300")), {"text": "never"})
     assert await violations(page) == []
     await screen.button(tasks, "Ask an agent to do it").press("Enter")
     await expect(screen.questions(page)).to_have_text("do task 1")
     await expect(work(page).locator("summary").first).to_have_text("Coder: working…")
-    await expect(work(page)).to_contain_text("Running echo begun; sleep 60…")
+    await expect(work(page)).to_contain_text("Running echo begun; sleep 300…")
     await expect(screen.log(page).locator(".card")).to_have_count(0)
     assert await violations(page) == []
     await screen.button(page, "Stop").click()
@@ -186,14 +186,14 @@ async def test_agent_is_started_from_a_task_stopped_and_interrupted(
     await screen.answered(page)
 
     await model.reset()
-    await model.script(coder(), calls(call("run_command", command="echo again; sleep 60")), {"text": "never"})
+    await model.script(coder(), calls(call("run_command", command="echo again; sleep 300")), {"text": "never"})
     await screen.send(page, "do it again")
     await screen.button(page, "Approve: Let the coder do this?").click()  # the click was the consent to one message
-    await expect(work(page)).to_contain_text("Running echo again; sleep 60…")
+    await expect(work(page)).to_contain_text("Running echo again; sleep 300…")
     stack.backends[0].end(signal.SIGKILL)
     await asyncio.to_thread(stack.ensure_running)
     await expect(work(page).locator("summary").first).to_have_text("Coder: did not finish")
-    await expect(work(page)).to_contain_text("Running echo again; sleep 60…")
+    await expect(work(page)).to_contain_text("Running echo again; sleep 300…")
     await expect(work(page).locator(".spinner")).to_have_count(0)
     await stored.run_with_status(user.name, "interrupted")  # until then the conversation is busy
     await expect(page.get_by_text(screen.LOST)).to_have_count(0)

@@ -62,7 +62,7 @@ async def test_list_and_chat_in_firefox(stack: Stack, model: ScriptedModel, user
 
 
 _LISTENING = "WebDriver BiDi listening on "
-_SECONDS = 30
+_SECONDS = 60
 _ENTER = "\ue007"
 
 

@@ -93,7 +93,7 @@ class Services:
             "APPROVALS": "bulk",
             "LLM_PROVIDER": "offline",
             "LLM_BASE_URL": f"{self.model.url}/v1",
-            "MCP_RESEND_SECONDS": "60",  # a busy machine takes long to restart the MCP server
+            "MCP_RESEND_SECONDS": "240",  # a busy machine takes long to restart the MCP server
             # Tests send more requests than users do.
             "LIMIT_RUNS_PER_MINUTE": "10000",
             "LIMIT_RUNS_PER_DAY": "100000",

@@ -58,7 +58,7 @@ class Stored:
         """Returns whether a run of any user is executed."""
         return bool(self._rows("SELECT 1 FROM runs WHERE status = 'running' AND parent_call_id IS NULL LIMIT 1"))
 
-    async def run_with_status(self, user: str, status: str, *, seconds: float = 30) -> StoredRun:
+    async def run_with_status(self, user: str, status: str, *, seconds: float = 120) -> StoredRun:
         """Waits for a run with this status; returns the newest one."""
 
         def find() -> StoredRun | None:

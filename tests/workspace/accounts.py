@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 ROOT_ACCOUNT = 0
-_SECONDS = 120
+_SECONDS = 240
 
 
 def accounts() -> dict[str, int]:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     variables = {"WORKSPACE_DIR": str(root), "PATH": os.environ["PATH"]}
     command = [sys.executable, "-m", "workspace", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, timeout=60)
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, timeout=240)
 
 
 @pytest.fixture

@@ -351,7 +351,7 @@ NEEDED = {"WORKSPACE_DIR": "/nowhere", "WORKSPACE_TOKEN_SECRET": SECRET, "WORKSP
 def ended(*arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "workspace", *arguments]
     environment = NEEDED | {"PATH": os.environ["PATH"]}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
     return done.returncode, done.stderr
 
 
@@ -415,7 +415,7 @@ async def test_an_upload_that_stays_silent_ends_and_a_slow_one_does_not(tmp_path
             reader, writer = await asyncio.open_connection("127.0.0.1", httpx2.URL(process.url).port)
             head = f"PUT /files/cnv_1/a HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token('alice')}\r\n"
             writer.write(f"{head}content-length: 5000000\r\n\r\nx".encode())
-            async with asyncio.timeout(60), acting(process.url) as alice:
+            async with asyncio.timeout(240), acting(process.url) as alice:
                 answer, uploaded = await asyncio.gather(reader.read(), alice.http.put("/files/cnv_1/b", content=slow()))
             assert answer.startswith(b"HTTP/1.1 408 ")
             assert answer.endswith(b'{"error": "Nothing of the request arrived for 4 seconds."}')

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def commands(request: pytest.FixtureRequest) -> CommandRunner:
 
 
 async def run(commands: CommandRunner, folder: Path, script: str) -> CommandResult:
-    return await commands.run("alice", folder, tools.run_command(script, timeout_s=60))
+    return await commands.run("alice", folder, tools.run_command(script, timeout_s=600))
 
 
 MAP = """
@@ -60,14 +59,14 @@ with open("much", "w+b") as file:
         memory[page] = 1
 """
 IN_TURN = "i=0; while :; do head -c 1M /dev/zero > {}$i; i=$((i+1)); done"
-ALLOCATE = "for i in 1 2 3 4 5; do fallocate {} -l 90M $i || head -c 90M /dev/zero > $i; done; sleep 30"
+ALLOCATE = "for i in 1 2 3 4 5; do fallocate {} -l 90M $i || head -c 90M /dev/zero > $i; done; sleep 300"
 WRITES = {
     "one file": "head -c 190M /dev/zero > half; head -c 190M /dev/zero > much",
     "small files": IN_TURN.format(""),
     "several processes": f"for p in 1 2 3 4; do ({IN_TURN.format('$p-')})& done; wait",
     "blocks beyond the end": ALLOCATE.format("-n"),
     "blocks": ALLOCATE.format(""),
-    "mapped": f"head -c 180M /dev/zero > half; python3 -c '{MAP}'; sleep 30",
+    "mapped": f"head -c 180M /dev/zero > half; python3 -c '{MAP}'; sleep 300",
 }
 
 
@@ -101,13 +100,13 @@ print("begun", flush=True)
 for _ in range(195):
     file.write(bytes(1_000_000))
     other.write(bytes(1_000_000))
-import time; time.sleep(30)
+import time; time.sleep(300)
 """
 
 
 @pytest.mark.parametrize("hide", ["", "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"], ids=["", "hidden"])
 async def test_files_without_a_name_count(commands: CommandRunner, folder: Path, hide: str) -> None:
-    ran = await commands.run("alice", folder, tools.run_python(f"{hide}\n{UNLINKED}", timeout_s=60))
+    ran = await commands.run("alice", folder, tools.run_python(f"{hide}\n{UNLINKED}", timeout_s=600))
     assert (FULL in ran.stderr, ran.exit_code) == (True, 153)
 
 
@@ -136,14 +135,13 @@ async def test_in_a_full_folder_a_command_may_only_remove(commands: CommandRunne
 async def test_where_too_little_of_the_disk_is_free_commands_end(
     commands: CommandRunner, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running = asyncio.create_task(run(commands, folder, "touch begun; sleep 60"))
+    running = asyncio.create_task(run(commands, folder, "touch begun; sleep 300"))
     while not (folder / "begun").exists():
         await asyncio.sleep(0.01)
     monkeypatch.setattr(disk_watch, "LEAST_FREE_BYTES", 1 << 60)
     monkeypatch.setattr(disk_watch, "LEAST_FREE_SHARE", 1.0)
-    began = time.monotonic()
     ran = await running
-    assert time.monotonic() - began < 50
+    assert not ran.timed_out
     assert "[ended: The workspace's disk is nearly full, so no command may run." in ran.stderr
     with pytest.raises(CallError, match=r"^The workspace's disk is nearly full"):
         await run(commands, folder, "true")

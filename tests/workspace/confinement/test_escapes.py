@@ -118,7 +118,7 @@ async def test_no_descriptor_of_the_service_is_left_open(kind: str, tmp_path: Pa
     careless = await asyncio.create_subprocess_exec(*argv, close_fds=False, stdout=asyncio.subprocess.PIPE)
     said, _ = await careless.communicate()
     assert said == b"open\n"
-    ran = await run_process(made(kind), tmp_path, argv, timeout_s=60)
+    ran = await run_process(made(kind), tmp_path, argv, timeout_s=600)
     os.close(descriptor)
     assert "Bad file descriptor" in ran.stderr
 
@@ -146,7 +146,7 @@ def rows_that_succeed(kind: str, rows: Rows, place: Path, account: int, readable
                 told = json.dumps({"outside": reached, "calls": CALLS, "rows": rows}).encode()
                 confinement = await find_sandbox() if kind == IN_CONTAINER else made(kind)
                 assert confinement
-                ran = await run_process(confinement, folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
+                ran = await run_process(confinement, folder, ["python3", "attempts.py"], timeout_s=600, stdin=told)
                 unseen = {
                     "signal a process by a descriptor's owner": is_running(reached["victim"]),
                     "slow everything of the account down": niceness(reached["bystander"]) == before,
