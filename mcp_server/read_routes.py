@@ -23,6 +23,7 @@ from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explain_error
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.lists import reads
+from mcp_server.tasks.results import render_structured
 
 CHANGES, DONE, TASKS = "/changes", "/done", "/tasks"
 PATHS = (CHANGES, DONE, TASKS)
@@ -88,7 +89,8 @@ class ReadRoutes:
         if len(ids) > reads.MAX_IDS:
             raise InvalidQuery(_IDS)
         numbers = {_parse_number(part, maximum=MAX_ID, sentence=_IDS) for part in ids}
-        return JSONResponse(await reads.read_by_ids(self.database, Caller(user_id, clock=self.clock), numbers))
+        tasks = await reads.read_by_ids(self.database, Caller(user_id, clock=self.clock), numbers)
+        return JSONResponse(render_structured(tasks))
 
 
 def _read_number(request: Request, name: str, *, minimum: int = 0, maximum: int, sentence: str) -> int | None:

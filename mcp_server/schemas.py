@@ -1,6 +1,6 @@
 """The published schemas of the tools' results, whose docstrings are part of them; `tasks/results.py` has the code."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -8,15 +8,22 @@ from pydantic import BaseModel, Field
 from mcp_server.tasks.lists.query import MAX_COUNTED
 
 
+class Due(BaseModel):
+    """A day, and perhaps a time, where the user is."""
+
+    date: date
+    time: str | None = Field(description="hh:mm; null: all day.")
+
+
 class Task(BaseModel):
-    """A task in a tool's result. What says nothing is left out of the text that a model reads, see `lean`."""
+    """A task in a tool's result. What says nothing is left out of the text that a model reads."""
 
     user_id: str = Field(description="Whose task it is; `local` without sign-in.")
     id: int
     title: str
     description: str
     status: Literal["pending", "completed"]
-    due: str | None = Field(default=None, description="The day, and the time where the user is.")
+    due: Due | None = None
     priority: Literal["high", "medium", "low"] | None = None
     labels: tuple[str, ...] = ()
     repeat: str | None = None
@@ -36,7 +43,7 @@ class Following(BaseModel):
     """The task that was added when a repeating one was completed."""
 
     id: int
-    due: str
+    due: Due
     task: Whole
 
 
@@ -74,7 +81,7 @@ class TaskPage(BaseModel):
     tasks: tuple[Task, ...]
     next_cursor: str | None = Field(description="Send it as cursor to get the next page; null on the last page.")
     total: int = Field(description=f"The number of tasks on all pages; {MAX_COUNTED} means that many or more.")
-    now: str = Field(description="The user's date and time.")
+    now: datetime = Field(description="The user's date and time.")
     time_zone: str
     nearest: tuple[Near, ...] = Field(
         default=(), description="Tasks with similar titles, if query matches nothing; ask the user which one is meant."

@@ -16,7 +16,7 @@ from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import TaskPatch
 from mcp_server.tasks.lists import pages
 from mcp_server.tasks.lists.query import ListQuery
-from mcp_server.tasks.results import Result, render_for_model
+from mcp_server.tasks.results import Result, render_for_model, render_structured
 from mcp_server.tasks.undo import undo_batch, undo_last
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
@@ -119,7 +119,7 @@ def _list_ids(task_id: int, also: list[int] | None) -> list[int]:
 
 
 def _render(result: Result) -> ToolResult:
-    return ToolResult(content=render_for_model(result), structured_content=result)
+    return ToolResult(content=render_for_model(result), structured_content=render_structured(result))
 
 
 def _create_annotations(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:

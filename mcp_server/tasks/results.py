@@ -4,21 +4,42 @@ The result of a change depends only on its log, so that a repeated call gets the
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from common.clock import to_utc
 from mcp_server.tasks.changes import LoggedChange
-from mcp_server.tasks.dates import render_due
+from mcp_server.tasks.dates import Due, render_due
 from mcp_server.tasks.task import Task
 
 Result = dict[str, Any]
+"""Has dates and times as objects, which `render_structured` and `render_for_model` render."""
 
 _NOT_FOR_MODELS = {"user_id", "created_at", "updated_at", "deleted_at", "series", "task"}
 _ALWAYS = {"tasks", "next_cursor", "total"}
 
 
+def render_structured(result: Any) -> Any:
+    """Renders the values for programs, as `schemas.py` publishes them."""
+    match result:
+        case dict():
+            return {name: render_structured(value) for name, value in result.items()}
+        case list():
+            return [render_structured(value) for value in result]
+        case Due():
+            return {"date": f"{result.day}", "time": None if result.time is None else f"{result.time:%H:%M}"}
+        case datetime():
+            return result.isoformat(timespec="seconds")
+        case _:
+            return result
+
+
 def render_for_model(result: Any) -> Any:
-    """Removes empty values, the user, timestamps and fields for programs."""
+    """Renders dates as `add_task` reads them; leaves out empty values, the user, timestamps and fields for programs."""
+    if isinstance(result, Due):
+        return render_due(result)
+    if isinstance(result, datetime):
+        return render_due(Due(result.date(), result.time()))
     if isinstance(result, dict):
         fields = {name: render_for_model(value) for name, value in result.items() if name not in _NOT_FOR_MODELS}
         return {name: value for name, value in fields.items() if name in _ALWAYS or value not in (None, "", [])}
@@ -74,7 +95,7 @@ def _render_change(change: LoggedChange, following: Mapping[int | None, Task], u
     next_task = following.get(change.task.series) if is_completed else None
     added = None
     if next_task and next_task.due:
-        added = {"id": next_task.id, "due": render_due(next_task.due), "task": next_task.render(user_id)}
+        added = {"id": next_task.id, "due": next_task.due, "task": next_task.render(user_id)}
     deleted = None if change.after else True
     return {**change.task.render(user_id), "deleted": deleted, "deleted_at": None, "next": added}
 

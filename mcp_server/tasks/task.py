@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from common.clock import to_utc
-from mcp_server.tasks.dates import Due, render_due
+from mcp_server.tasks.dates import Due
 
 TASK_COLUMNS = """id, title, description, status, created_at, updated_at, completed_at, due_on, due_time, priority,
     labels, repeat, series"""
@@ -49,6 +49,6 @@ class Task(BaseModel):
         return {
             "user_id": user_id,
             **self.model_dump(mode="json", exclude={"due_on", "due_time"}),
-            "due": render_due(self.due) if self.due else None,
+            "due": self.due,
             "priority": PRIORITIES[self.priority - 1] if self.priority else None,
         }

@@ -103,3 +103,9 @@ def text(result: dict[str, Any]) -> str:
 def ids_and_titles(result: dict[str, Any]) -> list[tuple[int, str]]:
     """Of each task that a call changed."""
     return [(task["id"], task["title"]) for task in (result, *result["also"])]
+
+
+def due(text: str) -> dict[str, str | None]:
+    """Such as 2026-11-27 15:00, as it is in a structured result."""
+    day, _, time = text.partition(" ")
+    return {"date": day, "time": time or None}

@@ -84,8 +84,8 @@ async def many(tools: Tools) -> list[dict[str, Any]]:
 
 
 def by_due(task: dict[str, Any]) -> tuple[Any, ...]:
-    day, time = (*(task["due"] or "~ ~").split()[1:], "24:00")[:2]
-    return day, time, task["id"]
+    due = task["due"] or {"date": "~", "time": "~"}
+    return due["date"], due["time"] or "24:00", task["id"]
 
 
 ORDERS: dict[str, Any] = {
@@ -100,7 +100,7 @@ FILTERS: list[tuple[dict[str, Any], Any]] = [
     ({"status": "pending", "label": "#Work"}, lambda task: not task["completed_at"] and "work" in task["labels"]),
     (
         {"due": "2026-11-21..2026-11-22", "priority": "high"},
-        lambda task: (task["due"] or "")[4:14] == "2026-11-21" and task["priority"] == "high",
+        lambda task: task["due"] and task["due"]["date"] == "2026-11-21" and task["priority"] == "high",
     ),
     ({"status": "completed"}, lambda task: task["completed_at"]),
     ({"done": "today"}, lambda task: task["completed_at"]),

@@ -3,9 +3,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.database import Transaction
-from mcp_server.tasks import dates, zones
+from mcp_server.tasks import zones
 from mcp_server.tasks.changes import UNDO_PERIOD, Caller
-from mcp_server.tasks.dates import Due
 from mcp_server.tasks.lists import filters, statements
 from mcp_server.tasks.lists.query import MAX_COUNTED, ListQuery, read_cursor, write_cursor
 from mcp_server.tasks.lists.spelling import find_nearest
@@ -37,7 +36,7 @@ async def list_page(
         "tasks": [render_row(row, user_id=caller.user_id) for row in page],
         "next_cursor": write_cursor(query, page[-1]) if matches > len(page) else None,
         "total": total,
-        "now": dates.render_due(Due(now.local.date(), now.local.time())),
+        "now": now.instant.astimezone(now.zone),
         "time_zone": now.zone.key,
         "nearest": [] if rows or position else await _find_nearest(tx, query, values),
     }
