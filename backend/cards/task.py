@@ -1,21 +1,34 @@
-"""Tasks as the tools tell of them, as far as they are shown. Only the number and the title are in every result."""
+"""Tasks as the tools return them, as far as they are shown. Only the id and the title are in every result."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, model_validator
+
+from common.task_words import read_due
 
 
-def _moment(value: Any) -> Any:
-    """Parses "Fri 2026-11-27", or with " 15:00" after it."""
-    if not isinstance(value, str):
-        return value
-    _, _, moment = value.partition(" ")
-    return datetime.fromisoformat(moment) if ":" in moment else date.fromisoformat(moment)
+class TaskFields(BaseModel):
+    """The fields of a task that have one form in the tools' results, in cards and in the HTTP API."""
+
+    id: int
+    title: str
+    description: str = ""
+    priority: Literal["high", "medium", "low"] | None = None
+    labels: list[str] = []
+    repeat: str | None = None
 
 
-Due = Annotated[datetime | date, BeforeValidator(_moment)]
-"""A day, or a day and a time, by the person's clock."""
+def _combine_due(value: Any) -> Any:
+    match value:
+        case {"date": str(day), "time": str() | None as time}:
+            return read_due(day, time)
+        case _:
+            return value
+
+
+Due = Annotated[datetime | date, BeforeValidator(_combine_due)]
+"""A day, or a day and a time, by the user's clock."""
 
 
 class Following(BaseModel):
@@ -23,15 +36,9 @@ class Following(BaseModel):
     due: Due
 
 
-class Task(BaseModel):
-    id: int
-    title: str
-    description: str = ""
+class Task(TaskFields):
     status: Literal["pending", "completed", "deleted"] = "deleted"
     due: Due | None = None
-    priority: Literal["high", "medium", "low"] | None = None
-    labels: tuple[str, ...] = ()
-    repeat: str | None = None
     next: Following | None = None
 
     @model_validator(mode="before")
@@ -54,5 +61,5 @@ class TaskPage(BaseModel):
     tasks: list[Task]
     next_cursor: str | None
     total: int | None = None
-    now: Annotated[datetime, BeforeValidator(_moment)] | None = None
-    """What the person's clock shows."""
+    now: Annotated[datetime, AfterValidator(lambda now: now.replace(tzinfo=None))] | None = None
+    """What the user's clock shows."""

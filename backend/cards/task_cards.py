@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from typing import Any
 
 from backend.cards.task import Task
 from backend.cards.widget import Json, action, badge, caption, column, quiet_button, row
-from common import repeats
+from common.task_words import FieldWords, describe_due, select_fields
 
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
 OPEN = "open_task"  # the client's: it shows the task in its list
@@ -102,9 +103,7 @@ def _render_details(task: Task, now: datetime | None) -> list[Json]:
         return []
     parts = [
         *([_render_due(task, task.due, now)] if task.due else []),
-        *([_render_priority(task, task.priority)] if task.priority else []),
-        *([_render_repeat(task.repeat)] if task.repeat else []),
-        *([caption(" ".join(f"#{label}" for label in task.labels))] if task.labels else []),
+        *(_render_field(task, field, value) for field, value in select_fields(vars(task))),
     ]
     if task.status == "completed" and task.next is not None:
         following = task.next.due
@@ -125,22 +124,18 @@ def _choose_due_color(due: date, now: datetime) -> str:
     return "warning" if day == now.date() else _QUIET
 
 
-def describe_due(due: date, now: datetime | None) -> str:
-    """Writes a due date as Mon 23 Nov 15:00; with the year, if it is not the current one."""
-    year = f" {due.year}" if now and due.year != now.year else ""
-    time = f" {due:%H:%M}" if isinstance(due, datetime) else ""
-    return f"{due:%a} {due.day} {due:%b}{year}{time}"
-
-
-def _render_priority(task: Task, priority: str) -> Json:
-    label, color = _PRIORITIES[priority]
-    return badge(label, _QUIET if task.status == "completed" else color)
-
-
-def _render_repeat(rule: str) -> Json:
-    icon = {"type": "Icon", "name": "reload", "size": "sm", "color": _QUIET}
-    children = [icon, caption(repeats.describe_repeat(rule))]
-    return {"type": "Row", "gap": 1, "align": "center", "children": children}
+def _render_field(task: Task, field: FieldWords, value: Any) -> Json:
+    """Renders a field as a caption, unless it has a component of its own."""
+    match field.name:
+        case "priority":
+            label, color = _PRIORITIES[value]
+            return badge(label, _QUIET if task.status == "completed" else color)
+        case "repeat":
+            icon = {"type": "Icon", "name": "reload", "size": "sm", "color": _QUIET}
+            children = [icon, caption(" ".join(field.describe(value)))]
+            return {"type": "Row", "gap": 1, "align": "center", "children": children}
+        case _:
+            return caption(" ".join(field.describe(value)))
 
 
 def _create_key(kind: str, due: date) -> str:

@@ -7,11 +7,10 @@ from datetime import datetime
 
 from backend.cards.current_tasks import page_of
 from backend.cards.task import Task
-from backend.cards.task_cards import describe_due
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
-from common import repeats
+from common.task_words import describe_due, select_fields
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
@@ -100,9 +99,7 @@ def render_list_text(records: Iterable[Record]) -> str:
 def _line(task: Task, now: datetime | None) -> str:
     details = [
         *([describe_due(task.due, now)] if task.due else []),
-        *([f"{task.priority} priority"] if task.priority else []),
-        *([repeats.describe_repeat(task.repeat)] if task.repeat else []),
-        *(f"#{label}" for label in task.labels),
+        *(text for field, value in select_fields(vars(task)) for text in field.describe(value)),
         *(["done"] if task.status == "completed" else []),
     ]
     title = " ".join(task.title.split())

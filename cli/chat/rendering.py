@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -13,13 +12,12 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from cli.terminal import clean
-from common.repeats import describe_repeat
+from common.task_words import describe_due, read_due, select_fields
 
 Json = Mapping[str, Any]
 NARROW = 60
 """On fewer columns, a task takes two lines."""
 _MARKS = {"completed": ("✓", "green"), "deleted": ("✗", "red"), "pending": ("·", "")}
-_DUE = re.compile(r"(?:\w{3} )?(\d{4}-\d\d-\d\d)( \d\d:\d\d)?", re.ASCII)
 _REJECTED = "The person refused this call"  # begins what the model reads in place of the output of a rejected call
 _DUE_CELLS, _MORE_CELLS = 21, 24  # at most
 _PRINTED_LINES = 8  # at most, of what a command has printed
@@ -156,20 +154,16 @@ def describe_usage(usage: Json | None, seconds: float) -> str:
 
 
 def render_due(task: Json) -> str:
-    """ "Fri 27 Nov 15:00", with the year if it is another one; tools write the day of the week before the date."""
-    due, time = str(task.get("due") or ""), str(task.get("time") or "")
-    with suppress(ValueError):
-        found = _DUE.fullmatch(due)
-        day = date.fromisoformat(found[1] if found else due)
-        year = f" {day.year}" if day.year != date.today().year else ""
-        due = f"{day:%a} {day.day} {day:%b}{year}{(found and found[2]) or ''}"
-    return " ".join(filter(None, (due, time)))
+    """Renders the due date of a tool's result or of the HTTP API."""
+    match task:
+        case {"due": {"date": day, "time": time}} | {"due": str() as day, "time": time}:
+            return describe_due(read_due(day, time), date.today())
+        case _:
+            return ""
 
 
 def _describe_more(task: Json) -> str:
-    labels = " ".join(f"#{label}" for label in task.get("labels") or ())
-    repeat = describe_repeat(task["repeat"]) if task.get("repeat") else None
-    return " ".join(filter(None, (task.get("priority"), labels, repeat)))
+    return " ".join(text for field, value in select_fields(task) for text in field.write(value))
 
 
 def _describe_result(result: Json) -> str:

@@ -1,15 +1,29 @@
-"""The fields of a task on the page: its table, which Node.js runs here, is compared with what the tools take."""
+"""What the tools take as fields of a task is in the HTTP API, in cards, texts and the terminal, and on the page.
+
+Node.js runs the page's table of fields.
+"""
 
 import json
+import re
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import playwright
 import pytest
 
+from backend.api.tasks import schemas
+from backend.cards.current_tasks import CurrentTasks
+from backend.cards.render import render_cards
+from backend.cards.task_lists import render_list_text
+from backend.conversations.records import Entry, ToolCall
+from cli.chat.rendering import render_tasks
+from cli.chat.screen import render_lines
+from common.task_words import FIELDS
 from mcp_server.tools import create_tools
 from tests.conftest import ROOT
+from tests.support import cards
 
 Json = dict[str, Any]
 
@@ -17,8 +31,15 @@ NODE = Path(playwright.__file__).parent / "driver" / "node"
 NOT_FIELDS = {"task_id", "also", "add_labels", "remove_labels", "status", "undo"}  # arguments of update_task
 TASK: Json = {
     **{"id": 1, "title": "milk", "description": "two litres", "status": "pending"},
-    **{"due": "2026-11-27", "time": "15:00", "repeat": "FREQ=DAILY", "priority": "high", "labels": ["home"]},
+    **{"due": "2026-11-27", "time": "15:00", "repeat": "FREQ=DAILY", "priority": "high", "labels": ["home", "shop"]},
 }
+RESULT: Json = TASK | {
+    **{"due": {"date": "2026-11-27", "time": "15:00"}, "user_id": "local", "series": 1, "completed_at": None},
+}
+PAGE: Json = {"tasks": [RESULT], "next_cursor": None, "total": 1, "now": "2026-11-26T10:00:00+01:00"}
+AT = datetime(2026, 11, 26, 9, tzinfo=UTC)
+READ = ToolCall("run_1", "call_1", 1, "list_tasks", "{}", "done", "key", details=PAGE, created_at=AT)
+ANSWER = Entry("run_1", "ent_1", "assistant_message", text="There.", complete=True, seq=4, last_seq=5)
 UNDERSTOOD: Json = {"repeat": "FREQ=WEEKLY;BYDAY=MO", "due": "2026-11-30", "time": "09:00"}
 PRELUDE = """
 globalThis.document = { createComment() {}, createTreeWalker() {} };
@@ -57,14 +78,54 @@ def list_fields() -> set[str]:
     return set(update.parameters["properties"]) - NOT_FIELDS
 
 
+def test_fields_of_the_http_api() -> None:
+    assert list_fields() == {"title", *schemas.OPTIONAL_FIELDS}
+    assert list_fields() <= schemas.Task.model_fields.keys()
+    assert schemas.Task.from_tool(RESULT).model_dump(exclude_none=True) == TASK
+
+
+def test_fields_of_cards_texts_and_terminal() -> None:
+    assert list_fields() == {"title", "description", "due", *(field.name for field in FIELDS)}
+    [card] = render_cards([READ, ANSWER], CurrentTasks())
+    facts = "two litres · Fri 27 Nov 15:00 · High · every day · #home #shop"
+    assert cards.render_lines({"widget": card.root}) == ["1 task", f"☐ milk · {facts}"]
+    assert card.copy_text == "- [ ] milk (Fri 27 Nov 15:00)"
+    facts = "Fri 27 Nov 15:00, high priority, every day, #home, #shop"
+    assert render_list_text([READ, ANSWER]) == f"- milk ({facts})"
+
+
+@pytest.mark.parametrize("task", [RESULT, TASK], ids=["of a tool", "of the HTTP API"])
+def test_fields_in_the_terminal(task: Json) -> None:
+    [line] = render_lines(render_tasks([task], 90), width=90, colour=False)
+    assert " ".join(line.split()).startswith("· 1 milk Fri 27 Nov")
+    assert line.endswith("high every day #home #s…")
+
+
 def test_page_has_the_fields_of_the_tools() -> None:
     assert set(evaluate("FIELDS.map(({ name }) => name)")) == list_fields()
+    types = (ROOT / "web" / "tasks" / "types.d.ts").read_text()
+    [members] = re.findall(r"^export interface Task \{\n(.*?)^\}", types, re.DOTALL | re.MULTILINE)
+    assert {*re.findall(r"^  (\w+):", members, re.MULTILINE)} == schemas.Task.model_fields.keys()
 
 
 def test_row_shows_each_field() -> None:
     rows = evaluate("Object.fromEntries(FIELDS.map(({ name, row }) => [name, textOf(row?.(task, ui))]))")
     unseen = {name for name, text in rows.items() if not text}
     assert unseen == {"title"}, "it is a button above the others"
+
+
+def test_each_field_is_sent() -> None:
+    """A field without a value would be removed."""
+    inputs: list[Json] = evaluate("FIELDS.flatMap(({ inputs }) => inputs)")
+    others = {"date": "2026-12-01", "time": "09:00"}
+    written = {one["name"]: others.get(one.get("type", ""), "another") for one in inputs}
+    for one in inputs:
+        if "options" in one:
+            kept = {"none", TASK[one["name"]]}
+            written[one["name"]] = next(value for value in one["options"] if value not in kept)
+    changes, _ = evaluate("edit()", written=written, understood=UNDERSTOOD)
+    assert changes["fields"].keys() == list_fields()
+    assert "none" not in changes["fields"].values()
 
 
 @pytest.mark.parametrize(

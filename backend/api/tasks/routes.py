@@ -40,7 +40,7 @@ _VIEWS: Mapping[schemas.View, Mapping[str, str]] = {
     "done": {"status": "completed", "order": "completed"},
     "deleted": {"status": "deleted"},
 }
-_REMOVABLE = ("description", "due", "priority", "repeat")  # the tools remove them by the word "none"
+_REMOVABLE = {*schemas.OPTIONAL_FIELDS} - {"labels"}  # the tools remove them by the word "none"
 
 TaskId = Annotated[int, Path(ge=1, le=_LARGEST)]
 Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
@@ -75,10 +75,9 @@ async def list_tasks(
         page = await services.tools.list_tasks(**reader, cursor=query.cursor, limit=query.limit, **arguments)
         is_first_of_done = query.view == "done" and not query.cursor
         done = await services.tools.get_json("done", **reader, days=_DAYS) if is_first_of_done else {"days": None}
-        _, day, time = page["now"].split(" ")
         return schemas.TaskPage(
             view=query.view,
-            now=f"{day}T{time}",
+            now=f"{datetime.fromisoformat(page['now']):%Y-%m-%dT%H:%M}",
             time_zone=page["time_zone"],
             total=page["total"],
             tasks=[*map(schemas.Task.from_tool, page["tasks"])],

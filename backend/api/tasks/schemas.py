@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Discriminator, Field, JsonValue, NaiveDatetime, StrictStr, Tag
+from pydantic import BaseModel, Discriminator, Field, JsonValue, NaiveDatetime, StrictStr, Tag, create_model
 
 import english
 from backend.api.request_body import RequestBody
+from backend.cards.task import TaskFields
 
 View = Literal["today", "upcoming", "all", "done", "deleted"]
 LONGEST_TEXT = 1_000
@@ -26,29 +27,22 @@ class TaskQuery(BaseModel):
     limit: Annotated[int, Field(ge=1, le=100)] = 100
 
 
-class Task(BaseModel):
+class Task(TaskFields):
     """A task; `due` and `time` are by the user's clock, the other times are instants."""
 
-    id: int
-    title: str
-    description: str
     status: Literal["pending", "completed", "deleted"]
     due: str | None = None
     time: str | None = None
-    priority: Literal["high", "medium", "low"] | None = None
-    labels: list[str] = []
-    repeat: str | None = None
     completed: datetime | None = None
     deleted: datetime | None = None
 
     @classmethod
     def from_tool(cls, task: Mapping[str, Any], *, is_deleted: bool = False) -> Self:
-        """Converts a task of a tool's result, whose due date is a text like `Fri 2026-11-27 15:00`."""
-        _, day, time = ((task["due"] or "") + "  ").split(" ")[:3]
-        same = {name: task[name] for name in ("id", "title", "description", "priority", "labels", "repeat")}
+        """Converts a task of a tool's result."""
+        due = task["due"] or {"date": None, "time": None}
         status = "deleted" if is_deleted or task.get("deleted") else task["status"]
         moments = {"completed": task["completed_at"], "deleted": task.get("deleted_at")}
-        return cls(**same, **moments, status=status, due=day or None, time=time or None)
+        return cls.model_validate({**task, **moments, "status": status, "due": due["date"], "time": due["time"]})
 
 
 class TaskPreview(BaseModel):
@@ -121,14 +115,9 @@ class ChangedTasks(BaseModel):
         return cls(tasks=changed + following, not_found=result["not_found"], batch=batch)
 
 
-class _TaskFields(RequestBody):
-    """The tools say what the values may be."""
-
-    description: JsonValue = None
-    due: JsonValue = None
-    priority: JsonValue = None
-    labels: JsonValue = None
-    repeat: JsonValue = None
+OPTIONAL_FIELDS = ("due", *(name for name in TaskFields.model_fields if name not in ("id", "title")))
+_OPTIONAL: dict[str, Any] = dict.fromkeys(OPTIONAL_FIELDS, (JsonValue, None))  # the tools say what the values may be
+_TaskFields = create_model("_TaskFields", __base__=RequestBody, **_OPTIONAL)
 
 
 class NewTask(_TaskFields):
