@@ -1,1 +1,1 @@
-"""A person's dated tasks as calendar programs read them (RFC 5545), at an address that only they know."""
+"""The dated tasks of a user as a calendar (RFC 5545), at an address that contains a secret."""

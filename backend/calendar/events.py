@@ -15,8 +15,8 @@ from icalendar import Alarm, Event, vRecur, vText
 from backend.cards.task import Due, Task
 from common.text import remove_invisible
 
-_LENGTH = timedelta(minutes=30)  # of what has a time: the tools know only when it is due
-_LAST = date(9999, 12, 30)  # the last day that every zone has
+_EVENT_LENGTH = timedelta(minutes=30)  # of a task with a time, which has no length
+_LAST_DAY = date(9999, 12, 30)  # that every zone has
 _PRIORITIES = {"high": 1, "medium": 5, "low": 9}  # RFC 5545, section 3.8.1.9
 
 # Of a rule of the tools, but for FROM=DONE, which no calendar knows.
@@ -42,7 +42,7 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class Events:
-    """Makes the events of one person's tasks, in the person's zone."""
+    """Creates the events of a user's tasks, in the user's time zone."""
 
     owner: str
     zone: tzinfo
@@ -80,7 +80,7 @@ class Events:
             event.add("rrule", vRecur.from_ical(rule))
         if isinstance(due, datetime):
             event.add("dtstart", due.replace(tzinfo=self.zone))
-            event.add("duration", _LENGTH)
+            event.add("duration", _EVENT_LENGTH)
             event.add_component(_alarm(title))
         else:
             event.add("dtstart", due)
@@ -95,7 +95,7 @@ class Events:
             return series.rule
         if not isinstance(start, datetime):
             return f"{series.rule};UNTIL={series.until:%Y%m%d}"
-        last = datetime.combine(min(series.until, _LAST), start.time(), self.zone).astimezone(UTC)
+        last = datetime.combine(min(series.until, _LAST_DAY), start.time(), self.zone).astimezone(UTC)
         return f"{series.rule};UNTIL={last:%Y%m%dT%H%M%SZ}"
 
     def _create_uid(self, task: DatedTask, *, moved: bool) -> str:

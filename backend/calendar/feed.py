@@ -1,4 +1,4 @@
-"""What a calendar program reads: all that is open and has a date, a page of tasks at a time."""
+"""Renders the calendar of a user: the open tasks that have a date."""
 
 import asyncio
 import logging
@@ -19,9 +19,9 @@ from common.database import Database
 
 logger = logging.getLogger(__name__)
 
-_MOST_TASKS, _MOST_PAGES = 5_000, 50  # those due first; long descriptions make pages of fewer tasks
-_MOST_READ_AT_ONCE = 4
-_SECONDS = 30.0  # for one calendar
+_MAX_TASKS, _MAX_PAGES = 5_000, 50  # those due first; long descriptions make pages of fewer tasks
+_MAX_CALENDARS_AT_ONCE = 4
+_RENDER_SECONDS = 30.0
 _REFRESH = timedelta(hours=1)
 _ZONE_FROM, _ZONE_TO = date(1970, 1, 1), date(2100, 1, 1)
 _END = b"END:VCALENDAR\r\n"
@@ -42,13 +42,13 @@ class Feeds:
         self._database = database
         self._tools = tools
         self._time_zone = time_zone
-        self._reading = asyncio.Semaphore(_MOST_READ_AT_ONCE)
-        self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of those who are reading
+        self._reading = asyncio.Semaphore(_MAX_CALENDARS_AT_ONCE)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of users whose calendar is read
 
     async def render_feed(self, user_id: str) -> bytes:
         try:
-            own = self._own.setdefault(user_id, asyncio.Lock())
-            async with asyncio.timeout(_SECONDS), own, self._reading:
+            lock = self._locks.setdefault(user_id, asyncio.Lock())
+            async with asyncio.timeout(_RENDER_SECONDS), lock, self._reading:
                 known = await profiles.load_time_zone(self._database, user_id)
                 return await self._load_feed(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
         except (TimeoutError, TasksUnavailable, CallRefused, ValidationError) as error:
@@ -61,7 +61,7 @@ class Feeds:
         from backend.calendar.events import DatedTask, Events
 
         events, parts, cursor = Events(user_id, zone), dict[int, bytes](), None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await self._tools.list_tasks(
                 user_id=user_id, cursor=cursor, status="pending", due="any", order="due"
             )
@@ -70,7 +70,7 @@ class Feeds:
                 parts[task.id] = b"".join(event.to_ical() for event in events.create_events(task))
                 await asyncio.sleep(0)  # others are served in between
             cursor = page["next_cursor"]
-            if cursor is None or len(parts) >= _MOST_TASKS:
+            if cursor is None or len(parts) >= _MAX_TASKS:
                 break
         return b"".join([_render_beginning(zone.key), *parts.values(), _END])
 

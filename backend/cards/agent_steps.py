@@ -14,10 +14,10 @@ from backend.tools.connectors.names import get_display_name
 from backend.tools.table import LineValues
 from common.text import remove_invisible
 
-_LINE = 160  # characters
-_OUTPUT = 2_000  # characters: of a longer output the end is shown
-_DIFF = 8  # lines
-_LINKS = 20  # files of a command
+_MAX_LINE_LENGTH = 160  # characters
+_MAX_OUTPUT_LENGTH = 2_000  # characters: of a longer output the end is shown
+_MAX_DIFF_LINES = 8
+_MAX_LINKS = 20  # to files of a command
 _TICKS = re.compile("`+")
 
 
@@ -40,14 +40,14 @@ def _render_output(found: Json, folder_url: str) -> str:
     head += ", stopped at the time limit" if found.get("timed_out") else ""
     head += f", {seconds:.1f} s" if isinstance(seconds, int | float) else ""
     wrote = "\n".join(str(found[name]).rstrip("\n") for name in ("stdout", "stderr") if found.get(name))
-    cut = "…" + wrote[-_OUTPUT:] if len(wrote) > _OUTPUT else wrote
-    links = [_render_link(folder_url, str(file["path"]), file["bytes"]) for file in found.get("files", ())[:_LINKS]]
+    cut = "…" + wrote[-_MAX_OUTPUT_LENGTH:] if len(wrote) > _MAX_OUTPUT_LENGTH else wrote
+    links = [_render_link(folder_url, str(file["path"]), file["bytes"]) for file in found.get("files", ())[:_MAX_LINKS]]
     return "\n\n".join([head, *links, *([_fence(cut)] if cut else [])])
 
 
 def _render_program(given: Json, details: Json | None, folder_url: str) -> str:
     code = str(given.get("code") or given.get("command") or "")
-    shown = _fence(code[:_OUTPUT]) + "\n\n" if "\n" in code or len(code) > _LINE else ""
+    shown = _fence(code[:_MAX_OUTPUT_LENGTH]) + "\n\n" if "\n" in code or len(code) > _MAX_LINE_LENGTH else ""
     return shown + (_render_output(details, folder_url) if details is not None else "")
 
 
@@ -62,11 +62,11 @@ def _render_file(given: Json, details: Json | None, folder_url: str) -> str:
         return ""
     link = _render_link(folder_url, str(given.get("path") or ""), details.get("bytes"))
     lines = [line for line in str(details.get("diff") or "").splitlines() if not line.startswith(("---", "+++", "@@"))]
-    changed = [line[:_LINE] for line in lines if line.startswith(("+", "-"))]
+    changed = [line[:_MAX_LINE_LENGTH] for line in lines if line.startswith(("+", "-"))]
     if not changed or details.get("created"):
         return link
-    more = f"\n… {len(changed) - _DIFF} more lines" if len(changed) > _DIFF else ""
-    return f"{link}\n\n{_fence(chr(10).join(changed[:_DIFF]) + more)}"
+    more = f"\n… {len(changed) - _MAX_DIFF_LINES} more lines" if len(changed) > _MAX_DIFF_LINES else ""
+    return f"{link}\n\n{_fence(chr(10).join(changed[:_MAX_DIFF_LINES]) + more)}"
 
 
 _TOOLS: Mapping[str, _StepTexts] = {
@@ -115,10 +115,12 @@ def render_step(call: ToolCall, folder_url: str = "") -> Json:
         case _:
             why = _WHY_UNFINISHED.get(call.state, "not made")
             title = f"{doing}: {'cannot be shown whole' if call.reason == 'not_shown' else why}"
-    has_failed = details is not None and state == "failed"
+    below = texts.below(given, details, folder_url)
+    if details is not None and state == "failed":
+        below = _fence((call.output or "")[:_MAX_OUTPUT_LENGTH])
     return {
         "title": title.format_map(LineValues({name: _line(value) for name, value in given.items()})),
-        "content": _fence((call.output or "")[:_OUTPUT]) if has_failed else texts.below(given, details, folder_url),
+        "content": below,
         "icon": "info" if state == "failed" else texts.icon,
         "state": state,
     }
@@ -133,7 +135,7 @@ def _find_texts(tool: str, given: Mapping[str, Any]) -> _StepTexts:
 
 def _line(value: Any) -> str:
     text = " ".join(remove_invisible(value if isinstance(value, str) else json.dumps(value)).split())
-    return text if len(text) <= _LINE else text[:_LINE] + "…"
+    return text if len(text) <= _MAX_LINE_LENGTH else text[:_MAX_LINE_LENGTH] + "…"
 
 
 def _fence(text: str) -> str:

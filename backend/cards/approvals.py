@@ -17,15 +17,15 @@ from backend.tools.table import find_texts, find_tool, normalize_arguments
 from common.text import is_visible, remove_invisible
 
 APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
-LONGEST_REASON = 1_000  # characters
+MAX_REASON_LENGTH = 1_000  # characters
 _BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always allow in this conversation"}
 _ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
-_BESIDE = "\u00a0"  # what follows it stays where it is
+_NO_BREAK_SPACE = "\u00a0"
 _BLANKS = re.compile("^ +| +(?= )")
 _REASON = "reason"  # the field, and its name in the action's payload
-_LINES, _CHARACTERS = 200, 20_000  # of what a card says: nothing is consented to unseen
-_DIGITS = 19  # a task's number has fewer
-_NAMING = ("also", "user_id")  # beside the first: they are no values
+_MAX_LINES, _MAX_LENGTH = 200, 20_000  # of a card: users approve nothing that they cannot see
+_MAX_DIGITS = 18  # of a task's number
+_NAMING = ("also", "user_id")  # arguments that name tasks or the user, as the first does
 _NOT_GIVEN = (None, False, "", [], "keep", "any")  # by the schemas of the task tools, as some models send everything
 _APPROVED, _REJECTED, _NOT_MADE = ("Approved", "success"), ("Rejected", "secondary"), ("Not done", "secondary")
 _REASONS = {
@@ -83,7 +83,7 @@ def can_show_whole(tool: str, arguments: str, *, agent: str | None = None) -> bo
     )
     text = describe_call(tool, arguments, {}, agent=agent)
     is_seen = all(remove_invisible(part) == part for part in parts)
-    return is_seen and len(text) <= _CHARACTERS and text.count("\n") < _LINES
+    return is_seen and len(text) <= _MAX_LENGTH and text.count("\n") < _MAX_LINES
 
 
 def as_question(text: str) -> str:
@@ -93,11 +93,11 @@ def as_question(text: str) -> str:
 
 def find_named_tasks(arguments: str) -> list[int]:
     named = list_named_tasks(arguments_of(arguments) or {}, "task_id")
-    return [int(number) for number in named if number.isascii() and number.isdigit() and len(number) < _DIGITS]
+    return [int(number) for number in named if number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS]
 
 
 def _render_task(number: str, titles: Mapping[int, str]) -> str:
-    known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) < _DIGITS else None
+    known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS else None
     return f"“{known}”" if known else f"task {number}"
 
 
@@ -110,13 +110,13 @@ def _value(name: str, text: str) -> list[str]:
     lines = remove_invisible(text).rstrip().splitlines()
     if len(lines) < 2:
         return [f"{_line(name)}: {_as_written(text.strip())}"]
-    return [f"{_line(name)}:", *(_BESIDE * 2 + _as_written(line) for line in lines)]
+    return [f"{_line(name)}:", *(_NO_BREAK_SPACE * 2 + _as_written(line) for line in lines)]
 
 
 def _as_written(line: str) -> str:
     """Returns a line with all its blanks, which mean something in a program, as ones that are not joined."""
     text = remove_invisible(line).expandtabs(4).rstrip()
-    return _BLANKS.sub(lambda found: _BESIDE * len(found[0]), text)
+    return _BLANKS.sub(lambda found: _NO_BREAK_SPACE * len(found[0]), text)
 
 
 def _line(text: str) -> str:
@@ -206,6 +206,6 @@ def check_reason(reason: str | None) -> str | None:
     if reason is None or not is_visible(reason):
         return None
     line = " ".join(remove_invisible(reason).split())
-    if len(line) > LONGEST_REASON:
-        raise InvalidRequest(f"A reason can have up to {LONGEST_REASON:,} characters. Shorten it.")
+    if len(line) > MAX_REASON_LENGTH:
+        raise InvalidRequest(f"A reason can have up to {MAX_REASON_LENGTH:,} characters. Shorten it.")
     return line

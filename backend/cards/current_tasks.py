@@ -13,8 +13,8 @@ from backend.tools.connection import ToolsUnavailable
 from backend.tools.table import find_tool
 from backend.tools.task_tools import TaskTools
 
-_MOST_TASKS = 1_000  # of one request, by the task service
-_SECONDS = 4.0  # a conversation opens without the tasks, too
+_MAX_TASKS = 1_000  # of one request; the limit of the task service
+_LOAD_SECONDS = 4.0  # then a conversation opens without the tasks
 
 
 class LastChange(BaseModel):
@@ -92,11 +92,11 @@ async def load_current_tasks(
     tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None = None
 ) -> CurrentTasks:
     """Loads tasks as they are, in one request by ids; without a response in time nothing is known of them."""
-    ids = sorted(set(task_ids))[-_MOST_TASKS:]
+    ids = sorted(set(task_ids))[-_MAX_TASKS:]
     if not ids:
         return CurrentTasks(now)
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_LOAD_SECONDS):
             content = await tools.get_json("tasks", user_id=user_id, ids=",".join(map(str, ids)))
         read = _TaskResponse.model_validate(content)
     except (TimeoutError, ToolsUnavailable, ValidationError):

@@ -18,8 +18,8 @@ from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import READING, CallTexts, LineValues, find_texts
 
-_LONGEST_VALUE = 60  # characters, in the line of a call
-_MOST_CARDS = 3  # of one call; more tasks are shown as a list
+_MAX_VALUE_LENGTH = 60  # characters, in the line of a call
+_MAX_CARDS = 3  # of one call; more tasks are shown as a list
 
 
 def render_progress(call: ToolCall) -> str | None:
@@ -34,7 +34,7 @@ def render_progress(call: ToolCall) -> str | None:
         template = words.running_several if count > 1 else words.running
     else:
         template = words.done_several if count > 1 else words.done
-    shortened = {name: str(value)[:_LONGEST_VALUE] for name, value in {**values, "count": count}.items()}
+    shortened = {name: str(value)[:_MAX_VALUE_LENGTH] for name, value in {**values, "count": count}.items()}
     return template.format_map(LineValues(shortened)) or None
 
 
@@ -64,7 +64,7 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
     tasks = [current.state_of(task) for task in get_changed_tasks(call)]
     if words is None or not tasks or call.result_seq is None or call.created_at is None:
         return
-    as_list = len(tasks) > _MOST_CARDS
+    as_list = len(tasks) > _MAX_CARDS
     with_others = not is_only_change or (len(tasks) > 1 and not as_list)
     can_undo = not words.final and all(current.can_undo(task.id, call.run_id) for task in tasks)
     undo = undo_button(call.run_id, with_others=with_others) if can_undo else None

@@ -11,7 +11,7 @@ from common.task_words import FieldWords, describe_due, select_fields
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
 OPEN = "open_task"  # the client's: it shows the task in its list
 
-_SHOWN_AT_FIRST, _SHOWN_AT_MOST = 20, 200
+_SHOWN_AT_FIRST, _MAX_SHOWN = 20, 200  # tasks of a list
 _MORE = "There are more tasks. Ask for the rest to see them."
 _DELETED = " (deleted)"
 _PRIORITIES = {"high": ("High", "danger"), "medium": ("Medium", "warning"), "low": ("Low", "secondary")}
@@ -31,15 +31,15 @@ def render_task_card(task: Task, label: str, *, now: datetime | None, undo: Json
 def render_changed_tasks(tasks: Sequence[Task], heading: str, *, now: datetime | None, undo: Json | None) -> Json:
     # Above the tasks, of which only the first are shown at once.
     first = [{"type": "ListViewItem", "key": "undo", "children": [undo]}] if undo else []
-    return _list([*first, *(_task_row(task, now) for task in tasks[:_SHOWN_AT_MOST])], heading)
+    return _list([*first, *(_task_row(task, now) for task in tasks[:_MAX_SHOWN])], heading)
 
 
 def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | None) -> Json:
-    rows = [_task_row(task, now) for task in tasks[:_SHOWN_AT_MOST]]
-    has_more = has_more or len(tasks) > _SHOWN_AT_MOST
+    rows = [_task_row(task, now) for task in tasks[:_MAX_SHOWN]]
+    has_more = has_more or len(tasks) > _MAX_SHOWN
     if has_more:
         rows.append({"type": "ListViewItem", "key": "more", "children": [caption(_MORE)]})
-    counted = [task for task in tasks[:_SHOWN_AT_MOST] if task.status != "deleted"]
+    counted = [task for task in tasks[:_MAX_SHOWN] if task.status != "deleted"]
     done = sum(task.status == "completed" for task in counted)
     heading = "1 task" if len(counted) == 1 else f"{len(counted)} tasks"
     heading = f"The first {heading}" if has_more else heading
@@ -53,7 +53,7 @@ def undo_button(batch: str, *, with_others: bool) -> Json:
 
 
 def copy_text(tasks: Sequence[Task], now: datetime | None) -> str:
-    return "\n".join(_render_copy_text(task, now) for task in tasks[:_SHOWN_AT_MOST])
+    return "\n".join(_render_copy_text(task, now) for task in tasks[:_MAX_SHOWN])
 
 
 def _list(rows: Sequence[Json], heading: str) -> Json:

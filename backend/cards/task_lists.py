@@ -17,7 +17,7 @@ _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\
 # Codes of notices about an answer that is complete as far as the provider has sent it.
 _WARNINGS = ("answer_over_limit", "answer_filtered")
 
-_MOST_LINES = 50
+_MAX_LINES = 50
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ def render_list_text(records: Iterable[Record]) -> str:
     said = _fold(read.answer)
     if all(_fold(task.title) in said for task in read.tasks):
         return ""
-    lines = [_line(task, read.now) for task in read.tasks[:_MOST_LINES]]
+    lines = [_line(task, read.now) for task in read.tasks[:_MAX_LINES]]
     total = max(read.total or 0, len(read.tasks))
     if total > len(lines):
         lines.append(f"- and {total - len(lines)} more")

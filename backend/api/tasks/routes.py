@@ -30,8 +30,8 @@ from backend.users import profiles
 from backend.users.idempotency import IdempotencyKey
 from common.clock import wall_time
 
-_LARGEST = 2**63 - 1
-_MOST_ALSO = 99
+_MAX_ID = 2**63 - 1
+_MAX_ALSO = 99
 _DAYS = 28
 _VIEWS: Mapping[schemas.View, Mapping[str, str]] = {
     "today": {"status": "pending", "due": "..today", "order": "due"},
@@ -42,8 +42,8 @@ _VIEWS: Mapping[schemas.View, Mapping[str, str]] = {
 }
 _REMOVABLE = {*schemas.OPTIONAL_FIELDS} - {"labels"}  # the tools remove them by the word "none"
 
-TaskId = Annotated[int, Path(ge=1, le=_LARGEST)]
-Number = Annotated[int | None, Query(ge=0, le=_LARGEST)]
+TaskId = Annotated[int, Path(ge=1, le=_MAX_ID)]
+Number = Annotated[int | None, Query(ge=0, le=_MAX_ID)]
 
 router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
 
@@ -100,7 +100,7 @@ async def get_changes(services: AppServices, user: PollingUser, after: Number = 
 async def preview_task(
     services: AppServices,
     user: PollingUser,
-    text: Annotated[str, Query(max_length=schemas.LONGEST_TEXT)],
+    text: Annotated[str, Query(max_length=schemas.MAX_TEXT_LENGTH)],
     mode: Literal["task", "date"] = "task",
     dates: bool = True,
     written: schemas.Written | None = None,
@@ -171,8 +171,8 @@ async def delete_task(
     services: AppServices, user: LimitedUser, key: KeyedRequest, task_id: TaskId, also: str = ""
 ) -> schemas.ChangedTasks:
     parts = [part.strip() for part in also.split(",")] if also else []
-    if len(parts) > _MOST_ALSO or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
-        raise InvalidRequest(f"also must be a list of up to {_MOST_ALSO} task numbers, separated by commas.")
+    if len(parts) > _MAX_ALSO or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+        raise InvalidRequest(f"also must be a list of up to {_MAX_ALSO} task numbers, separated by commas.")
     return await _change(services, user, key, "delete_task", {"task_id": task_id, "also": [*map(int, parts)]})
 
 

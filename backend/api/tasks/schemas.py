@@ -11,7 +11,7 @@ from backend.api.request_body import RequestBody
 from backend.cards.task import TaskFields
 
 View = Literal["today", "upcoming", "all", "done", "deleted"]
-LONGEST_TEXT = 1_000
+MAX_TEXT_LENGTH = 1_000
 # The days that a task can be due: further ones have none after them.
 Written = Annotated[NaiveDatetime, Field(ge=datetime(1970, 1, 1), lt=datetime(3000, 1, 1))]
 
@@ -127,7 +127,7 @@ class NewTask(_TaskFields):
 class TaskText(RequestBody):
     """A new task as it is written: "call mum friday at 3pm #family"."""
 
-    text: Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_TEXT)]
+    text: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TEXT_LENGTH)]
     default_due: JsonValue = None
     """The day of a task whose text names none."""
     dates: bool = True
