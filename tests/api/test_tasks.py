@@ -80,8 +80,8 @@ async def test_one_task_whatever_its_state(alice: TaskListClient, bob: TaskListC
     seen = (await alice.request("GET", path)).json()
     assert seen == gone | {"deleted": seen["deleted"]}
     assert seen["deleted"] is not None
-    for person, other in ((alice, "/tasks/2"), (bob, path)):
-        assert await person.get_error(404, "GET", other)
+    for user, other in ((alice, "/tasks/2"), (bob, path)):
+        assert await user.get_error(404, "GET", other)
     for odd in ("0", "-1", "x", "1.5", str(2**63)):
         assert await alice.get_error(400, "GET", f"/tasks/{odd}")
 

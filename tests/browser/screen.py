@@ -1,4 +1,4 @@
-"""What a person sees on the page, and does there."""
+"""What a user sees and does on the page."""
 
 import json
 from typing import Any

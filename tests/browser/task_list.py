@@ -15,7 +15,7 @@ ZONE = "UTC"
 API = re.compile(r"^\w+://[^/]+/tasks(/|\?|$)")
 """The addresses of what the list asks for."""
 Json = dict[str, Any]
-_MOST = 51  # that one call adds
+_MAX_ADDED = 51  # tasks of one call
 
 
 def today(later: int = 0) -> date:
@@ -37,8 +37,8 @@ class TaskApi:
         """In few calls, as an MCP client."""
         url = f"{self._user.stack.services.mcp.url}/mcp"
         async with Client(url, auth=self._user.mcp_token) as client:
-            for start in range(0, len(titles), _MOST):
-                first, *also = titles[start : start + _MOST]
+            for start in range(0, len(titles), _MAX_ADDED):
+                first, *also = titles[start : start + _MAX_ADDED]
                 await client.call_tool("add_task", {"title": first, "also": also, **fields})
 
     async def change(self, task_id: int, **fields: Any) -> None:

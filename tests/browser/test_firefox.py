@@ -74,7 +74,7 @@ def program() -> str:
 
 @contextlib.asynccontextmanager
 async def firefox() -> AsyncIterator["Firefox"]:
-    """A window of a new person's browser."""
+    """A window of a new user's browser."""
     with tempfile.TemporaryDirectory(prefix="firefox-") as profile:
         options = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"]
         process = await asyncio.create_subprocess_exec(program(), *options, stderr=asyncio.subprocess.PIPE)

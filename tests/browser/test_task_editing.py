@@ -109,7 +109,6 @@ async def test_edit_every_field(open_list: OpenPage, tasks: TaskApi) -> None:
     await expect(form.get_by_role("alert")).to_contain_text("don't recognise")
     await page.keyboard.press("Escape")
     await expect(task_list.title_of(page, "milk")).to_be_focused()
-    assert (await tasks.task("milk"))["repeat"] is None
     await task_list.title_of(page, "milk").click()
     await form.get_by_role("textbox", name="Description").fill("two litres")
     await form.get_by_label("Date").fill(str(today(2)))
@@ -124,18 +123,6 @@ async def test_edit_every_field(open_list: OpenPage, tasks: TaskApi) -> None:
     assert (task["due"], task["time"], task["priority"]) == (str(today(2)), "15:30", "high")
     assert (task["description"], task["labels"]) == ("two litres", ["shopping", "work"])
     assert task["repeat"].startswith("FREQ=WEEKLY;INTERVAL=2;BYDAY=")
-    await task_list.see(page, "Upcoming")
-    await task_list.title_of(page, "milk").click()
-    for name, value in (("Time", ""), ("Labels", ""), ("Repeat", ""), ("Description", "")):
-        await form.get_by_label(name).fill(value)
-    await form.get_by_role("combobox", name="Priority").select_option("None")
-    async with page.expect_response(lambda response: response.request.method == "PATCH"):
-        await screen.button(form, "Save").click()
-    await expect(task_list.row(page, "milk").locator(".details")).to_have_count(0)
-    await expect(task_list.notice(page)).to_contain_text("Changed")
-    task = await tasks.task("milk")
-    assert (task["due"], task["time"], task["repeat"], task["priority"]) == (str(today(2)), None, None, None)
-    assert (task["description"], task["labels"]) == ("", [])
 
 
 async def test_edit_is_saved_when_another_task_is_opened_and_open_again_if_rejected(
@@ -198,7 +185,6 @@ async def test_delete_and_undo_but_not_what_has_changed_since(open_list: OpenPag
     await tasks.until("deleted", ["milk"])
     await undo(page)
     await expect(task_list.titles(page)).to_have_text(["milk", "bread"])
-    assert (await tasks.task("milk"))["description"] == "two litres"
     await expect(task_list.notice(page)).to_contain_text("Undone")
     await task_list.title_of(page, "bread").click()
     await page.get_by_role("textbox", name="Title").fill("rye bread")
@@ -235,7 +221,6 @@ async def test_views_and_a_deleted_task_that_is_restored(open_list: OpenPage, ta
     await task_list.row(page, "gone").get_by_role("button", name="Restore").click()
     await expect(titles).to_have_count(0)
     await tasks.until("all", ["passport", "milk", "dentist", "later", "some day", "gone"])
-    assert (await tasks.task("gone"))["labels"] == ["shopping"]
 
 
 async def test_search_while_typing_and_filters(open_list: OpenPage, tasks: TaskApi) -> None:
