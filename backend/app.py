@@ -35,9 +35,8 @@ from backend.model.chat_model import ChatModel
 from backend.model.providers import ModelEndpoint
 from backend.runs.admission import AdmissionControl
 from backend.runs.approvals import Approvals
-from backend.runs.execution import Dependencies
+from backend.runs.dependencies import Dependencies
 from backend.runs.executor import Executor
-from backend.runs.live_run import RunContext
 from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import FOLLOWED, Streams
@@ -47,6 +46,7 @@ from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.connectors.server_log import redacted
+from backend.tools.run_context import RunContext
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
@@ -112,14 +112,13 @@ async def _open_services(
         connectors = Connectors(servers, database)
         stack.push_async_callback(connectors.close)
         summaries = Summaries(database, model, _create_limits(settings))
-        agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
         policy = Policy(settings.approvals, servers=servers, workspace=workspace)
         approvals = Approvals(database, policy, tools)
         streams = Streams(database)
         executor = Executor(
             Dependencies(
                 database=database,
-                agents=agents,
+                agents=_create_agents(settings, model, tools, workspace, connectors, policy),
                 approvals=approvals,
                 workspace=workspace,
                 streams=streams,
@@ -132,7 +131,6 @@ async def _open_services(
                 sub_agents_per_day=settings.limit_agent_runs,
             )
         )
-        agents |= _create_agents(settings, executor, model, tools, workspace, connectors, policy)
         runs = await _open_runs(settings, database, executor, streams, stack)
         cards = CardService(database, tools, clock, zone)
         stack.push_async_callback(cards.close)
@@ -182,7 +180,6 @@ async def _open_runs(
 
 def _create_agents(
     settings: BackendSettings,
-    executor: Executor,
     model: ChatModel,
     tools: TaskTools,
     workspace: WorkspaceTools | None,
@@ -192,7 +189,7 @@ def _create_agents(
     sent = ModelSettings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     if workspace is None:
         return {ASSISTANT: create_assistant(model, sent, tools, may_ask=policy.may_ask)}
-    team = create_start_tools(executor.run_sub_agent, workspace=workspace, connectors=connectors)
+    team = create_start_tools(workspace=workspace, connectors=connectors)
     assistant = create_assistant(model, sent, tools, may_ask=policy.may_ask, workspace=workspace, team=team)
     by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
     others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)

@@ -14,6 +14,7 @@ from agents import (
 from agents.mcp import MCPServer
 from agents.tool_context import ToolContext
 
+from backend.tools.run_context import RunContext
 from backend.tools.workspace.tools import WorkspaceTools
 
 _ASK = "add, complete or rename. Before you delete more than ten tasks, say how many and ask"
@@ -53,13 +54,13 @@ whether to complete the task; never complete it unasked.
 """
 
 
-class ApprovalAgent(Agent[Any]):
+class ApprovalAgent(Agent[RunContext]):
     """An agent of whose calls some wait for approval or are not made, as was decided when their turn was stored."""
 
     may_ask: Callable[[str], bool] = staticmethod(lambda tool: True)
     """Whether calls of a tool may have to wait. Of the others the SDK also makes those with invalid arguments."""
 
-    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+    async def get_mcp_tools(self, run_context: RunContextWrapper[RunContext]) -> list[Tool]:
         tools = await super().get_mcp_tools(run_context)
         return [guard(tool, self.may_ask(tool.name)) if isinstance(tool, FunctionTool) else tool for tool in tools]
 
@@ -68,7 +69,7 @@ def guard(tool: FunctionTool, may_ask: bool = True) -> FunctionTool:
     """Changes a tool so that a call noted as not made returns why, and the SDK ends its run before one that waits."""
     invoke = tool.on_invoke_tool
 
-    async def invoke_or_explain(context: ToolContext[Any], arguments: str) -> Any:
+    async def invoke_or_explain(context: ToolContext[RunContext], arguments: str) -> Any:
         return context.context.not_made.get(context.tool_call_id) or await invoke(context, arguments)
 
     tool.on_invoke_tool = invoke_or_explain
@@ -77,11 +78,13 @@ def guard(tool: FunctionTool, may_ask: bool = True) -> FunctionTool:
     return tool
 
 
-async def _needs_approval(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+async def _needs_approval(context: RunContextWrapper[RunContext], arguments: dict[str, Any], call_id: str) -> bool:
     return call_id in context.context.waiting
 
 
-def _end_while_agents_wait(context: RunContextWrapper[Any], made: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
+def _end_while_agents_wait(
+    context: RunContextWrapper[RunContext], made: list[FunctionToolResult]
+) -> ToolsToFinalOutputResult:
     """Ends the SDK's run after a model turn in which a sub-agent waits: the assistant goes on when it does."""
     return ToolsToFinalOutputResult(is_final_output=bool(context.context.waiting_agents))
 
@@ -94,7 +97,7 @@ def create_assistant(
     may_ask: Callable[[str], bool],
     workspace: WorkspaceTools | None = None,
     team: Sequence[FunctionTool] = (),
-) -> Agent[Any]:
+) -> Agent[RunContext]:
     """Creates the agent of every run; it holds nothing of a user or a conversation.
 
     `may_ask` tells by a tool's name whether its calls may have to wait for the user's approval. The tools of the `team`
@@ -102,7 +105,7 @@ def create_assistant(
     before is the same for everybody.
     """
 
-    def render_instructions(context: RunContextWrapper[Any], agent: object) -> str:
+    def render_instructions(context: RunContextWrapper[RunContext], agent: object) -> str:
         permitted = _CALL if may_ask("delete_task") else _ASK
         agents = _WITH_AGENTS if workspace is not None and workspace.may_start else ""
         return _INSTRUCTIONS.format(permitted=permitted, agents=agents) + context.context.notes

@@ -1,36 +1,23 @@
 """The agents that work for the assistant, and the assistant's tools that start them."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from agents import Agent, FunctionTool, Model, ModelSettings, RunContextWrapper, Tool
 from agents.mcp import MCPServer
 from agents.strict_schema import ensure_strict_json_schema
 from agents.tool_context import ToolContext
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from backend.agents import coder, researcher
 from backend.agents.assistant import ApprovalAgent, guard
 from backend.tools.connectors.connectors import Connectors
+from backend.tools.run_context import Assignment, RunContext
 from backend.tools.table import OF_AGENTS, find_start_tool, find_tool
 from backend.tools.workspace.tools import WorkspaceTools
 
 _TEMPERATURE = 0.2
 _READING_TOOLS = frozenset({"list_files", "read_file", "search_files", "run_python"})
 _UNREADABLE = "The call was not made: its arguments need task, a text, and task_id, a number or null."
-
-
-class Assignment(BaseModel):
-    """What an agent is asked to do."""  # models read it
-
-    model_config = ConfigDict(title="Delegated")
-
-    task: str
-    task_id: int | None = None
-
-
-RunSubAgent = Callable[[ToolContext[Any], Assignment, str], Awaitable[str]]
-"""Executes the run of an agent, by its name, for a tool call, and returns what the assistant reads of it."""
 
 
 class SubAgent(ApprovalAgent):
@@ -40,7 +27,7 @@ class SubAgent(ApprovalAgent):
     workspace: WorkspaceTools
     connectors: Connectors
 
-    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+    async def get_mcp_tools(self, run_context: RunContextWrapper[RunContext]) -> list[Tool]:
         tools = await super().get_mcp_tools(run_context)
         runs_commands = self.workspace.runs_commands  # not before: it may be found out while the tools are listed
         tools = [
@@ -53,13 +40,13 @@ class SubAgent(ApprovalAgent):
 
 def create_sub_agents(
     model: Model, settings: ModelSettings, *, workspace: WorkspaceTools, tasks: MCPServer, connectors: Connectors
-) -> dict[str, Agent[Any]]:
+) -> dict[str, Agent[RunContext]]:
     settings = settings.resolve(ModelSettings(temperature=_TEMPERATURE, tool_choice="auto"))
 
     def create(
         name: str, create_instructions: Callable[[], str], tools: frozenset[str], sources: Sequence[MCPServer]
     ) -> SubAgent:
-        def render_instructions(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
+        def render_instructions(context: RunContextWrapper[RunContext], agent: Agent[RunContext]) -> str:
             return create_instructions() + context.context.notes
 
         agent = SubAgent(
@@ -87,21 +74,19 @@ def create_sub_agents(
     }
 
 
-def create_start_tools(
-    run_sub_agent: RunSubAgent, *, workspace: WorkspaceTools, connectors: Connectors
-) -> list[FunctionTool]:
+def create_start_tools(*, workspace: WorkspaceTools, connectors: Connectors) -> list[FunctionTool]:
     about_researcher, _ = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     schema = ensure_strict_json_schema(Assignment.model_json_schema())
 
     def create(agent: str, description: str) -> FunctionTool:
-        async def invoke(context: ToolContext[Any], arguments: str) -> str:
+        async def invoke(context: ToolContext[RunContext], arguments: str) -> str:
             try:
                 assignment = Assignment.model_validate_json(arguments)
             except ValidationError:
                 return _UNREADABLE
             if not assignment.task.strip():
                 return _UNREADABLE
-            return await run_sub_agent(context, assignment, agent)
+            return await context.context.run_sub_agent(context.tool_call_id, assignment, agent)
 
         return FunctionTool(
             name=find_start_tool(agent),

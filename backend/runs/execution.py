@@ -1,13 +1,23 @@
-"""Executes one run: the SDK's loop, approved tool calls, steering messages, and the outcome."""
+"""Executes one run: the loop around the Agents SDK, and what happens at each of its steps."""
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from agents import Agent, FunctionTool, ModelSettings, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
+from agents import (
+    Agent,
+    FunctionTool,
+    ModelResponse,
+    ModelSettings,
+    RunConfig,
+    RunContextWrapper,
+    RunHooks,
+    Runner,
+    Tool,
+    ToolExecutionConfig,
+)
 from agents.exceptions import MaxTurnsExceeded
 from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
@@ -15,71 +25,44 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from backend.context.fitting import fit
 from backend.context.hidden_context import sanitize_item
-from backend.context.memory import render_directory, render_directory_notes, render_memory
-from backend.context.render import render_input
-from backend.context.summaries import Summaries
-from backend.context.titles import Titles
-from backend.context.window import Window, choose_window
+from backend.context.render import output_of, render_input
 from backend.conversations import runs, steering, sub_agents
 from backend.conversations.history import load_history
-from backend.conversations.records import CallReason, Entry, EventRecord, Run, Timeline, ToolCall
+from backend.conversations.records import Entry, Event, Run, Timeline, ToolCall
+from backend.conversations.run_requests import StartedRun
 from backend.conversations.timeline import events_of, load_trees
 from backend.errors import LeaseLost
-from backend.ids import new_id
 from backend.model.chat_model import ChatModel
+from backend.model.tool_calls import storable
 from backend.runs import metrics
-from backend.runs.approvals import Approvals
-from backend.runs.live_run import LiveRun, RunContext
+from backend.runs.calls import add_result, count_calls, create_calls, get_text, limit_calls
+from backend.runs.dependencies import Dependencies
+from backend.runs.live_run import LiveRun
+from backend.runs.model_input import choose_history, create_context, prepare_folder
 from backend.runs.outcomes import Ending, RunError, causes_of, get_ending
-from backend.runs.recorder import Recorder
-from backend.runs.stream import Streams
-from backend.runs.sub_agents import add_results, render_history, render_steering
-from backend.tools.connectors.names import server_of
+from backend.runs.recorder import Recorder, render_usage
+from backend.runs.stop import run_until_stopped
+from backend.runs.sub_agents import OVER_LIMIT, find_reason_to_end, render_result, render_steering
+from backend.tools.run_context import Assignment, RunContext
 from backend.tools.table import find_tool
-from backend.tools.workspace.tools import WorkspaceTools
-from common.database import Database, DatabaseUnavailable
+from common.database import DatabaseUnavailable
 
-ExecutionState = Literal["ended", "waiting", "unread"]
-"""How far an execution came: the run has ended, waits for approval, or has messages to read before it can complete."""
+ExecutionState = Literal["ended", "waiting"]
+"""Whether a run has ended, or waits for approval."""
 
 MAX_MODEL_TURNS = 10
-_SHORT_SECONDS = 0.7  # how long a stop waits for a tool of another MCP server, and for a command that has not begun
-_REASONS: dict[str, CallReason] = {
-    "cancelled": "stopped",
-    "other_message": "other_message",
-    "reach_changed": "reach_changed",
-}
 _RETRY_SECONDS = 0.5
-_LOOK_SECONDS = 0.02  # how often a stop looks whether the tool at work has ended
-# Finish reasons of a last model turn, and the codes of their notices.
-_CUT_OFF = {"max_output_tokens": "answer_over_limit", "content_filter": "answer_filtered"}
+# Of a sub-agent, what its parent's run does not end with: the assistant reads it.
+_ERRORS_FOR_PARENT = ("empty_answer", "too_many_model_turns")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dependencies:
-    """What every execution of a process needs.
+class Execution(RunHooks[RunContext]):
+    """Executes one run in this process; the methods stand in the order in which they are called.
 
-    `history_tokens` are the budget of a request's messages, `tool_wait_seconds` how long a stop waits for a tool's end,
-    and `run_seconds` how long a run may be executed. The sub-agents of a message have `agent_model_turns` together, and
-    a user may start `sub_agents_per_day`.
+    `execute` is the loop. In it, `Runner.run` is the SDK's loop of requests and tool calls: `prepare_input` and
+    `on_llm_start`, the request, `on_llm_end`, then for one call after another `on_tool_start`, the tool and
+    `on_tool_end`, and again, until a response has no calls. It also ends where a call waits for approval.
     """
-
-    database: Database
-    agents: Mapping[str, Agent[RunContext]]
-    approvals: Approvals
-    workspace: WorkspaceTools | None
-    streams: Streams
-    summaries: Summaries
-    titles: Titles
-    history_tokens: int
-    tool_wait_seconds: float
-    run_seconds: float
-    agent_model_turns: int
-    sub_agents_per_day: int | None
-
-
-class Execution:
-    """Executes one run in this process. Each run of the SDK ends where calls have to wait for approval."""
 
     def __init__(
         self,
@@ -90,59 +73,56 @@ class Execution:
         *,
         parent: RunContext | None = None,
     ) -> None:
-        """The history of a sub-agent's run has neither the memory nor the directory: its `parent` has them."""
         self._dependencies, self._database = dependencies, dependencies.database
-        self._live, self.run, self._history = live, run, history
-        own = history.of_run(run.id)
-        first = own.find_first("user_message")
-        seed, self._goal = (first.id, first.text) if first else (run.id, "")
-        self.recorder = Recorder(self._database, live, run, seed=seed, approvals=dependencies.approvals)
-        self.recorder.continue_from(own)
-        time_zone = (first.details or {}).get("time_zone") if first else None
-        workspace = dependencies.workspace
-        folder = workspace.folder_of(run.conversation_id, run.agent) if workspace else ""
-        memory, directory = (parent.memory, parent.directory) if parent else (history.memory, history.directory)
-        if workspace is None:
-            directory = None
-        elif folder != run.conversation_id:  # an agent that may send data elsewhere reads neither
-            memory, directory = "", None
-        notes = render_memory(memory, tokens=dependencies.history_tokens).notes
-        if directory and not run.is_sub_agent:
-            notes += render_directory(directory)
-        self.context = RunContext(run, live, self.recorder, time_zone, folder, directory, memory, notes)
+        self._live, self.run, self.history = live, run, history
+        message = history.of_run(run.id).find_first("user_message")
+        self._seed, self._goal = (message.id, message.text) if message else (run.id, "")
+        self.context = create_context(
+            run,
+            history,
+            message=message,
+            parent=parent,
+            workspace=dependencies.workspace,
+            run_sub_agent=self._run_sub_agent,
+            tokens=dependencies.history_tokens,
+        )
+        self.recorder = Recorder(self._database, live, self.context)
+        self._continue_from(history)
         self._notes_of_directory = ""
+        self._steered: list[tuple[int, list[Any]]] = []  # of an SDK run: where messages were inserted
+        self._tool_started_at = 0.0
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""
-        self._messages_read = len(live.messages)
-        self._steered: list[tuple[int, list[Any]]] = []  # of an SDK run: where messages were inserted
-        self._began = time.perf_counter() if run.is_sub_agent else live.began
         self.ending: Ending | None = None
+        self.follow_up: StartedRun | None = None
+        """The run that answers the next message in the queue, if there is one when this run completes."""
+
+    # The loop
 
     async def execute(self) -> ExecutionState:
-        """Executes the run until it has ended, waits, or has more to read; what was shown is stored in any case.
+        """Executes the run until it has ended or waits; what was shown is stored in any case.
 
         Errors, stops and cancellation become the run's outcome. A lost lease does not: the outcome that another process
         stored is read.
         """
-        self._live.recorders.append(self.recorder)
         try:
             return await self._run_until_end_or_wait()
         except asyncio.CancelledError:
-            return await self._finish(self._live.ending or Ending("interrupted", "interrupted"))
+            await self._finish(self._live.ending or Ending("interrupted", "interrupted"))
         except Exception as error:  # noqa: BLE001 - the edge of a run: it ends with an outcome
             if any(isinstance(cause, LeaseLost) for cause in causes_of(error)):
-                await self._read_outcome()
-                return "ended"
-            return await self._finish(self._live.ending or get_ending(error, self.run.id))
-        finally:
-            self._live.recorders.remove(self.recorder)
+                await self.recorder.read_outcome()
+            else:
+                await self._finish(self._live.ending or get_ending(error, self.run.id))
+        return "ended"
 
     async def _run_until_end_or_wait(self) -> ExecutionState:
-        await self._copy_uploads()
-        await self._read_directory()
+        workspace, tokens = self._dependencies.workspace, self._dependencies.history_tokens
+        is_new = not self.recorder.model_turn
+        self._notes_of_directory = await prepare_folder(self.context, workspace, is_new=is_new, tokens=tokens)
         while True:
             waiting = {call.id for call in self._waiting_calls} | self.context.waiting_agents
-            if ready := [call for call in self.recorder.open_calls.values() if call.id not in waiting]:
+            if ready := [call for call in self.context.open_calls.values() if call.id not in waiting]:
                 await self._run_until_stopped(self._make_calls(ready))
             if self._waiting_calls or self.context.waiting_agents:
                 if await self._wait_for_approvals():
@@ -150,47 +130,38 @@ class Execution:
                 await self._load_history()
                 continue
             await self._run_agent()
-            if not self.recorder.open_calls:
-                return await self._finish(Ending("completed"))
-
-    async def end_waiting(self, code: str | None) -> None:
-        """Cancels a sub-agent that waited, without another request to its model; `code` is why."""
-        await self._finish(Ending("cancelled", code if code in _REASONS else "cancelled"))
+            if not self.context.open_calls and await self._complete():
+                return "ended"
 
     async def _load_history(self) -> None:
-        self._messages_read = len(self._live.messages)
         if self.run.is_sub_agent:
-            self._history = await sub_agents.load_run(self._database, self.run)
+            self.history = await sub_agents.load_run(self._database, self.run)
         else:
-            self._history = await load_history(self._database, self.run.user_id, self.run.conversation_id)
-        self.recorder.continue_from(self._history.of_run(self.run.id))
+            self.history = await load_history(self._database, self.run.user_id, self.run.conversation_id)
+        self._continue_from(self.history)
 
-    async def _copy_uploads(self) -> None:
-        workspace, folder, run = self._dependencies.workspace, self.context.folder, self.run
-        if run.is_sub_agent and workspace and folder != run.conversation_id and not self.recorder.model_turn:
-            await workspace.give_uploads(run.conversation_id, folder, user_id=run.user_id)
+    def _continue_from(self, history: Timeline) -> None:
+        self._messages_read = len(self._live.messages)  # the history has them
+        self.recorder.continue_from(history.of_run(self.run.id))
+        self._calls_made = count_calls(self.recorder.calls)
 
-    async def _read_directory(self) -> None:
-        """Reads a sub-agent's notes. Raises `RunError` if no conversation can work in directories any more."""
-        workspace, directory, run = self._dependencies.workspace, self.context.directory, self.run
-        if directory is None or not run.is_sub_agent or workspace is None:
-            return
-        if not workspace.has_owner:
-            raise RunError("no_directories")
-        if notes := await workspace.read_notes(self.context.folder, directory, user_id=run.user_id):
-            self._notes_of_directory = render_directory_notes(*notes, tokens=self._dependencies.history_tokens)
+    async def _run_until_stopped(self, work: Coroutine[Any, Any, object]) -> None:
+        workspace, seconds = self._dependencies.workspace, self._dependencies.tool_wait_seconds
+        await run_until_stopped(work, self._live, self.context, workspace, tool_wait_seconds=seconds)
 
-    # The model
+    # One run of the SDK
 
     async def _run_agent(self) -> None:
         if self.recorder.is_changed:
             await self._load_history()
-        agent = self._dependencies.agents[self.run.agent]
+        agent, tokens = self._dependencies.agents[self.run.agent], self._dependencies.history_tokens
         assert isinstance(agent.model, ChatModel)
         model = agent.model.for_run(self.run.options.get("model"), self.recorder.read_piece, goal=self._goal)
         self.recorder.model_name = model.name
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
-        window = await self._choose_window()
+        notes = self._notes_of_directory
+        window = await choose_history(self._database, self.run, self.history, notes=notes, tokens=tokens)
+        self.left_out = window.left_out
         config = RunConfig(
             model=model,
             model_settings=ModelSettings(
@@ -207,115 +178,142 @@ class Execution:
         max_turns = MAX_MODEL_TURNS + self._dependencies.agent_model_turns
         items, context = window.render(), self.context
         await self._run_until_stopped(
-            Runner.run(agent, items, context=context, hooks=self.recorder, max_turns=max_turns, run_config=config)
+            Runner.run(agent, items, context=context, hooks=self, max_turns=max_turns, run_config=config)
         )
 
-    async def _choose_window(self) -> Window:
-        if self.run.is_sub_agent:
-            history = render_history(self.run, self._history, notes=self._notes_of_directory)
-            return Window(history, head=1)  # its assignment stays
-        await add_results(self._database, self.run.user_id, self._history)
-        window = choose_window(self._history, tokens=self._dependencies.history_tokens)
-        self.left_out = window.left_out
-        return window
+    async def _prepare_input(self, data: CallModelData[Any], *, head: int) -> ModelInputData:
+        """Returns the input of the next request, shortened to the budget; the first `head` items stay.
 
-    async def _run_until_stopped(self, work: Coroutine[Any, Any, object]) -> None:
-        """Carries out work and raises its error.
-
-        After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`.
+        Steering messages are inserted where the model read them first: each request begins as the one before. Raises
+        what `_count_model_turn` does.
         """
-        working = asyncio.create_task(work)
-        stopping = asyncio.create_task(self._live.stop_requested.wait())
-        try:
-            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                await self._wait_for_tool(working)
-                working.cancel()
-                await asyncio.wait({working})
-                raise asyncio.CancelledError
-            working.result()
-        finally:
-            stopping.cancel()
-            working.cancel()
+        await self._live.wait_if_stopped()
+        items = list(data.model_data.input)
+        if entries := await self._read_messages():
+            self._steered.append((len(items), render_input(Timeline([*entries]))))
+        for position, messages in reversed(self._steered):
+            items[position:position] = messages
+        self._count_model_turn()
+        items = fit(list(map(sanitize_item, items)), tokens=self._dependencies.history_tokens, head=head)
+        return ModelInputData(items, data.model_data.instructions)
 
-    async def _wait_for_tool(self, working: asyncio.Task[object]) -> None:
-        """Waits for the tool that is at work, as long as a stop may wait; the recorder lets no other one begin.
+    async def _read_messages(self) -> Sequence[Entry]:
+        """Returns the steering messages that this run's model has not read; all runs of the tree read them."""
+        live = self._live
+        if live.has_messages:
+            live.has_messages = False
+            await self.recorder.take_messages()
+        unread, self._messages_read = live.messages[self._messages_read :], len(live.messages)
+        return [render_steering(entry) for entry in unread] if self.run.is_sub_agent else unread
 
-        A sub-agent stops by itself; its command is killed, and returns the output so far.
+    def _count_model_turn(self) -> None:
+        """Raises `MaxTurnsExceeded`, and `RunError` for a sub-agent, if there are none left."""
+        if not self.run.is_sub_agent:
+            if self.recorder.model_turn >= MAX_MODEL_TURNS:
+                raise MaxTurnsExceeded("the model turns are used up")
+        elif self._live.agent_model_turns_left <= 0:
+            raise RunError("too_many_model_turns", most=self._dependencies.agent_model_turns)
+        else:
+            self._live.agent_model_turns_left -= 1
+
+    async def on_llm_start(
+        self,
+        context: RunContextWrapper[RunContext],
+        agent: Agent[RunContext],
+        system_prompt: str | None,
+        input_items: list[Any],
+    ) -> None:
+        """Stores also outputs that the SDK has made itself, as of a tool that does not exist."""
+        self.recorder.start_model_turn()
+        outputs = {
+            item["call_id"]: item["output"] for item in input_items if item.get("type") == "function_call_output"
+        }
+        open_calls, begun = self.context.open_calls.values(), self.context.begun
+        missed = [call for call in open_calls if call.id in outputs and call.id not in begun]
+        for call in missed:
+            call.output, call.state = get_text(outputs[call.id]), "failed"
+        if missed:
+            await self.recorder.store(missed)
+        await self._live.wait_if_stopped()
+
+    async def on_llm_end(
+        self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
+    ) -> None:
+        """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
+        turn, entries = self.recorder.end_model_turn(render_usage(response.usage))
+        items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
+        if not items:
+            self.recorder.keep_for_outcome([turn, *entries])
+            return
+        calls = create_calls(items, self.run, turn.model_turn, seed=self._seed, made=self._calls_made)
+        is_cut_off = self.recorder.finish_reason == "max_output_tokens"
+        limit_calls(calls, is_cut_off=is_cut_off, max_tokens=agent.model_settings.max_tokens)
+        await self._decide_calls(calls)
+        await self.recorder.store([*entries, turn, *calls])
+
+    async def _decide_calls(self, calls: Sequence[ToolCall]) -> None:
+        """Notes which calls of a model turn wait for approval, and which are not made."""
+        context, recorder, approvals = self.context, self.recorder, self._dependencies.approvals
+        to_make = [call for call in calls if call.reason is None]
+        context.waiting = await approvals.find_waiting(self.run, to_make, recorder.calls, context.directory)
+        context.not_made = {call.id: output_of(call) for call in calls if call.reason}
+        for call in calls:
+            call.reach = approvals.policy.reach_of(call.tool)
+            # From here on it may have been made, unless it waits: no statement of its own says that it begins.
+            call.state = "running"
+            if call.id in context.waiting:
+                call.state, call.approval_text = "requested", ""
+        recorder.calls += calls
+        context.begun.clear()
+        context.open_calls = {call.id: call for call in calls}
+
+    async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
+        """After a stop it never returns, so that the tool does not begin."""
+        assert isinstance(context, ToolContext)
+        await self._live.wait_if_stopped()
+        self.context.begun.add(context.tool_call_id)
+        self._tool_started_at = time.monotonic()
+
+    async def on_tool_end(
+        self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool, result: Any
+    ) -> None:
+        """Stores the result, which also tells whether the user has sent a message or requested a stop.
+
+        Then comes the next call of the model turn, or `_prepare_input`.
         """
-        workspace, now = self._dependencies.workspace, asyncio.get_running_loop().time
-        has_sub_agent = self._live.recorders[-1] is not self.recorder
-        tools = [call.tool for call in self.recorder.open_calls.values() if call.id in self.recorder.begun]
-        is_connector = any(server_of(tool) is not None for tool in tools)
-        may_be_queued = any(find_tool(tool).runs_programs for tool in tools)
-        began = now()
-        while self._is_at_work and not working.done():
-            is_short = is_connector or may_be_queued
-            seconds = _SHORT_SECONDS if is_short else self._dependencies.tool_wait_seconds
-            if not has_sub_agent and now() - began >= seconds:
-                break
-            if self.run.is_sub_agent and workspace is not None:
-                is_queued = not await workspace.stop(self.context.folder, user_id=self.run.user_id)
-                may_be_queued = may_be_queued and is_queued
-            await asyncio.wait({working}, timeout=_LOOK_SECONDS)
+        assert isinstance(context, ToolContext)
+        assert context.tool_call is not None
+        call = self.context.open_calls[context.tool_call_id]
+        if call.id in self.context.waiting_agents:
+            return
+        if call.reason is None:
+            add_result(call, context.tool_call, result, time.monotonic() - self._tool_started_at)
+        else:
+            call.state = "not_made"
+        await self.recorder.store([call])
 
-    # Calls
-
-    @property
-    def _is_at_work(self) -> bool:
-        return not (self.recorder.begun - self.context.waiting_agents).isdisjoint(self.recorder.open_calls)
+    # Approvals
 
     @property
     def _waiting_calls(self) -> list[ToolCall]:
         """The open calls that wait for approval, or will once `_wait_for_approvals` has stored that."""
         waiting = self.context.waiting
-        calls = self.recorder.open_calls.values()
+        calls = self.context.open_calls.values()
         return [call for call in calls if call.id in waiting or call.state == "awaiting_approval"]
-
-    async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
-        """Makes calls outside the SDK, one after another until a stop, and records their results."""
-        agent = self._dependencies.agents[self.run.agent]
-        wrapper = RunContextWrapper(context=self.context)
-        # Its own tools also where they are not enabled any more: what was approved does not depend on that.
-        tools = {tool.name: tool for tool in [*agent.tools, *await agent.get_all_tools(wrapper)]}
-        for call in calls:
-            if self._live.stop_requested.is_set():
-                return
-            if self._dependencies.approvals.has_reach_changed(call):
-                call.state, call.reason = "not_made", "reach_changed"
-                await self.recorder.store([call])
-                continue
-            tool = tools.get(call.tool)
-            if not isinstance(tool, FunctionTool):
-                call.output, call.state = f"Tool {call.tool!r} not found.", "failed"
-                await self.recorder.store([call])
-                continue
-            item = ResponseFunctionToolCall(
-                type="function_call", call_id=call.id, name=call.tool, arguments=call.arguments
-            )
-            of_call = ToolContext.from_agent_context(wrapper, call.id, item, agent)
-            if call.state != "running":
-                await self.recorder.begin_call(call)
-            await self.recorder.on_tool_start(of_call, agent, tool)
-            output = await tool.on_invoke_tool(of_call, call.arguments)
-            await self.recorder.on_tool_end(of_call, agent, tool, output)
 
     async def _wait_for_approvals(self) -> bool:
         """Stores that the tree of runs waits for approvals and publishes the requests, so that any process can continue
         it. Returns false if all were decided already. Raises `CancelledError` if the run is to stop.
         """
-        waiting = self._waiting_calls
+        context, waiting = self.context, self._waiting_calls
         for call in waiting:
-            call.approval_text = await self._dependencies.approvals.describe(self.run, call, self.context.directory)
+            call.approval_text = await self._dependencies.approvals.describe(self.run, call, context.directory)
             call.state = "awaiting_approval"
-        later = [
-            call
-            for call in self.recorder.open_calls.values()
-            if call.state == "running" and call.id not in self.recorder.begun
-        ]
+        open_calls = context.open_calls.values()
+        later = [call for call in open_calls if call.state == "running" and call.id not in context.begun]
         waits = await self.recorder.store_wait(waiting, later)
-        asked = len(waiting) + len(self.context.waiting_agents)
-        self.context.waiting, self.context.waiting_agents = set(), set()
+        asked = len(waiting) + len(context.waiting_agents)
+        context.waiting, context.waiting_agents = set(), set()
         if waits:
             self.run.status = "waiting"
             if not self.run.is_sub_agent:
@@ -334,108 +332,121 @@ class Execution:
         for event in events_of(await load_trees(self._database, top.user_id, [top.id], after=after), after):
             stream.append(event)
 
-    # The outcome
+    async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
+        """Makes the calls that a run has left open when it waited, one after another until a stop, as the SDK would."""
+        agent = self._dependencies.agents[self.run.agent]
+        wrapper = RunContextWrapper(context=self.context)
+        # Its own tools also where they are not enabled any more: what was approved does not depend on that.
+        tools = {tool.name: tool for tool in [*agent.tools, *await agent.get_all_tools(wrapper)]}
+        for call in calls:
+            if self._live.stop_requested.is_set():
+                return
+            tool = tools.get(call.tool)
+            if self._dependencies.approvals.has_reach_changed(call):
+                call.state, call.reason = "not_made", "reach_changed"
+                await self.recorder.store([call])
+            elif not isinstance(tool, FunctionTool):
+                call.output, call.state = f"Tool {call.tool!r} not found.", "failed"
+                await self.recorder.store([call])
+            else:
+                item = ResponseFunctionToolCall(
+                    type="function_call", call_id=call.id, name=call.tool, arguments=call.arguments
+                )
+                of_call = ToolContext.from_agent_context(wrapper, call.id, item, agent)
+                if call.state != "running":
+                    await self.recorder.begin_call(call)
+                await self.on_tool_start(of_call, agent, tool)
+                output = await tool.on_invoke_tool(of_call, call.arguments)
+                await self.on_tool_end(of_call, agent, tool, output)
 
-    async def _finish(self, ending: Ending) -> ExecutionState:
-        """Stores the outcome of the run with all that is not stored yet, publishes both, and retries while the database
-        is away. Returns `unread` if the run has messages to read first, and `ended` without storing anything if the
-        lease is lost. An answer without text becomes the failure `empty_answer`.
-        """
-        records: list[EventRecord] = [*self.recorder.take_unstored()]
-        messages = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
-        if ending.outcome == "completed" and not messages:
-            ending = Ending("failed", "empty_answer")
-        records += self._create_notice(ending)
-        for call in self.recorder.open_calls.values():
-            call.state = "unknown" if call.id in self.recorder.begun else "not_made"
-            call.reason = _REASONS.get(ending.error_code or "", "ended")
-            records.append(call)
-        self.run.error_code, self.ending = ending.error_code, ending
-        may_be_stored = False
-        while True:
-            try:
-                await self._end_sub_agents(ending)
-                if await self.recorder.store(records, ending.outcome):
-                    self.record_end()
-                    return "ended"
-                if self._live.stop_requested.is_set():  # what the user stops answers nothing more
-                    return await self._finish(self._live.ending or Ending("cancelled", "cancelled"))
-                return "unread"
-            except DatabaseUnavailable:  # the lease lasts as long as the process
-                may_be_stored = True
-                await asyncio.sleep(_RETRY_SECONDS)
-            except LeaseLost:  # or the response to an earlier COMMIT was lost
-                await self._read_outcome()
-                if may_be_stored and self.run.status == ending.outcome:
-                    self.record_end()
-                return "ended"
+    # Sub-agents
 
-    async def _read_outcome(self) -> None:
-        stored = await runs.load(self._database, self.run.user_id, self.run.id)
-        self.run.status, self.run.end_seq = stored.status, stored.end_seq
+    async def _run_sub_agent(self, call_id: str, assignment: Assignment, agent: str) -> str:
+        """Executes or continues the run of a tool call; returns what the assistant reads, or raises what ends both."""
+        call, run = self.context.open_calls[call_id], await sub_agents.find(self._database, self.run, call_id)
+        was_started = run is None
+        if run is None and (run := await self._start_sub_agent(call_id, assignment, agent)) is None:
+            return OVER_LIMIT.format(most=self._dependencies.sub_agents_per_day)
+        history = await sub_agents.load_run(self._database, run)
+        execution = Execution(self._dependencies, self._live, run, history, parent=self.context)
+        code = None if was_started else find_reason_to_end(call, run, history, self._dependencies.approvals)
+        if code is not None:
+            await execution.end_waiting(code)
+        elif await execution.execute() == "waiting":
+            self.context.waiting_agents.add(call_id)
+            return ""
+        if self._live.stop_requested.is_set():
+            raise RunError("cancelled")  # it ends as its tree of runs does
+        if run.status == "interrupted":
+            raise LeaseLost
+        if run.status == "failed" and run.error_code not in _ERRORS_FOR_PARENT:
+            raise RunError(run.error_code or "failed", **((execution.ending and execution.ending.values) or {}))
+        return render_result(run, await sub_agents.load_run(self._database, run))
 
-    def _create_notice(self, ending: Ending) -> list[Entry]:
-        code = ending.error_code or ending.outcome
-        if ending.outcome == "completed":
-            code = _CUT_OFF.get(self.recorder.finish_reason or "")
-        if code is None:
-            return []
-        return [Entry(self.run.id, new_id("ntc"), "notice", details={"code": code, "values": ending.values or {}})]
+    async def _start_sub_agent(self, call_id: str, assignment: Assignment, agent: str) -> Run | None:
+        details = {"task_id": assignment.task_id, "time_zone": self.context.time_zone}
+        most = self._dependencies.sub_agents_per_day
+        async with self._live.lock:
+            started = await sub_agents.start(
+                self._database, self.run, call_id, agent, storable(assignment.task), details, per_day=most
+            )
+        if started is None:
+            return None
+        run, entry = started
+        self._live.stream.append(Event("entry_completed", entry, entry.last_seq, run=run))
+        return run
 
-    def record_end(self) -> None:
-        metrics.record_end(
-            self.run,
-            began=self._began,
-            first_event_seconds=self._live.first_event_seconds,
-            tool_calls=len(self.recorder.calls),
-        )
+    async def end_waiting(self, code: str | None) -> None:
+        """Cancels a sub-agent that waited, without another request to its model; `code` is why."""
+        await self._finish(Ending("cancelled", code if code in ("other_message", "reach_changed") else "cancelled"))
 
     async def _end_sub_agents(self, ending: Ending) -> None:
         """Cancels the sub-agents that wait, or were to go on, as their run ends."""
-        for call in [call for call in self.recorder.open_calls.values() if find_tool(call.tool).agent]:
+        for call in [call for call in self.context.open_calls.values() if find_tool(call.tool).agent]:
             run = await sub_agents.find(self._database, self.run, call.id)
             if run is not None and run.status == "running":
                 history = await sub_agents.load_run(self._database, run)
                 await Execution(self._dependencies, self._live, run, history).end_waiting(ending.error_code)
 
-    # The input of a request
+    # The outcome
 
-    async def _prepare_input(self, data: CallModelData[Any], *, head: int) -> ModelInputData:
-        """Returns the input of the next request, shortened to the budget; the first `head` items stay.
+    async def _complete(self) -> bool:
+        """Ends a run whose model has answered. Returns false if the run goes on, as it has messages to read.
 
-        Steering messages are inserted where the model read them first: each request begins as the one before. Raises
-        what `_count_model_turn` does.
+        A queued message that is to be answered afterwards starts the `follow_up`.
         """
-        await self.recorder.wait_if_stopped()
-        items = list(data.model_data.input)
-        if entries := await self._read_messages():
-            self._steered.append((len(items), render_input(Timeline([*entries]))))
-        for position, messages in reversed(self._steered):
-            items[position:position] = messages
-        self._count_model_turn()
-        items = fit(list(map(sanitize_item, items)), tokens=self._dependencies.history_tokens, head=head)
-        return ModelInputData(items, data.model_data.instructions)
+        if await self._finish(Ending("completed")):
+            return True
+        self.follow_up = await steering.start_follow_up(self._database, self.run)
+        if self.follow_up is None:
+            self._live.has_messages = True
+            return False
+        await self.recorder.read_outcome()
+        self.run.next_run_id = self.follow_up.run.id
+        self.recorder.measure_end()
+        return True
 
-    async def _read_messages(self) -> Sequence[Entry]:
-        """Returns the steering messages that this run's model has not read.
-
-        New ones are taken from the database and published as messages of the top run, once for all runs of the tree.
+    async def _finish(self, ending: Ending) -> bool:
+        """Stores the outcome of the run with all that is not stored yet, publishes both, and retries while the database
+        is away. Returns false if the run has messages to read first, and true without storing anything if the lease is
+        lost.
         """
-        live = self._live
-        if live.has_messages:
-            live.has_messages = False
-            for entry in await steering.take_messages(self._database, live.run):
-                live.messages.append(entry)
-                self.recorder.publish_read(entry)
-        unread, self._messages_read = live.messages[self._messages_read :], len(live.messages)
-        return [render_steering(entry) for entry in unread] if self.run.is_sub_agent else unread
-
-    def _count_model_turn(self) -> None:
-        """Raises `MaxTurnsExceeded`, and `RunError` for a sub-agent, if there are none left."""
-        if not self.run.is_sub_agent:
-            if self.recorder.model_turn >= MAX_MODEL_TURNS:
-                raise MaxTurnsExceeded("the model turns are used up")
-        elif self._live.agent_model_turns_left <= 0:
-            raise RunError("too_many_model_turns", most=self._dependencies.agent_model_turns)
-        else:
-            self._live.agent_model_turns_left -= 1
+        self.ending, records = self.recorder.close(ending)
+        may_be_stored = False
+        while True:
+            try:
+                await self._end_sub_agents(self.ending)
+                if await self.recorder.store(records, self.ending.outcome):
+                    self.recorder.measure_end()
+                    return True
+                if self._live.stop_requested.is_set():  # what the user stops answers nothing more
+                    return await self._finish(self._live.ending or Ending("cancelled", "cancelled"))
+                return False
+            except DatabaseUnavailable:  # the lease lasts as long as the process
+                may_be_stored = True
+                await asyncio.sleep(_RETRY_SECONDS)
+            except LeaseLost:  # or the response to an earlier COMMIT was lost
+                await self.recorder.read_outcome()
+                if may_be_stored and self.run.status == self.ending.outcome:
+                    self.recorder.measure_end()
+                return True

@@ -7,22 +7,18 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from agents.tool_context import ToolContext
-
-from backend.agents.sub_agents import Assignment
-from backend.conversations import runs, steering, sub_agents, timeline
-from backend.conversations.history import load_history, send_history
-from backend.conversations.records import Event, Run, Timeline, ToolCall
+from backend.conversations import runs, timeline
+from backend.conversations.history import send_history
+from backend.conversations.records import Event, Run, Timeline
 from backend.conversations.run_requests import StartedRun
-from backend.errors import LeaseLost, NotFound
-from backend.model.tool_calls import storable
+from backend.errors import NotFound
 from backend.runs import metrics
-from backend.runs.execution import Dependencies, Execution, ExecutionState
-from backend.runs.live_run import LiveRun, RunContext
-from backend.runs.outcomes import Ending, RunError
-from backend.runs.recorder import fetch_only_row
+from backend.runs.dependencies import Dependencies
+from backend.runs.execution import Execution
+from backend.runs.live_run import LiveRun
+from backend.runs.outcomes import Ending
+from backend.runs.recorder import fetch_only_row, store_growth
 from backend.runs.stream import RunStream
-from backend.runs.sub_agents import render_result
 from common.database import DatabaseUnavailable
 from common.telemetry import traces
 
@@ -30,19 +26,14 @@ logger = logging.getLogger(__name__)
 
 _STORE_SECONDS = 1.0  # how often messages that grow are stored: a killed process loses no more of what was shown
 _FOLLOWED_SECONDS = 0.1  # how often those are stored that somebody in another process follows
-_TOLD_ERRORS = ("empty_answer", "too_many_model_turns")
-"""Of a sub-agent, what its parent's run does not end with: the assistant reads it."""
-_OVER_LIMIT = (
-    "The call was not made: this person has started {most} agents within a day, which is the limit. Say so, and do "
-    "what you can without one."
-)
 
 
 class Executor:
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
         self._database, self._streams = dependencies.database, dependencies.streams
-        self.live = self._streams.live
+        self.live: dict[str, LiveRun] = {}
+        """The trees of runs that this process executes, by the ids of their top runs."""
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
@@ -74,6 +65,7 @@ class Executor:
 
     def _start_execution(self, live: LiveRun, history: Timeline) -> None:
         self.live[live.run.id] = live
+        self._streams.live[live.run.id] = live.stream
         live.asyncio_task = asyncio.create_task(self._execute_measured(live, history), name=live.run.id)
         if self._is_shutting_down:
             live.stop(Ending("interrupted", "interrupted"))
@@ -81,31 +73,22 @@ class Executor:
     async def _execute_measured(self, live: LiveRun, history: Timeline) -> None:
         span = traces.span("run", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id})
         with metrics.RUNNING.track_inprogress(), span:
-            await self._execute_until_end(live, history)
+            await self._execute(live, history)
 
-    async def _execute_until_end(self, live: LiveRun, history: Timeline) -> None:
-        """Executes a run until it ends or waits, within its time limit, and again while it has messages to read.
+    async def _execute(self, live: LiveRun, history: Timeline) -> None:
+        """Executes a tree of runs until it ends or waits, within its time limit.
 
         Then ends its stream and launches the follow-up. Errors are logged.
         """
         too_long = Ending("failed", "run_too_long", {"seconds": self._dependencies.run_seconds})
         limit = asyncio.get_running_loop().call_later(self._dependencies.run_seconds, live.stop, too_long)
-        following: StartedRun | None = None
+        follow_up: StartedRun | None = None
         try:
-            while True:
-                execution = Execution(self._dependencies, live, live.run, history)
-                state = await execution.execute()
-                self._start_work_after(execution, history, state)
-                if state != "unread":
-                    break
-                live.has_messages = True
-                if (following := await steering.start_follow_up(self._database, live.run)) is not None:
-                    live.run = await runs.load(self._database, live.run.user_id, live.run.id)
-                    live.run.next_run_id = following.run.id
-                    execution.run = live.run
-                    execution.record_end()
-                    break
-                history = await load_history(self._database, live.run.user_id, live.run.conversation_id)
+            execution = Execution(self._dependencies, live, live.run, history)
+            state = await execution.execute()
+            follow_up = execution.follow_up
+            if state == "ended" and follow_up is None:
+                self._start_work_after(execution)
         except Exception:
             logger.exception("run %s could not be ended", live.run.id)  # the sweep ends it: nobody executes it
             live.run.status = "interrupted"
@@ -116,68 +99,23 @@ class Executor:
                 Event("run_waiting" if is_waiting else "run_ended", number=live.run.end_seq, run=live.run)
             )
             if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
-                del self.live[live.run.id]
-        if following is not None:
-            self.launch(following)
+                del self.live[live.run.id], self._streams.live[live.run.id]
+        if follow_up is not None:
+            self.launch(follow_up)
 
-    def _start_work_after(self, execution: Execution, history: Timeline, state: ExecutionState) -> None:
-        if state != "ended" or self._is_shutting_down:
+    def _start_work_after(self, execution: Execution) -> None:
+        if self._is_shutting_down:
             return
-        run = execution.run
+        run, titles = execution.run, self._dependencies.titles
         if execution.left_out is not None:
             self._start_work(self._dependencies.summaries.make(run, up_to=execution.left_out))
-        if run.status == "completed" and (message := self._dependencies.titles.find_first_message(history)) is not None:
-            self._start_work(self._dependencies.titles.make(run, message, execution.recorder.answer))
+        if run.status == "completed" and (message := titles.find_first_message(execution.history)) is not None:
+            self._start_work(titles.make(run, message, execution.recorder.answer))
 
     def _start_work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._after_runs.add(task)
         task.add_done_callback(self._after_runs.discard)
-
-    async def run_sub_agent(self, context: ToolContext[RunContext], assignment: Assignment, agent: str) -> str:
-        """Executes or continues the run of a tool call; returns what the assistant reads, or raises what ends both."""
-        parent, call_id = context.context, context.tool_call_id
-        run = await sub_agents.find(self._database, parent.run, call_id)
-        was_started = run is None
-        if run is None and (run := await self._start_sub_agent(parent, call_id, assignment, agent)) is None:
-            return _OVER_LIMIT.format(most=self._dependencies.sub_agents_per_day)
-        history = await sub_agents.load_run(self._database, run)
-        execution = Execution(self._dependencies, parent.live, run, history, parent=parent)
-        code = None if was_started else self._reason_to_end(parent.recorder.open_calls[call_id], run, history)
-        if code is not None:
-            await execution.end_waiting(code)
-        elif await execution.execute() == "waiting":
-            parent.waiting_agents.add(call_id)
-            return ""
-        if parent.live.stop_requested.is_set():
-            raise RunError("cancelled")  # it ends as its tree of runs does
-        if run.status == "interrupted":
-            raise LeaseLost
-        if run.status == "failed" and run.error_code not in _TOLD_ERRORS:
-            raise RunError(run.error_code or "failed", **((execution.ending and execution.ending.values) or {}))
-        return render_result(run, await sub_agents.load_run(self._database, run))
-
-    async def _start_sub_agent(
-        self, parent: RunContext, call_id: str, assignment: Assignment, agent: str
-    ) -> Run | None:
-        task, details = storable(assignment.task), {"task_id": assignment.task_id, "time_zone": parent.time_zone}
-        async with parent.live.lock:
-            started = await sub_agents.start(
-                self._database, parent.run, call_id, agent, task, details, per_day=self._dependencies.sub_agents_per_day
-            )
-        if started is None:
-            return None
-        run, entry = started
-        parent.live.stream.append(Event("entry_completed", entry, entry.last_seq, run=run))
-        return run
-
-    def _reason_to_end(self, call: ToolCall, run: Run, history: Timeline) -> str | None:
-        """Returns why a sub-agent that waited does not go on; None if it does."""
-        if self._dependencies.approvals.has_reach_of_agent_changed(call):
-            return "reach_changed"
-        calls = history.of_run(run.id).calls
-        newest = [one for one in calls if one.model_turn == calls[-1].model_turn]
-        return "other_message" if any(one.reason == "other_message" for one in newest) else None
 
     def signal(self, run_id: str) -> None:
         if (live := self.live.get(run_id)) is not None:
@@ -230,8 +168,7 @@ class Executor:
             await self._streams.notify_followers()
 
     async def _store_growth_of(self, live: LiveRun) -> None:
-        for recorder in list(live.recorders):
-            try:
-                await recorder.store_growth()
-            except Exception as error:  # noqa: BLE001 - the run itself finds out that its lease or the database is lost
-                logger.warning("a message of run %s could not be stored yet: %s", live.run.id, type(error).__name__)
+        try:
+            await store_growth(self._database, live)
+        except Exception as error:  # noqa: BLE001 - the run itself finds out that its lease or the database is lost
+            logger.warning("a message of run %s could not be stored yet: %s", live.run.id, type(error).__name__)

@@ -1,26 +1,21 @@
-"""A tree of runs while this process executes it, and what tools and hooks know of the run in which they are called."""
+"""A tree of runs while this process executes it."""
 
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from backend.conversations.records import ConversationHead, Entry, Run
 from backend.runs.outcomes import Ending
 from backend.runs.stream import RunStream
 
-if TYPE_CHECKING:
-    from backend.runs.recorder import Recorder
-
 
 @dataclass(slots=True)
 class LiveRun:
-    """The runs of a tree share its stream and its stop; its sub-agents share a budget of model turns.
+    """The top run of a tree, and what its runs share: a stream, a stop, a budget of model turns for sub-agents.
 
-    `messages` are the steering messages that were read since the tree came to this process.
-
-    `lock` lets one of them write at a time, as their numbers are committed in order. `began` is when, by
-    `time.perf_counter`.
+    `messages` are the steering messages that were read since the tree came to this process, and `growing` the entries
+    that have grown since they were stored. `lock` lets one run write at a time, as their numbers are committed in
+    order. `began` is when, by `time.perf_counter`.
     """
 
     run: Run
@@ -32,8 +27,8 @@ class LiveRun:
     stop_requested: asyncio.Event = field(default_factory=asyncio.Event)
     has_messages: bool = False
     messages: list[Entry] = field(default_factory=list[Entry])
+    growing: dict[str, Entry] = field(default_factory=dict[str, Entry])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    recorders: list["Recorder"] = field(default_factory=list["Recorder"])
     conversation: ConversationHead | None = None
     began: float = field(default_factory=time.perf_counter)
     first_event_seconds: float | None = None
@@ -44,33 +39,7 @@ class LiveRun:
         self.ending = self.ending or ending
         self.stop_requested.set()
 
-
-@dataclass(slots=True)
-class RunContext:
-    """The value in the context of an SDK run. Dictionaries are by the ids of calls.
-
-    `folder` is where its workspace tools work, or in its place a `directory` of the user's. `memory` is what the user
-    wants remembered, and `notes` are what the agent's instructions end with. `waiting` are the calls of the newest
-    model turn that wait for approval, `waiting_agents` those whose sub-agents wait, and those in `not_made` have this
-    text as their output.
-    """
-
-    run: Run
-    live: LiveRun
-    recorder: "Recorder"
-    time_zone: str | None = None
-    folder: str = ""
-    directory: str | None = None
-    memory: str = ""
-    notes: str = ""
-    waiting: set[str] = field(default_factory=set[str])
-    waiting_agents: set[str] = field(default_factory=set[str])
-    not_made: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def user_id(self) -> str:
-        return self.run.user_id
-
-    @property
-    def batch(self) -> str:
-        return self.run.top_run_id
+    async def wait_if_stopped(self) -> None:
+        """After a stop no tool and no model turn begins any more: it waits here until the SDK's run is cancelled."""
+        if self.stop_requested.is_set():
+            await asyncio.Event().wait()

@@ -1,8 +1,5 @@
-"""Stores and publishes what a run does, as the hooks of the Agents SDK report it."""
+"""Stores and publishes what a run does, under the lease of its tree."""
 
-import asyncio
-import hashlib
-import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -10,18 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from agents import Agent, ModelResponse, RunHooks, Tool
-from agents.items import ItemHelpers
-from agents.run_context import RunContextWrapper
-from agents.tool_context import ToolContext
-from openai.types.responses import ResponseFunctionToolCall
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
-from backend.context.render import output_of
-from backend.conversations import runs
+from backend.conversations import runs, steering
 from backend.conversations.approvals import send_state, send_wait
 from backend.conversations.records import (
+    CallReason,
     Entry,
     EntryKind,
     Event,
@@ -29,61 +21,64 @@ from backend.conversations.records import (
     EventType,
     ModelTurn,
     Outcome,
-    Run,
     Timeline,
     ToolCall,
 )
 from backend.conversations.timeline import moments_of
 from backend.ids import new_id
 from backend.model.reader import Piece
-from backend.model.tool_calls import is_object, storable
-from backend.runs.approvals import Approvals
-from backend.runs.live_run import LiveRun, RunContext
+from backend.runs import metrics
+from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import Ending
-from backend.tools.connection import FailedOutput
+from backend.tools.run_context import RunContext
 from common.database import Database, Transaction
 
-MOST_CALLS = 6
-"""How many calls of one response are made."""
 # Why the model was cut off, as the Responses API and the database have it.
 _FINISH_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+# Finish reasons of a last model turn, and the codes of their notices.
+_CUT_OFF = {"max_output_tokens": "answer_over_limit", "content_filter": "answer_filtered"}
+# Error codes of runs, and why their open calls were not made.
+_REASONS: dict[str, CallReason] = {
+    "cancelled": "stopped",
+    "other_message": "other_message",
+    "reach_changed": "reach_changed",
+}
 
 
-class Recorder(RunHooks[RunContext]):
-    """Records one run. `seed` is the id of the message that it answers; idempotency keys are derived from it."""
+class Recorder:
+    """Records one run."""
 
-    def __init__(self, database: Database, live: LiveRun, run: Run, *, seed: str, approvals: Approvals) -> None:
-        self.run = run
-        self._database, self._live, self._seed, self._approvals = database, live, seed, approvals
+    def __init__(self, database: Database, live: LiveRun, context: RunContext) -> None:
+        self.run = context.run
+        self._database, self._live, self._context = database, live, context
+        self._began = time.perf_counter() if self.run.is_sub_agent else live.began
         self.model_name = self.answer = ""  # the answer is the text of the newest model turn
         self.model_turn = 0  # the number of the newest one
         self.finish_reason: str | None = None
         """Why the newest model turn was cut off: `max_output_tokens` or `content_filter`."""
-        self.open_calls: dict[str, ToolCall] = {}
-        """The calls of the newest model turn that have no result."""
-        self.begun: set[str] = set()
-        """Those that a tool was started for."""
+        self.calls: list[ToolCall] = []
         self.is_changed = False
         """Whether a row was stored since the history was read."""
-        self.calls: list[ToolCall] = []
-        self._equal_calls: Counter[tuple[str, str]] = Counter()
-        self._growing: dict[str, Entry] = {}
-        self._grown: set[str] = set()  # since it was stored the last time
         self._unstored: list[ModelTurn | Entry] = []  # the last model turn, to be stored with the outcome
-        self._asked_at = self._tool_started_at = 0.0
-        self._message: Entry | None = None  # of the model turn that is being written
+        self._requested_at = 0.0
+        self._entries: list[Entry] = []  # of the model turn that is being written
+        self._message: Entry | None = None
         self._thought: Entry | None = None  # its reasoning, until text comes: a turn may have several
         self._thinking_since = 0.0
 
     def continue_from(self, timeline: Timeline) -> None:
-        self.calls = calls = timeline.calls
-        self._equal_calls = Counter((call.tool, normalize_json(call.arguments)) for call in calls)
-        self.open_calls = {call.id: call for call in calls if call.result_seq is None}
-        self.begun = {call.id for call in self.open_calls.values() if call.state == "running"}
+        context = self._context
+        self.calls = timeline.calls
+        context.open_calls = {call.id: call for call in self.calls if call.result_seq is None}
+        context.begun = {call.id for call in context.open_calls.values() if call.state == "running"}
         self.model_turn = max((record.model_turn for record in timeline.records), default=0)
         self.is_changed = False
 
     # What the model writes
+
+    def start_model_turn(self) -> None:
+        self._requested_at = time.monotonic()
+        self._publish("model_turn_started", ModelTurn(self.run.id, self.model_turn + 1, self.model_name, None, 0, None))
 
     def read_piece(self, piece: Piece) -> None:
         if piece.thought:
@@ -98,9 +93,20 @@ class Recorder(RunHooks[RunContext]):
             self._grow_entry(self._message, piece.text)
         self.finish_reason = _FINISH_REASONS.get(piece.finish or "")
 
+    def end_model_turn(self, usage: dict[str, int]) -> tuple[ModelTurn, list[Entry]]:
+        """Counts a model turn; returns what is to be stored of it, apart from its calls."""
+        self.model_turn += 1
+        seconds = time.monotonic() - self._requested_at
+        turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
+        before = {name: count for name, count in (self.run.usage or {}).items() if isinstance(count, int)}
+        self.run.usage = {"model": self.model_name, **(Counter(before) + Counter(usage))}
+        entries = self._complete_entries()
+        self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
+        return turn, entries
+
     def _start_entry(self, prefix: str, kind: EntryKind) -> Entry:
         entry = Entry(self.run.id, new_id(prefix), kind, complete=False, model_turn=self.model_turn + 1)
-        self._growing[entry.id] = entry
+        self._entries.append(entry)
         self._publish("entry_started", entry)
         return entry
 
@@ -111,8 +117,19 @@ class Recorder(RunHooks[RunContext]):
 
     def _grow_entry(self, entry: Entry, text: str) -> None:
         entry.text += text
-        self._grown.add(entry.id)
+        self._live.growing[entry.id] = entry
         self._publish("entry_delta", entry, text=text)
+
+    def _complete_entries(self) -> list[Entry]:
+        self._end_thought()
+        entries = sorted(self._entries, key=lambda entry: entry.kind == "assistant_message")
+        for entry in entries:
+            entry.complete = True
+        self._entries, self._message = [], None
+        self._live.growing.clear()  # of a tree of runs only one writes at a time
+        return entries
+
+    # What is published
 
     def _publish(
         self, kind: EventType, record: EventRecord | None = None, number: int | None = None, text: str = ""
@@ -122,156 +139,31 @@ class Recorder(RunHooks[RunContext]):
     def publish_progress(self, sentence: str) -> None:
         self._publish("progress", text=sentence)
 
-    async def store_growth(self) -> None:
-        if not self._grown:
-            return
-        async with self._hold_lease() as tx:
-            # Copies, as one may be completed while they are stored: that has its number when its turn ends.
-            entries = [replace(self._growing[entry_id]) for entry_id in self._grown if entry_id in self._growing]
-            self._grown.clear()
-            for entry in entries:
-                await runs.send_record(tx, self.run, entry)
+    async def _publish_stored(self, records: Sequence[EventRecord], sent: Sequence[AsyncCursor[DictRow]]) -> None:
+        """Gives records what the database has added to them, and publishes what has happened.
 
-    def take_unstored(self) -> list[ModelTurn | Entry]:
-        """What is to be stored with the outcome: a message that was cut off is complete as far as it was shown."""
-        records = [*self._unstored, *(entry for entry in self._complete_entries() if entry.text.strip())]
-        self._unstored = []
-        return records
+        That is nothing for a call whose row has not changed: another process has stored its result, or its approval
+        was requested before.
+        """
+        self.is_changed = True
+        for record, cursor in zip(records, sent, strict=True):
+            before, row = moments_of(record), await cursor.fetchone()
+            for name, value in (row or {}).items():
+                setattr(record, name, value)
+            if isinstance(record, ToolCall) and record.state not in ("requested", "running", "awaiting_approval"):
+                self._context.open_calls.pop(record.id, None)
+            for kind, number in moments_of(record):
+                if (kind, number) not in before:
+                    self._publish(kind, record, number)
 
-    # Hooks of the SDK
-
-    async def on_llm_start(
-        self,
-        context: RunContextWrapper[RunContext],
-        agent: Agent[RunContext],
-        system_prompt: str | None,
-        input_items: list[Any],
-    ) -> None:
-        """Stores also outputs that the SDK has made itself, as of a tool that does not exist."""
-        self._asked_at = time.monotonic()
-        self._publish("model_turn_started", ModelTurn(self.run.id, self.model_turn + 1, self.model_name, None, 0, None))
-        outputs = {
-            item["call_id"]: item["output"] for item in input_items if item.get("type") == "function_call_output"
-        }
-        missed = [call for call in self.open_calls.values() if call.id in outputs and call.id not in self.begun]
-        for call in missed:
-            call.output, call.state = _get_text(outputs[call.id]), "failed"
-        if missed:
-            await self.store(missed)
-        await self.wait_if_stopped()
-
-    async def on_llm_end(
-        self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
-    ) -> None:
-        """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
-        self.model_turn += 1
-        seconds, usage = time.monotonic() - self._asked_at, _render_usage(response.usage)
-        turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
-        before = {name: count for name, count in (self.run.usage or {}).items() if isinstance(count, int)}
-        self.run.usage = {"model": self.model_name, **(Counter(before) + Counter(usage))}
-        entries = self._complete_entries()
-        self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
-        items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
-        if not items:
-            self._unstored += [turn, *entries]
-            return
-        calls = [self._create_call(item) for item in items]
-        if self.finish_reason == "max_output_tokens" and not is_object(calls[-1].arguments):
-            calls[-1].reason, calls[-1].details = "over_limit", {"max_tokens": agent.model_settings.max_tokens}
-        for call in calls[MOST_CALLS:]:
-            call.reason, call.details = "too_many", None
-        await self._decide_calls(calls, context.context)
-        self.calls += calls
-        self.begun.clear()
-        self.open_calls = {call.id: call for call in calls}
-        await self.store([*entries, turn, *calls])
-
-    async def _decide_calls(self, calls: Sequence[ToolCall], context: RunContext) -> None:
-        to_make = [call for call in calls if call.reason is None]
-        context.waiting = await self._approvals.find_waiting(self.run, to_make, self.calls, context.directory)
-        context.not_made = {call.id: output_of(call) for call in calls if call.reason}
-        for call in calls:
-            # From here on it may have been made, unless it waits: no statement of its own says that it begins.
-            call.state = "running"
-            if call.id in context.waiting:
-                call.state, call.approval_text = "requested", ""
-
-    async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
-        """After a stop it never returns, so that the tool does not begin."""
-        assert isinstance(context, ToolContext)
-        await self.wait_if_stopped()
-        self.begun.add(context.tool_call_id)
-        self._tool_started_at = time.monotonic()
-
-    async def on_tool_end(
-        self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool, result: Any
-    ) -> None:
-        assert isinstance(context, ToolContext)
-        assert context.tool_call is not None
-        call = self.open_calls[context.tool_call_id]
-        if call.id in context.context.waiting_agents:
-            return
-        if call.reason is None:
-            call.seconds = time.monotonic() - self._tool_started_at
-            call.details = make_storable(call.details)
-            call.output = storable(_get_text(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"]))
-            if call.state != "failed":
-                call.state = "failed" if isinstance(result, FailedOutput) else "done"
-        else:
-            call.state = "not_made"
-        await self.store([call])
-
-    async def begin_call(self, call: ToolCall) -> None:
-        async with self._hold_lease() as tx:
-            await send_state(tx, self.run, call, "running")
-            signals = await runs.send_signals(tx, self.run)
-        call.state = "running"
-        await self._apply_signals(signals)
-
-    async def wait_if_stopped(self) -> None:
-        """After a stop no tool and no model turn begins any more: it waits here until the SDK's run is cancelled."""
-        if self._live.stop_requested.is_set():
-            await asyncio.Event().wait()
-
-    async def _apply_signals(self, sent: AsyncCursor[DictRow]) -> None:
-        row = await fetch_only_row(sent)
-        if row["stop_requested"]:
-            self._live.stop(Ending("cancelled", "cancelled"))
-        self._live.has_messages |= row["has_messages"]
-
-    # Rows
-
-    def _complete_entries(self) -> list[Entry]:
-        self._end_thought()
-        entries = sorted(self._growing.values(), key=lambda entry: entry.kind == "assistant_message")
-        for entry in entries:
-            entry.complete = True
-        self._growing, self._message = {}, None
-        self._grown.clear()
-        return entries
-
-    def _create_call(self, item: ResponseFunctionToolCall) -> ToolCall:
-        arguments = normalize_json(item.arguments)
-        count = self._equal_calls[item.name, arguments]
-        self._equal_calls[item.name, arguments] += 1
-        key = hashlib.sha256(json.dumps([self._seed, item.name, arguments, count]).encode()).hexdigest()
-        call = ToolCall(self.run.id, item.call_id, self.model_turn, item.name, item.arguments, "requested", key)
-        call.reach = self._approvals.policy.reach_of(call.tool)
-        return call
-
-    @asynccontextmanager
-    async def _hold_lease(self) -> AsyncIterator[Transaction]:
-        """A transaction that fails with `LeaseLost` unless this process still holds the run's lease."""
-        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
-            await runs.hold(tx, self.run)
-            yield tx
+    # What is stored
 
     async def store(self, records: Sequence[EventRecord], outcome: Outcome | None = None) -> bool:
         """Stores records, and the outcome if there is one, in one transaction, then publishes the records.
 
         Returns false if the run is not to end yet, as it has messages to read. Raises `LeaseLost`.
         """
-        async with self._hold_lease() as tx:
+        async with hold_lease(self._database, self._live) as tx:
             sent = [await runs.send_record(tx, self.run, record) for record in records]
             ended = await runs.send_finish(tx, self.run, outcome) if outcome is not None else None
             signals = await runs.send_signals(tx, self.run)
@@ -290,7 +182,7 @@ class Recorder(RunHooks[RunContext]):
         The calls `later` are stored as requested; they are made when the run goes on. The top run is also stored as
         waiting, unless no call waits any more or a stop was requested: then this returns false.
         """
-        async with self._hold_lease() as tx:
+        async with hold_lease(self._database, self._live) as tx:
             sent = [await runs.send_record(tx, self.run, call) for call in calls]
             for call in later:
                 await send_state(tx, self.run, call, "requested")
@@ -299,26 +191,87 @@ class Recorder(RunHooks[RunContext]):
         await self._publish_stored(calls, sent)
         return waits is None or await waits.fetchone() is not None
 
-    async def _publish_stored(self, records: Sequence[EventRecord], sent: Sequence[AsyncCursor[DictRow]]) -> None:
-        """Gives records what the database has added to them, and publishes what has happened.
+    async def begin_call(self, call: ToolCall) -> None:
+        async with hold_lease(self._database, self._live) as tx:
+            await send_state(tx, self.run, call, "running")
+            signals = await runs.send_signals(tx, self.run)
+        call.state = "running"
+        await self._apply_signals(signals)
 
-        That is nothing for a call whose row has not changed: another process has stored its result, or its approval
-        was requested before.
+    async def take_messages(self) -> None:
+        """Takes the steering messages that are queued, and publishes them as messages of the top run."""
+        for entry in await steering.take_messages(self._database, self._live.run):
+            self._live.messages.append(entry)
+            self.is_changed = True
+            self._live.stream.append(Event("entry_completed", entry, entry.last_seq, run=self._live.run))
+
+    async def _apply_signals(self, sent: AsyncCursor[DictRow]) -> None:
+        row = await fetch_only_row(sent)
+        if row["stop_requested"]:
+            self._live.stop(Ending("cancelled", "cancelled"))
+        self._live.has_messages |= row["has_messages"]
+
+    # The outcome
+
+    def keep_for_outcome(self, records: Sequence[ModelTurn | Entry]) -> None:
+        self._unstored += records
+
+    def close(self, ending: Ending) -> tuple[Ending, list[EventRecord]]:
+        """Ends the run in memory: returns its ending and the records that are to be stored with that.
+
+        A message that was cut off is complete as far as it was shown. An answer without text becomes the failure
+        `empty_answer`.
         """
-        self.is_changed = True
-        for record, cursor in zip(records, sent, strict=True):
-            before, row = moments_of(record), await cursor.fetchone()
-            for name, value in (row or {}).items():
-                setattr(record, name, value)
-            if isinstance(record, ToolCall) and record.state not in ("requested", "running", "awaiting_approval"):
-                self.open_calls.pop(record.id, None)
-            for kind, number in moments_of(record):
-                if (kind, number) not in before:
-                    self._publish(kind, record, number)
+        entries = [entry for entry in self._complete_entries() if entry.text.strip()]
+        records: list[EventRecord] = [*self._unstored, *entries]
+        self._unstored = []
+        has_answer = any(isinstance(one, Entry) and one.kind == "assistant_message" for one in records)
+        if ending.outcome == "completed" and not has_answer:
+            ending = Ending("failed", "empty_answer")
+        code = ending.error_code or ending.outcome
+        if ending.outcome == "completed":
+            code = _CUT_OFF.get(self.finish_reason or "")
+        if code is not None:
+            details = {"code": code, "values": ending.values or {}}
+            records.append(Entry(self.run.id, new_id("ntc"), "notice", details=details))
+        for call in self._context.open_calls.values():
+            call.state = "unknown" if call.id in self._context.begun else "not_made"
+            call.reason = _REASONS.get(ending.error_code or "", "ended")
+            records.append(call)
+        self.run.error_code = ending.error_code
+        return ending, records
 
-    def publish_read(self, entry: Entry) -> None:
-        self.is_changed = True
-        self._live.stream.append(Event("entry_completed", entry, entry.last_seq, run=self._live.run))
+    async def read_outcome(self) -> None:
+        stored = await runs.load(self._database, self.run.user_id, self.run.id)
+        self.run.status, self.run.end_seq = stored.status, stored.end_seq
+
+    def measure_end(self) -> None:
+        metrics.record_end(
+            self.run,
+            began=self._began,
+            first_event_seconds=self._live.first_event_seconds,
+            tool_calls=len(self.calls),
+        )
+
+
+@asynccontextmanager
+async def hold_lease(database: Database, live: LiveRun) -> AsyncIterator[Transaction]:
+    """A transaction that fails with `LeaseLost` unless this process still holds the lease of a tree of runs."""
+    async with live.lock, database.transaction(live.run.user_id) as tx:
+        await runs.hold(tx, live.run)
+        yield tx
+
+
+async def store_growth(database: Database, live: LiveRun) -> None:
+    """Stores how far the entries have come that are being written in a tree of runs."""
+    if not live.growing:
+        return
+    async with hold_lease(database, live) as tx:
+        # Copies, as one may be completed while they are stored: that has its number when its turn ends.
+        entries = [replace(entry) for entry in live.growing.values()]
+        live.growing.clear()
+        for entry in entries:
+            await runs.send_record(tx, live.run, entry)
 
 
 async def fetch_only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
@@ -327,14 +280,7 @@ async def fetch_only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
     return row
 
 
-def normalize_json(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
-    except ValueError:
-        return arguments
-
-
-def _render_usage(usage: Any) -> dict[str, int]:
+def render_usage(usage: Any) -> dict[str, int]:
     counted = {
         "requests": usage.requests,
         "input_tokens": usage.input_tokens,
@@ -342,20 +288,3 @@ def _render_usage(usage: Any) -> dict[str, int]:
         "reasoning_tokens": usage.output_tokens_details.reasoning_tokens,
     }
     return {name: count for name, count in counted.items() if count}
-
-
-def make_storable(value: Any) -> Any:
-    """Returns the JSON value without characters that PostgreSQL cannot store: programs write any bytes."""
-    match value:
-        case str():
-            return storable(value)
-        case list():
-            return [make_storable(one) for one in value]
-        case dict():
-            return {storable(str(name)): make_storable(one) for name, one in value.items()}
-        case _:
-            return value
-
-
-def _get_text(output: str | Sequence[Any]) -> str:
-    return output if isinstance(output, str) else "\n".join(part.get("text", "") for part in output)

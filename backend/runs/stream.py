@@ -4,16 +4,12 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from backend.conversations import timeline
 from backend.conversations.records import ENDED, Entry, Event, EventRecord, ModelTurn, Run, ToolCall
 from backend.conversations.runs import CHANGED
 from backend.errors import LimitReached, NotFound
 from common.database import NO_USER, Database, DatabaseUnavailable
-
-if TYPE_CHECKING:
-    from backend.runs.live_run import LiveRun
 
 FOLLOWED = "run_followed"
 """The channel on which a run's process hears that somebody in another process follows it."""
@@ -76,8 +72,8 @@ class Streams:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.live: dict[str, LiveRun] = {}
-        """The runs that this process executes, by their ids."""
+        self.live: dict[str, RunStream] = {}
+        """Those of the runs that this process executes, by the ids of the runs."""
         self._is_leaving = False
         self.followed: set[str] = set()
         """Runs of this process that are followed from another one."""
@@ -108,13 +104,13 @@ class Streams:
         """Lets followers in other processes look at the runs that have changed since they were notified."""
         changed = list[str]()
         for run_id in list(self.followed):
-            live = self.live.get(run_id)
-            if live is None:
+            stream = self.live.get(run_id)
+            if stream is None:
                 self.followed.discard(run_id)
-            elif live.stream.notified == len(live.stream.events):
+            elif stream.notified == len(stream.events):
                 continue
             else:
-                live.stream.notified = len(live.stream.events)
+                stream.notified = len(stream.events)
             changed.append(run_id)
         if not changed:
             return
@@ -188,8 +184,7 @@ class _Follower:
     async def events(self) -> AsyncIterator[Event]:
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):
             self._woken.clear()
-            live = self._streams.live.get(self._top_run_id)
-            stream = live.stream if live is not None else None
+            stream = self._streams.live.get(self._top_run_id)
             if stream is not None and self._after >= stream.base:
                 self._note_ended_turns(event.record for event in stream.events)
                 async for event in stream.read_events(self._after):

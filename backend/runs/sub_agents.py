@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from backend.cards.agent_steps import list_written_files, render_step
-from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Run, Timeline, ToolCall
+from backend.conversations.records import UNKNOWN_OUTCOME, CallReason, Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import load_trees
+from backend.runs.approvals import Approvals
 from backend.runs.outcomes import sentence_of
 from backend.tools.table import find_tool
 from common.database import Database
@@ -18,6 +19,10 @@ _STOPPED_BECAUSE = {
     "other_message": "The person wrote something else instead. ",
     "reach_changed": "What it can reach has changed since the person was asked. ",
 }
+OVER_LIMIT = (
+    "The call was not made: this person has started {most} agents within a day, which is the limit. Say so, and do "
+    "what you can without one."
+)
 _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
@@ -66,6 +71,15 @@ async def add_results(database: Database, user_id: str, timeline: Timeline) -> N
         call = calls.get((run.parent_run_id or "", run.parent_call_id or ""))
         if call is not None and run.ended_at is not None:
             call.output = render_result(run, trees.of_run(run.id))
+
+
+def find_reason_to_end(call: ToolCall, run: Run, history: Timeline, approvals: Approvals) -> CallReason | None:
+    """Returns why a sub-agent that waited does not go on; None if it does."""
+    if approvals.has_reach_of_agent_changed(call):
+        return "reach_changed"
+    calls = history.of_run(run.id).calls
+    newest = [one for one in calls if one.model_turn == calls[-1].model_turn]
+    return "other_message" if any(one.reason == "other_message" for one in newest) else None
 
 
 def render_result(run: Run, timeline: Timeline) -> str:

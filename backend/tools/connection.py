@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from backend.conversations.records import UNKNOWN_OUTCOME
 from backend.errors import BackendError
 from backend.tools.caller_token import calling_for
+from backend.tools.run_context import RunContext
 from common import VERSION
 from common.telemetry import metrics, traces
 from common.tls import get_tls_context
@@ -123,14 +124,14 @@ class McpConnection(MCPServer):
     async def cleanup(self) -> None:
         await self.stack.aclose()
 
-    def meta_of(self, turn: Any) -> dict[str, Any]:
+    def render_meta(self, run: RunContext) -> dict[str, Any]:
+        """What is sent with each call of a run, apart from its user and its key."""
         raise NotImplementedError
 
     def _resolve_meta(self, context: MCPToolMetaContext) -> dict[str, Any]:
-        turn = context.run_context.context
+        run: RunContext = context.run_context.context
         call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext
-        key = turn.recorder.open_calls[call_id].idempotency_key
-        return {USER: turn.user_id, KEY: key, **self.meta_of(turn)}
+        return {USER: run.user_id, KEY: run.open_calls[call_id].idempotency_key, **self.render_meta(run)}
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None
@@ -181,7 +182,7 @@ def text_of(result: CallToolResult) -> str:
 def _store_result(context: MCPToolCustomDataContext) -> None:
     """Notes a call's structured result, and whether it failed, to be recorded; the model reads only the text."""
     run_context: Any = context.run_context
-    call = run_context.context.recorder.open_calls[run_context.tool_call_id]
+    call = run_context.context.open_calls[run_context.tool_call_id]
     call.details = dict(context.structured_content) if context.structured_content else None
     if context.is_error:
         call.state = "failed"

@@ -12,6 +12,7 @@ from mcp.types import CallToolResult, Tool
 from backend.ids import new_id
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import KEY, USER, McpConnection, ToolsUnavailable, text_of
+from backend.tools.run_context import RunContext
 from common.telemetry import traces
 
 ACTOR = "todo/actor"
@@ -65,8 +66,8 @@ class TaskTools(McpConnection):
         )
         self._signed = token is not None
 
-    def meta_of(self, turn: Any) -> dict[str, Any]:
-        return {BATCH: turn.batch, ACTOR: "assistant", **_add_time_zone(turn.time_zone)}
+    def render_meta(self, run: RunContext) -> dict[str, Any]:
+        return {BATCH: run.batch, ACTOR: "assistant", **_add_time_zone(run.time_zone)}
 
     def adapt_tool(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)

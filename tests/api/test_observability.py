@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 import pytest
@@ -16,8 +15,6 @@ from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
 from tests.support.answers import start_run
-from tests.support.backends import user_at
-from tests.support.database_proxy import database_proxy
 from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says
 from tests.support.stack import CLOCK, SIGN_IN, Services, Stack
 from tests.support.stored import Stored
@@ -305,33 +302,3 @@ async def test_trace_has_no_name_of_a_chat(watched: Watched, user: User, model: 
     spans = {span.name: span for span in await until(whole)}
     assert spans["run"].parent == spans["POST /chats"].id
     assert not any("my-own-name" in str(span.attributes) for span in spans.values())
-
-
-MESSAGES = 9  # of which the median is taken, as a message that takes long is also stored while it grows
-
-
-@pytest.mark.parametrize(
-    ("script", "round_trips"),
-    [([add_task("milk"), {"text": "Added."}], 4), ([{"text": "Hello."}], 2)],
-    ids=["with a tool call", "without"],
-)
-async def test_round_trips_of_a_message(
-    script: list[dict[str, Any]],
-    round_trips: int,
-    stack: Stack,
-    model: ScriptedModel,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("backend.app.SWEEP_SECONDS", 3600)  # a sweep makes round trips, too
-    async with database_proxy(stack.services.database_url) as proxy:
-        settings = {"DATABASE_URL": proxy.url, "LISTEN_DATABASE_URL": stack.services.database_url}
-        async with user_at(stack.services, **settings) as user:
-            await model.script(*script)
-            thread = (await user.chatkit.say("hello")).thread_id
-            counted: list[int] = []
-            for _ in range(MESSAGES):
-                await model.script(*script)
-                before = proxy.round_trips
-                await user.chatkit.say("hello", thread)
-                counted.append(proxy.round_trips - before)
-    assert median(counted) == round_trips, counted

@@ -12,6 +12,7 @@ import httpx2
 from backend.errors import BackendError
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import DIRECTORY, McpConnection, ToolsUnavailable
+from backend.tools.run_context import RunContext
 
 logger = logging.getLogger(__name__)
 
@@ -124,8 +125,8 @@ class WorkspaceTools(McpConnection):
             await asyncio.sleep(_FIRST_AGAIN_SECONDS if self.is_starting else _AGAIN_SECONDS[known])
             await self._look()
 
-    def meta_of(self, turn: Any) -> dict[str, Any]:
-        return {DIRECTORY: turn.directory, FOLDER: turn.folder}
+    def render_meta(self, run: RunContext) -> dict[str, Any]:
+        return {DIRECTORY: run.directory, FOLDER: run.folder}
 
     def folder_of(self, conversation_id: str, agent: str) -> str:
         return get_agent_folder(conversation_id, agent) if agent in self._separate_agents else conversation_id

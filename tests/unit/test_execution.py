@@ -1,0 +1,363 @@
+"""How one run is executed and recorded, on a real PostgreSQL, with a scripted model and scripted task tools."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from agents import Agent, AgentBase, ModelSettings, RunContextWrapper
+from agents.mcp import MCPServer
+from mcp.types import CallToolResult, GetPromptResult, ListPromptsResult, TextContent, Tool
+
+from backend.agents.assistant import create_assistant
+from backend.conversations import run_requests, runs, steering
+from backend.conversations.errors import from_database
+from backend.conversations.records import ASSISTANT, Entry, Run, Timeline, ToolCall
+from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
+from backend.conversations.timeline import load_trees
+from backend.model.chat_model import ChatModel
+from backend.model.errors import ModelError
+from backend.model.providers import PROFILES, ModelEndpoint
+from backend.model.reader import Piece
+from backend.model.tool_calls import ParsedToolCall
+from backend.runs.approvals import Approvals
+from backend.runs.calls import MAX_CALLS
+from backend.runs.dependencies import Dependencies
+from backend.runs.execution import Execution
+from backend.runs.live_run import LiveRun
+from backend.runs.outcomes import Ending
+from backend.runs.recorder import store_growth
+from backend.runs.stream import RunStream, Streams
+from backend.tools.approval_policy import Policy
+from backend.users.limits import UserLimits
+from common.database import Database
+
+USER, CONVERSATION, PROCESS = "ada", "thr_1", 1
+NO_LIMITS = UserLimits()
+HELLO = Piece(text="Hello.", finish="stop")
+
+Act = Callable[[], Awaitable[object]]
+
+
+class ScriptedClient:
+    """Answers requests to the model with the next response; an act is carried out, or an error raised, before it."""
+
+    base_url = "http://model.test/v1"
+
+    def __init__(self, *script: Piece | Act | Exception) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self._script = list(script)
+
+    async def request(self, body: dict[str, Any], *, goal: str = "") -> AsyncIterator[Piece]:
+        self.requests.append(body)
+        while not isinstance(step := self._script.pop(0), Piece):
+            if isinstance(step, Exception):
+                raise step
+            await step()
+        if step.text:
+            yield Piece(text=step.text)
+        yield replace(step, text="", usage=Counter(input_tokens=10, output_tokens=2))
+
+    async def aclose(self) -> None:
+        pass
+
+
+class ScriptedTools(MCPServer):
+    """Notes the titles of the tasks that are added; an act of a title is carried out before that returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began: list[str] = []
+        self.ended: list[str] = []
+        self.acts: dict[str, Act] = {}
+
+    @property
+    def name(self) -> str:
+        return "tasks"
+
+    async def connect(self) -> None:
+        pass
+
+    async def cleanup(self) -> None:
+        pass
+
+    async def list_tools(
+        self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None
+    ) -> list[Tool]:
+        schema = {"type": "object", "properties": {"title": {"type": "string"}, "task_id": {"type": "integer"}}}
+        return [Tool(name=name, input_schema=schema) for name in ("add_task", "delete_task")]
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
+    ) -> CallToolResult:
+        title = (arguments or {}).get("title", tool_name)
+        self.began.append(title)
+        if title in self.acts:
+            await self.acts[title]()
+        self.ended.append(title)
+        return CallToolResult(content=[TextContent(type="text", text=f"Done: {title}.")])
+
+    async def list_prompts(self) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[])
+
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
+        raise NotImplementedError
+
+
+@dataclass
+class Machine:
+    """A run that was started, and what it is executed with."""
+
+    database: Database
+    run: Run
+    history: Timeline
+    tools: ScriptedTools = field(default_factory=ScriptedTools)
+
+    def __post_init__(self) -> None:
+        self.live = LiveRun(self.run, RunStream(), agent_model_turns_left=0)
+
+    def prepare(self, *script: Piece | Act | Exception, approvals: str = "none") -> Execution:
+        model = ChatModel(ModelEndpoint(PROFILES["offline"], ScriptedClient.base_url, "", "rules"))
+        self.client = ScriptedClient(*script)
+        model.client = self.client  # pyright: ignore[reportAttributeAccessIssue] - has what the model uses
+        policy, no_tools = Policy([approvals]), SimpleNamespace()
+        agent: Agent[Any] = create_assistant(model, ModelSettings(max_tokens=100), self.tools, may_ask=policy.may_ask)
+        after_runs: Any = SimpleNamespace()
+        dependencies = Dependencies(
+            database=self.database,
+            agents={ASSISTANT: agent},
+            approvals=Approvals(self.database, policy, no_tools),  # pyright: ignore[reportArgumentType]
+            workspace=None,
+            streams=Streams(self.database),
+            summaries=after_runs,
+            titles=after_runs,
+            history_tokens=4_000,
+            tool_wait_seconds=10,
+            run_seconds=60,
+            agent_model_turns=0,
+            sub_agents_per_day=None,
+        )
+        return Execution(dependencies, self.live, self.run, self.history)
+
+    async def send(self, text: str, mode: steering.Mode) -> None:
+        message = UserMessage(f"msg_{text}", text, {})
+        await steering.add(self.database, self.run, message, mode, process_id=PROCESS, limits=NO_LIMITS)
+
+    async def load(self) -> Timeline:
+        return await load_trees(self.database, USER, [self.run.id])
+
+    @property
+    def events(self) -> list[str]:
+        """What readers get: the types of events, with the tools of calls and the kinds of entries."""
+        return [" ".join(filter(None, (one.type, _describe(one.record)))) for one in self.live.stream.events]
+
+
+def _describe(record: object) -> str:
+    if isinstance(record, ToolCall):
+        return f"{record.tool} {record.state}"
+    return record.kind if isinstance(record, Entry) else ""
+
+
+def calls(*titles: str, tool: str = "add_task", text: str = "") -> Piece:
+    made = [ParsedToolCall(tool, f'{{"title": "{title}"}}') for title in titles]
+    return Piece(text=text, calls=made, finish="stop")
+
+
+@pytest.fixture
+async def machine(database_url: str) -> AsyncIterator[Machine]:
+    async with Database(database_url, translate_error=from_database) as database:
+        request = RunRequest(CONVERSATION, UserMessage("msg_1", "hello"), NewConversation())
+        started = await run_requests.start(database, USER, request, process_id=PROCESS, limits=NO_LIMITS)
+        yield Machine(database, started.run, started.timeline)
+
+
+def describe_rows(timeline: Timeline) -> list[str]:
+    return [_describe(record) for record in timeline.records]
+
+
+async def test_calls_are_stored_before_their_tool_runs_and_results_before_the_next_request(machine: Machine) -> None:
+    stored: list[list[str]] = []
+
+    async def read() -> None:
+        stored.append(describe_rows(await machine.load()))
+
+    machine.tools.acts["milk"] = read
+    execution = machine.prepare(calls("milk", text="I add it."), read, Piece(text="Added.", finish="stop"))
+    assert await execution.execute() == "ended"
+    assert stored == [
+        ["user_message", "assistant_message", "add_task running"],
+        ["user_message", "assistant_message", "add_task done"],
+    ]
+    ended = await machine.load()
+    assert describe_rows(ended) == ["user_message", "assistant_message", "add_task done", "assistant_message"]
+    assert (ended.runs[0].status, ended.runs[0].process_id) == ("completed", None)
+    assert ended.runs[0].usage == {"model": "rules", "requests": 2, "input_tokens": 20, "output_tokens": 4}
+    assert [turn.model_turn for turn in ended.model_turns] == [1, 2]
+    assert machine.events == [
+        "model_turn_started",
+        "entry_started assistant_message",
+        "entry_delta assistant_message",
+        "entry_completed assistant_message",
+        "model_turn_ended",
+        "call_requested add_task done",
+        "call_completed add_task done",
+        "model_turn_started",
+        "entry_started assistant_message",
+        "entry_delta assistant_message",
+        "model_turn_ended",
+        "entry_completed assistant_message",
+    ]
+    numbers = [event.number for event in machine.live.stream.events if event.number is not None]
+    assert numbers == sorted(set(numbers))
+
+
+async def test_call_beyond_the_limit_is_recorded_as_not_made(machine: Machine) -> None:
+    titles = [f"task {number}" for number in range(MAX_CALLS + 1)]
+    await machine.prepare(calls(*titles), HELLO).execute()
+    assert machine.tools.ended == titles[:-1]
+    made = (await machine.load()).calls
+    assert [call.state for call in made] == ["done"] * MAX_CALLS + ["not_made"]
+    assert [call.id for call in sorted(made, key=lambda call: call.result_seq or 0)] == [call.id for call in made]
+    outputs = [one["content"] for one in machine.client.requests[1]["messages"] if one["role"] == "tool"]
+    assert outputs[-1].startswith("This call was not made: at most 6 calls")
+
+
+async def test_call_that_waits_for_approval_is_not_begun_and_ends_the_execution(machine: Machine) -> None:
+    execution = machine.prepare(calls("milk", tool="delete_task"), approvals="always")
+    assert await execution.execute() == "waiting"
+    assert machine.tools.began == []
+    waiting = await machine.load()
+    assert [waiting.runs[0].status, waiting.calls[0].state] == ["waiting", "awaiting_approval"]
+    assert machine.events[-1] == "approval_requested delete_task awaiting_approval"
+
+
+async def test_guard_comes_before_approval(machine: Machine) -> None:
+    """What is not made needs nobody's approval: the user is asked for six calls only."""
+    titles = [f"task {number}" for number in range(MAX_CALLS + 1)]
+    assert await machine.prepare(calls(*titles), approvals="add_task").execute() == "waiting"
+    assert [call.state for call in (await machine.load()).calls] == ["awaiting_approval"] * MAX_CALLS + ["not_made"]
+    assert machine.tools.began == []
+
+
+async def test_after_a_stop_the_tool_at_work_is_recorded_and_no_other_begins(machine: Machine) -> None:
+    async def stop() -> None:
+        machine.live.stop(Ending("cancelled", "cancelled"))
+        await asyncio.sleep(0.1)
+
+    machine.tools.acts["milk"] = stop
+    await machine.prepare(calls("milk", "tea")).execute()
+    assert (machine.tools.began, machine.tools.ended) == (["milk"], ["milk"])
+    stopped = await machine.load()
+    assert stopped.runs[0].status == "cancelled"
+    assert [(call.state, call.reason) for call in stopped.calls] == [("done", None), ("not_made", "stopped")]
+    assert describe_rows(stopped)[-1] == "notice"
+    assert len(machine.client.requests) == 1
+
+
+async def test_stop_that_is_requested_in_another_process_is_seen_with_the_next_result(machine: Machine) -> None:
+    async def request_stop() -> None:
+        await runs.request_stop(machine.database, machine.run)
+
+    machine.tools.acts["milk"] = request_stop
+    await machine.prepare(calls("milk", "tea")).execute()
+    assert machine.tools.began == ["milk"]
+    assert (await machine.load()).runs[0].status == "cancelled"
+
+
+async def test_stop_while_the_model_writes_keeps_what_was_shown(machine: Machine) -> None:
+    async def write() -> None:
+        execution.recorder.read_piece(Piece(text="I was about to"))
+        machine.live.stop(Ending("cancelled", "cancelled"))
+        await asyncio.Event().wait()
+
+    execution = machine.prepare(write)
+    await execution.execute()
+    stopped = await machine.load()
+    answer = stopped.find_last("assistant_message")
+    assert answer is not None
+    assert (answer.text, answer.complete) == ("I was about to", True)
+    assert stopped.runs[0].status == "cancelled"
+
+
+async def test_steering_message_is_read_before_the_next_request(machine: Machine) -> None:
+    machine.tools.acts["milk"] = lambda: machine.send("oat", "steer")
+    await machine.prepare(calls("milk"), HELLO).execute()
+    assert [one["role"] for one in machine.client.requests[1]["messages"][-3:]] == ["assistant", "tool", "user"]
+    assert describe_rows(await machine.load())[1:] == ["add_task done", "user_message", "assistant_message"]
+
+
+async def test_steering_message_during_the_answer_gets_another_one_in_the_same_run(machine: Machine) -> None:
+    execution = machine.prepare(lambda: machine.send("oat", "steer"), Piece(text="One.", finish="stop"), HELLO)
+    assert await execution.execute() == "ended"
+    assert execution.follow_up is None
+    ended = await machine.load()
+    assert [entry.text for entry in ended.entries] == ["hello", "One.", "oat", "Hello."]
+    assert ended.runs[0].status == "completed"
+
+
+async def test_follow_up_starts_when_the_run_completes(machine: Machine) -> None:
+    execution = machine.prepare(lambda: machine.send("then", "follow_up"), HELLO)
+    assert await execution.execute() == "ended"
+    assert execution.follow_up is not None
+    following = execution.follow_up.run
+    assert (machine.run.status, machine.run.next_run_id) == ("completed", following.id)
+    assert (following.status, following.previous_run_id) == ("running", machine.run.id)
+    assert [entry.text for entry in execution.follow_up.timeline.entries] == ["hello", "Hello.", "then"]
+
+
+async def test_error_of_the_model_fails_the_run_with_a_notice(machine: Machine) -> None:
+    execution = machine.prepare(ModelError("model_not_found"))
+    assert await execution.execute() == "ended"
+    failed = await machine.load()
+    assert (failed.runs[0].status, failed.runs[0].error_code) == ("failed", "model_not_found")
+    assert describe_rows(failed) == ["user_message", "notice"]
+
+
+async def test_answer_without_text_fails_the_run(machine: Machine) -> None:
+    await machine.prepare(Piece(finish="stop")).execute()
+    assert (await machine.load()).runs[0].error_code == "empty_answer"
+
+
+async def test_run_without_its_lease_stores_nothing_and_has_the_outcome_of_the_other_process(machine: Machine) -> None:
+    async def lose() -> None:
+        await runs.end_abandoned(machine.database, USER, machine.run.id, process_id=PROCESS)
+
+    machine.tools.acts["milk"] = lose
+    assert await machine.prepare(calls("milk", "tea")).execute() == "ended"
+    assert machine.run.status == "interrupted"
+    assert machine.tools.began == ["milk"]
+    assert [call.state for call in (await machine.load()).calls] == ["unknown", "unknown"]
+
+
+async def test_text_is_stored_while_it_is_written(machine: Machine) -> None:
+    stored: list[tuple[str, bool]] = []
+
+    async def store() -> None:
+        for text in ("The ", "answer", ""):
+            execution.recorder.read_piece(Piece(text=text))
+            await store_growth(machine.database, machine.live)
+            entry = (await machine.load()).find_last("assistant_message")
+            assert entry is not None
+            stored.append((entry.text, entry.complete))
+
+    execution = machine.prepare(store, Piece(text=" is 42.", finish="stop"))
+    await execution.execute()
+    assert stored == [("The ", False), ("The answer", False), ("The answer", False)]
+    answer = (await machine.load()).find_last("assistant_message")
+    assert answer is not None
+    assert (answer.text, answer.complete) == ("The answer is 42.", True)
+    assert machine.live.growing == {}
+
+
+async def test_equal_calls_have_different_keys_and_a_retry_the_same(machine: Machine) -> None:
+    await machine.prepare(calls("milk"), calls("milk", "tea"), HELLO).execute()
+    keys = [call.idempotency_key for call in (await machine.load()).calls]
+    assert len(set(keys)) == 3
+    again = RunRequest(CONVERSATION, None, replaces=machine.run.id)
+    started = await run_requests.start(machine.database, USER, again, process_id=PROCESS, limits=NO_LIMITS)
+    retry = Machine(machine.database, started.run, started.timeline)
+    await retry.prepare(calls("milk"), calls("milk", "tea"), HELLO).execute()
+    assert [call.idempotency_key for call in (await retry.load()).calls] == keys
