@@ -1,6 +1,7 @@
 """Keeps requests within the budget of tokens, however much a run does: what is old is left out of them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from backend.context import hidden_context
@@ -17,9 +18,19 @@ SPARED = 4  # messages that are read as they are, however little the rest leaves
 _SHORT = 100  # tokens: what is no longer is not worth leaving out
 _AROUND = 4  # tokens of an item beside its texts
 _NOTES = 2  # at most that belong to a message
-_GAP = {"role": "user", "content": hidden_context.block(LEFT_OUT)}
 
 Items = list[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MeasuredItem:
+    """An item of a request, and how many tokens it is estimated at."""
+
+    item: Any
+    tokens: int
+
+
+_Step = list[_MeasuredItem]
 
 
 def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
@@ -30,17 +41,18 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
     user's last message stay; what the step's calls returned is cut to half the budget. Items are added one step after
     another, so that a later request begins alike until it is over the budget again.
     """
-    if sum(map(size_of, items)) <= tokens:
+    measured = [_measure(item) for item in items]
+    if _sum_tokens([measured]) <= tokens:
         return list(items)
-    kept: list[Items] = [list(items[:head])]
-    held = _estimate_size(kept)
-    for step in _group_steps(items[head:]):
+    kept = [measured[:head]]
+    held = _sum_tokens(kept)
+    for step in _group_steps(measured[head:]):
         kept.append(step)
-        held += _estimate_size([step])
+        held += _sum_tokens([step])
         if held > tokens:
             _cut(kept, tokens)
-            held = _estimate_size(kept)
-    return [item for step in kept for item in step]
+            held = _sum_tokens(kept)
+    return [one.item for step in kept for one in step]
 
 
 def tokens_in(text: str) -> int:
@@ -52,74 +64,79 @@ def size_of(item: Any) -> int:
     return sum(map(tokens_in, _list_texts(item))) + _AROUND
 
 
-def _group_steps(items: Iterable[Any]) -> list[Items]:
-    steps: list[Items] = []
+def _measure(item: Any) -> _MeasuredItem:
+    return _MeasuredItem(item, size_of(item))
+
+
+def _group_steps(items: Iterable[_MeasuredItem]) -> list[_Step]:
+    steps: list[_Step] = []
     asked = True
-    for item in items:
-        asks = item.get("role") == "user" or _is_output(item)
+    for one in items:
+        asks = one.item.get("role") == "user" or _is_output(one)
         if not steps or (asked and not asks):
             steps.append([])
-        steps[-1].append(item)
+        steps[-1].append(one)
         asked = asks
     return steps
 
 
-def _cut(kept: list[Items], tokens: int) -> None:
+def _cut(kept: list[_Step], tokens: int) -> None:
     head, *old, newest = kept
     last = _find_spared(kept[1:], 1)
-    said = [item for step in old for item in step if id(item) in last]
-    stays = [head, said, [item for item in newest if not _is_output(item)]]
-    _clip_outputs(newest, min(tokens // 2, tokens - _estimate_size(stays)))
-    room = (tokens - _estimate_size([head, newest])) // 2
-    _remove_outputs(old, _estimate_size(old) - room)
+    said = [one for step in old for one in step if id(one) in last]
+    stays = [head, said, [one for one in newest if not _is_output(one)]]
+    _clip_outputs(newest, min(tokens // 2, tokens - _sum_tokens(stays)))
+    room = (tokens - _sum_tokens([head, newest])) // 2
+    _remove_outputs(old, _sum_tokens(old) - room)
     for spared in range(SPARED, 0, -1):
-        if _estimate_size(kept) <= tokens:
+        if _sum_tokens(kept) <= tokens:
             break
-        _remove_steps(old, _estimate_size(old) - room, _find_spared(kept[1:], spared))
+        _remove_steps(old, _sum_tokens(old) - room, _find_spared(kept[1:], spared))
 
 
-def _clip_outputs(step: Items, most: int) -> None:
-    outputs = [index for index, item in enumerate(step) if _is_output(item)]
-    if not outputs or sum(size_of(step[index]) for index in outputs) <= most:
+def _clip_outputs(step: _Step, most: int) -> None:
+    outputs = [index for index, one in enumerate(step) if _is_output(one)]
+    if not outputs or sum(step[index].tokens for index in outputs) <= most:
         return
     share = max(most // len(outputs), _SHORT)
     for index in outputs:
-        if size_of(step[index]) > share:
-            text = "\n".join(_list_texts(step[index])).encode()
+        if step[index].tokens > share:
+            item = step[index].item
+            text = "\n".join(_list_texts(item)).encode()
             beginning = text[: BYTES * (share - _AROUND) - len(CUT.encode())].decode(errors="ignore")
-            step[index] = {**step[index], "output": beginning + CUT}
+            step[index] = _measure({**item, "output": beginning + CUT})
 
 
-def _remove_outputs(steps: Iterable[Items], over: int) -> None:
+def _remove_outputs(steps: Iterable[_Step], over: int) -> None:
     """Leaves out what calls returned, the oldest first, until the steps are so many tokens smaller."""
     for step in steps:
-        for index, item in enumerate(step):
-            if over > 0 and _is_output(item) and size_of(item) > _SHORT:
-                step[index] = {**item, "output": NOT_SHOWN}
-                over -= size_of(item) - size_of(step[index])
+        for index, one in enumerate(step):
+            if over > 0 and _is_output(one) and one.tokens > _SHORT:
+                step[index] = _measure({**one.item, "output": NOT_SHOWN})
+                over -= one.tokens - step[index].tokens
 
 
-def _remove_steps(steps: Iterable[Items], over: int, spared: set[int]) -> None:
+def _remove_steps(steps: Iterable[_Step], over: int, spared: set[int]) -> None:
     """Leaves out all items but those `spared` by their `id()`, the oldest first, until the steps are so many tokens
     smaller. A block says where something was left out last.
     """
-    gap: tuple[Items, int] | None = None
+    gap: tuple[_Step, int] | None = None
     for step in steps:
-        removed = [index for index, item in enumerate(step) if id(item) not in spared]
+        removed = [index for index, one in enumerate(step) if id(one) not in spared]
         if over <= 0 or not removed:
             continue
-        over -= sum(size_of(step[index]) for index in removed)
+        over -= sum(step[index].tokens for index in removed)
         gap = step, removed[-1] + 1 - len(removed)
-        step[:] = [item for item in step if id(item) in spared]
+        step[:] = [one for one in step if id(one) in spared]
     if gap is not None:
         gap[0].insert(gap[1], _GAP)
 
 
-def _find_spared(steps: Iterable[Items], messages: int) -> set[int]:
+def _find_spared(steps: Iterable[_Step], messages: int) -> set[int]:
     """Returns the `id()` of the newest messages, among them the user's last, and of the notes before theirs."""
-    items = [item for step in steps for item in step]
-    said = [index for index, item in enumerate(items) if _is_message(item)]
-    asked = [index for index in said if items[index].get("role") == "user"]
+    items = [one for step in steps for one in step]
+    said = [index for index, one in enumerate(items) if _is_message(one)]
+    asked = [index for index in said if items[index].item.get("role") == "user"]
     spared = {*said[-messages:], *asked[-1:]}
     for index in spared.intersection(asked):
         before = range(max(0, index - _NOTES), index)
@@ -127,20 +144,20 @@ def _find_spared(steps: Iterable[Items], messages: int) -> set[int]:
     return {id(items[index]) for index in spared}
 
 
-def _estimate_size(steps: Iterable[Items]) -> int:
-    return sum(size_of(item) for step in steps for item in step)
+def _sum_tokens(steps: Iterable[_Step]) -> int:
+    return sum(one.tokens for step in steps for one in step)
 
 
-def _is_output(item: Any) -> bool:
-    return item.get("type") == "function_call_output"
+def _is_output(one: _MeasuredItem) -> bool:
+    return one.item.get("type") == "function_call_output"
 
 
-def _is_note(item: Any) -> bool:
-    return item.get("role") == "user" and hidden_context.is_block("".join(_list_texts(item)))
+def _is_note(one: _MeasuredItem) -> bool:
+    return one.item.get("role") == "user" and hidden_context.is_block("".join(_list_texts(one.item)))
 
 
-def _is_message(item: Any) -> bool:
-    return item.get("role") in ("user", "assistant") and not _is_note(item)
+def _is_message(one: _MeasuredItem) -> bool:
+    return one.item.get("role") in ("user", "assistant") and not _is_note(one)
 
 
 def _list_texts(item: Any) -> list[str]:
@@ -159,3 +176,6 @@ def _list_parts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [part.get("text") or part.get("refusal") or "" for part in value or ()]
+
+
+_GAP = _measure({"role": "user", "content": hidden_context.block(LEFT_OUT)})

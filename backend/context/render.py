@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -59,43 +59,65 @@ Items = list[Any]
 _ModelTurn = tuple[str, int]  # run and number
 
 
+@dataclass(slots=True)
+class RenderedRecord:
+    """A record with its input items, of which a call has two: the call and its output."""
+
+    record: Record
+    items: Items
+
+
 def render_input(timeline: Timeline) -> Items:
-    """Renders records as the model's input, in their order; the outputs of a model turn's calls follow the last."""
+    return order_items(render_records(timeline))
+
+
+def render_records(timeline: Timeline, *, after: int = -1) -> list[RenderedRecord]:
+    """Renders the records after a number."""
+    turns = {_get_model_turn(record) for record in timeline.records if isinstance(record, ToolCall)}
+    return [
+        RenderedRecord(record, _render_record(record, timeline, has_calls=_get_model_turn(record) in turns))
+        for record in timeline.records
+        if (record.seq or 0) > after
+    ]
+
+
+def order_items(rendered: Iterable[RenderedRecord]) -> Items:
+    """Returns the model's input, in the order of the records; the outputs of a model turn's calls follow the last."""
+    rendered = _join_reasoning(rendered)
     items: Items = []
     outputs: Items = []  # of the newest model turn
-    turns = turns_with_calls(timeline.records)
-    ended_waiting = {
-        _get_model_turn(one) for one in timeline.records if isinstance(one, ToolCall) and _is_left_open(one)
-    }
+    ended_waiting = {_get_model_turn(one.record) for one in rendered if _is_left_open(one.record)}
     previous: Record | None = None
-    for record in _join_reasoning(timeline.records):
-        is_call = isinstance(record, ToolCall)
+    for one in rendered:
+        record, is_call = one.record, isinstance(one.record, ToolCall)
         if outputs and not (is_call and previous is not None and _get_model_turn(record) == _get_model_turn(previous)):
             items += outputs
             outputs = []
-        if is_call or record.kind != "notice" or previous is None or _get_model_turn(previous) not in ended_waiting:
-            rendered = render_record(record, timeline, has_calls=_get_model_turn(record) in turns)
-            items += rendered[:1] if is_call else rendered
-            outputs += rendered[1:] if is_call else []
+        is_notice = isinstance(record, Entry) and record.kind == "notice"
+        if not is_notice or previous is None or _get_model_turn(previous) not in ended_waiting:
+            items += one.items[:1] if is_call else one.items
+            outputs += one.items[1:] if is_call else []
         previous = record
     return items + outputs
 
 
-def _join_reasoning(records: Iterable[Record]) -> list[Record]:
+def _join_reasoning(rendered: Iterable[RenderedRecord]) -> list[RenderedRecord]:
     """Joins all reasoning of a model turn in one record, as the SDK has it: users see what text comes between."""
-    joined: dict[_ModelTurn, Entry] = {}
-    result: list[Record] = []
-    for record in records:
-        if isinstance(record, Entry) and record.kind == "reasoning":
-            if (first := joined.get(_get_model_turn(record))) is not None:
-                first.text += record.text
+    joined: dict[_ModelTurn, RenderedRecord] = {}
+    result: list[RenderedRecord] = []
+    for one in rendered:
+        if isinstance(one.record, Entry) and one.record.kind == "reasoning":
+            turn = _get_model_turn(one.record)
+            if (first := joined.get(turn)) is not None and isinstance(first.record, Entry):
+                first.record = replace(first.record, text=first.record.text + one.record.text)
+                first.items = [_render_reasoning(first.record)] if first.items else []
                 continue
-            record = joined[_get_model_turn(record)] = replace(record)
-        result.append(record)
+            one = joined[turn] = replace(one)
+        result.append(one)
     return result
 
 
-def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Items:
+def _render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Items:
     if isinstance(record, ToolCall):
         call = {"type": "function_call", "call_id": record.id, "name": record.tool, "arguments": record.arguments}
         output = {"type": "function_call_output", "call_id": record.id, "output": output_of(record)}
@@ -110,23 +132,23 @@ def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Ite
             message = {"type": "message", "id": record.id, "role": "assistant", "status": "completed", "content": parts}
             return [hidden_context.sanitize_item(message)]
         case "reasoning" if has_calls:
-            summary = [{"type": "summary_text", "text": record.text}]
-            return [hidden_context.sanitize_item({"type": "reasoning", "id": record.id, "summary": summary})]
+            return [_render_reasoning(record)]
         case _:
             return notes
 
 
-def turns_with_calls(records: Iterable[Record]) -> set[_ModelTurn]:
-    return {_get_model_turn(record) for record in records if isinstance(record, ToolCall)}
+def _render_reasoning(entry: Entry) -> Any:
+    summary = [{"type": "summary_text", "text": entry.text}]
+    return hidden_context.sanitize_item({"type": "reasoning", "id": entry.id, "summary": summary})
 
 
 def _get_model_turn(record: Record) -> _ModelTurn:
     return record.run_id, record.model_turn
 
 
-def _is_left_open(call: ToolCall) -> bool:
+def _is_left_open(record: Record) -> bool:
     """Whether a call was rejected because its run ended while it waited: its output says so, without a notice."""
-    return call.state == "rejected" and call.reason not in (None, "user")
+    return isinstance(record, ToolCall) and record.state == "rejected" and record.reason not in (None, "user")
 
 
 def output_of(call: ToolCall) -> str:

@@ -1,19 +1,19 @@
 """Which part of a long conversation the model reads, and what stands for the rest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from backend.context import hidden_context, tags
 from backend.context.fitting import SPARED, fit, size_of, tokens_in
 from backend.context.render import (
     Items,
+    RenderedRecord,
     notes_of,
+    order_items,
     output_of,
     render_hidden_item,
-    render_input,
-    render_record,
+    render_records,
     render_summary,
-    turns_with_calls,
 )
 from backend.conversations.records import Entry, Record, Timeline, ToolCall
 
@@ -35,14 +35,14 @@ class Window:
     The first `head` items stay in every request.
     """
 
-    timeline: Timeline
+    rendered: Sequence[RenderedRecord]
     stand_in: str | None = None
     left_out: int | None = None
     head: int = 0
 
     def render(self) -> Items:
         head = [] if self.stand_in is None else [render_hidden_item(self.stand_in)]
-        return [*head, *render_input(self.timeline)]
+        return [*head, *order_items(self.rendered)]
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     before = sum(size_of(render_hidden_item(text)) for text in stand_in)
     kept = turns
     if not timeline.is_complete or before + sum(turn.tokens for turn in turns) > tokens:
-        most = sum(len(turn.records) for turn in turns) // (1 if timeline.is_complete else 2)
+        most = sum(len(turn.rendered) for turn in turns) // (1 if timeline.is_complete else 2)
         kept = turns[-_count_newest(turns, budget=tokens, tokens=tokens // 2, records=most) :]
-    records = [record for turn in kept for record in turn.records]
+    rendered = [one for turn in kept for one in turn.rendered]
     left_out = None
-    if records and (not timeline.is_complete or len(kept) < len(turns)):
-        left_out = (records[0].seq or 0) - 1
+    if rendered and (not timeline.is_complete or len(kept) < len(turns)):
+        left_out = (rendered[0].record.seq or 0) - 1
         stand_in.append(OMITTED)
-    return Window(replace(timeline, records=records), "\n".join(stand_in) or None, left_out, 1 if stand_in else 0)
+    return Window(rendered, "\n".join(stand_in) or None, left_out, 1 if stand_in else 0)
 
 
 def render_request(timeline: Timeline, *, tokens: int) -> Items:
@@ -85,14 +85,14 @@ def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
     spared = _count_newest(turns, budget=tokens)
     if not spared or (timeline.is_complete and spared == len(turns)):
         return None
-    return (turns[-spared].records[0].seq or 0) - 1
+    return (turns[-spared].rendered[0].record.seq or 0) - 1
 
 
 @dataclass
 class _Exchange:
     """A message of the user with all that follows it; the first one may lack its message."""
 
-    records: list[Record] = field(default_factory=list[Record])
+    rendered: list[RenderedRecord] = field(default_factory=list[RenderedRecord])
     tokens: int = 0
     messages: int = 0
     message_tokens: int = 0
@@ -102,18 +102,15 @@ def _group_by_message(timeline: Timeline) -> tuple[Entry | None, list[_Exchange]
     """Returns the newest summary, and what follows it, divided at the user's messages, with its sizes."""
     summary = timeline.find_last("summary")
     covered = (summary.details or {}).get("covers", 0) if summary else 0
-    with_calls = turns_with_calls(timeline.records)
     turns: list[_Exchange] = []
-    for record in timeline.records:
-        if (record.seq or 0) <= covered:
-            continue
-        items = render_record(record, timeline, has_calls=(record.run_id, record.model_turn) in with_calls)
-        if not items and not _is_message(record):
+    for one in render_records(timeline, after=covered):
+        record = one.record
+        if not one.items and not _is_message(record):
             continue
         if not turns or (isinstance(record, Entry) and record.kind == "user_message"):
             turns.append(_Exchange())
-        turn, size = turns[-1], sum(size_of(item) + _AROUND for item in items)
-        turn.records.append(record)
+        turn, size = turns[-1], sum(size_of(item) + _AROUND for item in one.items)
+        turn.rendered.append(one)
         turn.tokens += size
         if _is_message(record):
             turn.messages += 1
@@ -128,7 +125,7 @@ def _count_newest(turns: Sequence[_Exchange], *, budget: int, tokens: int = 0, r
     messages = count = 0
     for turn in reversed(turns):
         tokens -= turn.tokens
-        records -= len(turn.records)
+        records -= len(turn.rendered)
         budget -= turn.message_tokens
         if count and (tokens < 0 or records < 0) and (budget < 0 or messages >= SPARED):
             break

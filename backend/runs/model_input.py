@@ -1,6 +1,7 @@
 """What the model of a run reads: its conversation or assignment, the user's memory, and the notes of a directory."""
 
 from backend.context.memory import render_directory, render_directory_notes, render_memory
+from backend.context.render import render_records
 from backend.context.window import Window, choose_window
 from backend.conversations.records import Entry, Run, Timeline
 from backend.runs.outcomes import RunError
@@ -54,6 +55,6 @@ async def prepare_folder(context: RunContext, workspace: WorkspaceTools | None, 
 
 async def choose_history(database: Database, run: Run, history: Timeline, *, notes: str, tokens: int) -> Window:
     if run.is_sub_agent:
-        return Window(render_history(run, history, notes=notes), head=1)  # its assignment stays
+        return Window(render_records(render_history(run, history, notes=notes)), head=1)  # its assignment stays
     await add_results(database, run.user_id, history)
     return choose_window(history, tokens=tokens)

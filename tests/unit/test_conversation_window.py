@@ -7,6 +7,7 @@ import pytest
 from backend.context.fitting import fit, tokens_in
 from backend.context.window import (
     OMITTED,
+    Window,
     choose_window,
     covered_by_next_summary,
     render_request,
@@ -46,6 +47,10 @@ def run_of(number: int, *, said: int = 30, output: int = 0) -> list[Record]:
     ]
 
 
+def records_in(window: Window) -> list[Record]:
+    return [one.record for one in window.rendered]
+
+
 def messages_in(records: list[Record]) -> int:
     return sum(isinstance(one, Entry) and one.kind in ("user_message", "assistant_message") for one in records)
 
@@ -54,11 +59,11 @@ def messages_in(records: list[Record]) -> int:
 def test_window_begins_with_a_message_and_calls_keep_their_outputs(tokens: int) -> None:
     records = [record for number in range(1, 46, 3) for record in run_of(number, output=number)]
     window = choose_window(Timeline(records), tokens=tokens)
-    assert window.timeline.records == records[-len(window.timeline.records) :]
-    first = window.timeline.records[0]
+    assert records_in(window) == records[-len(records_in(window)) :]
+    first = records_in(window)[0]
     assert isinstance(first, Entry)
     assert first.kind == "user_message"
-    assert (window.stand_in is None) == (window.left_out is None) == (window.timeline.records == records)
+    assert (window.stand_in is None) == (window.left_out is None) == (records_in(window) == records)
     items = window.render()
     calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
     assert calls == [item["call_id"] for item in items if item.get("type") == "function_call_output"]
@@ -67,7 +72,7 @@ def test_window_begins_with_a_message_and_calls_keep_their_outputs(tokens: int) 
 def test_more_records_than_are_read_are_halved() -> None:
     records = short_runs(400)[-600:]
     window = choose_window(Timeline(records, is_complete=False), tokens=1_000_000)
-    assert window.timeline.records == records[-300:]
+    assert records_in(window) == records[-300:]
     assert window.left_out == records[-301].seq
     assert window.stand_in == OMITTED
 
@@ -75,7 +80,7 @@ def test_more_records_than_are_read_are_halved() -> None:
 def test_single_run_over_the_window_is_kept() -> None:
     records = short_runs(1)
     window = choose_window(Timeline(records), tokens=1)
-    assert (window.timeline.records, window.left_out, window.stand_in) == (records, None, None)
+    assert (records_in(window), window.left_out, window.stand_in) == (records, None, None)
 
 
 @pytest.mark.parametrize("read", [600, 19])
@@ -83,17 +88,17 @@ def test_newest_four_messages_are_kept(read: int) -> None:
     records = [record for number in range(1, 75, 3) for record in run_of(number, output=60_000)][-read:]
     is_complete = read == 600
     window = choose_window(Timeline(records, is_complete=is_complete), tokens=8_000)
-    assert messages_in(window.timeline.records) == 4
-    assert window.left_out == (window.timeline.records[0].seq or 0) - 1
+    assert messages_in(records_in(window)) == 4
+    assert window.left_out == (records_in(window)[0].seq or 0) - 1
     question = entry(100, "user_message", "and now?")
     window = choose_window(Timeline([*records, question], is_complete=is_complete), tokens=8_000)
-    assert messages_in(window.timeline.records) == 5, "whole turns"
+    assert messages_in(records_in(window)) == 5, "whole turns"
 
 
 def test_fewer_messages_are_kept_when_they_alone_are_too_long() -> None:
     records = [record for number in range(1, 31, 3) for record in run_of(number, said=9_000)]
-    assert messages_in(choose_window(Timeline(records), tokens=8_000).timeline.records) == 2
-    assert messages_in(choose_window(Timeline(records), tokens=100).timeline.records) == 2
+    assert messages_in(records_in(choose_window(Timeline(records), tokens=8_000))) == 2
+    assert messages_in(records_in(choose_window(Timeline(records), tokens=100))) == 2
 
 
 def test_all_but_four_messages_can_be_summarised() -> None:
@@ -109,7 +114,7 @@ def test_all_but_four_messages_can_be_summarised() -> None:
 def test_what_a_summary_covers_is_not_read() -> None:
     records = short_runs(10)
     window = choose_window(Timeline([*records, summary(10, "Much was said.")]), tokens=8_000)
-    assert window.timeline.records == records[10:]
+    assert records_in(window) == records[10:]
     assert window.stand_in is not None
     assert window.stand_in.endswith(": Much was said.")
     assert (window.left_out, window.head) == (None, 1)
@@ -147,7 +152,7 @@ def test_window_fits_its_request(seed: int) -> None:
 def test_chinese_takes_a_token_for_each_character() -> None:
     records = short_runs(10, words="买牛奶" * 20)
     window = choose_window(Timeline(records), tokens=700)
-    texts = "".join(one.text for one in window.timeline.records if isinstance(one, Entry))
+    texts = "".join(one.text for one in records_in(window) if isinstance(one, Entry))
     assert 0 < tokens_in(texts) <= 350
 
 
