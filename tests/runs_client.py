@@ -1,38 +1,31 @@
 """A client of the run API that checks the fields of each event by the documentation."""
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
+from tests.conftest import ROOT
 from tests.waiting import until
 from todo_client import runs
 from todo_client.runs import RunEvent
 
-SHAPES: dict[str, set[str]] = {
-    "interaction_started": {"interaction_id", "chat_id"},
-    "turn_start": {"interaction_id"},
-    "turn_end": {"interaction_id"},
-    "tool_call": {"type", "id", "tool_name", "tool_input"},
-    "tool_result": {"type", "id", "tool_name", "tool_output"},
-    "thinking": {"type", "content"},
-    "thinking_delta": {"content"},
-    "answer": {"type", "content"},
-    "answer_delta": {"content"},
-    "approval_required": {"approval_id", "tool_name", "tool_input", "text", "agent"},
-    "approved": {"approval_id", "reason"},
-    "rejected": {"approval_id", "reason"},
-    "cancelled": {"interaction_id"},
-    "error": {"error", "allow_retry"},
-    "compaction": {"messages"},
-    "interaction_complete": {"interaction_id", "status"},
-}
 
-OPTIONAL = {
-    "interaction_complete": {"reason", "next_interaction_id"},
-    "tool_call": {"agent"},
-    "tool_result": {"is_error", "details", "agent"},
-    "thinking": {"agent"},
-    "answer": {"agent"},
-    "error": {"code"},
-}
+def _read_documented_events() -> Iterator[tuple[str, dict[str, bool]]]:
+    """Reads the table of events in docs/api.md."""
+    table = (
+        (ROOT / "docs/api.md").read_text().partition("| event | data | when |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    )
+    for row in table.splitlines():
+        names, data, _ = row.strip("|").split(" | ")
+        fields = re.findall(r"`(\w+)`(?: \((if )?[^)]*\))?", re.sub(r"\[(.+?)\]\(.+?\)", r"\1", data))
+        for name in re.findall(r"`(\w+)`", names):
+            yield name, {field: not condition for field, condition in fields}
+
+
+SHAPES = dict(_read_documented_events())
+"""By the name of an event its fields, and whether it always has them."""
+AGENT_EVENTS = frozenset(name for name, fields in SHAPES.items() if "type" in fields)
+"""Those of sub-agents have the field `agent`, too."""
 
 
 class Runs(runs.Runs):
@@ -67,7 +60,10 @@ class Runs(runs.Runs):
 
 
 def check(event: RunEvent) -> RunEvent:
-    assert set(event.data) - OPTIONAL.get(event.name, set()) == SHAPES[event.name]
+    fields = SHAPES[event.name]
+    required = {field for field, is_required in fields.items() if is_required}
+    optional = {*fields, *(["agent"] if event.name in AGENT_EVENTS else [])}
+    assert required <= set(event.data) <= optional, event
     return event
 
 

@@ -38,19 +38,24 @@ def check_content(content: Content, *, most_chars: int, other_chars: int = 0) ->
 
 
 async def create_message(
-    message_id: str,
-    content: Content,
-    tools: TaskTools,
-    *,
-    user_id: str,
-    quoted_text: str | None = None,
-    moment: MessageTime | None,
+    message_id: str, content: Content, tools: TaskTools, *, user_id: str, moment: MessageTime | None
 ) -> UserMessage:
     """Creates a message to be stored, with the titles that its tasks have now; raises `InvalidRequest` for invalid
-    tags. Tags and a quote, which a plain text cannot hold, are in its details.
+    tags.
     """
+    return build_message(message_id, await fill_titles(content, tools, user_id=user_id), moment=moment)
+
+
+async def fill_titles(content: Content, tools: TaskTools, *, user_id: str) -> list[ck.UserMessageContent]:
     if numbers := tags.numbers_of(content):
-        content = tags.fill_tags(content, await load_titles(numbers, tools, user_id=user_id))
+        return tags.fill_tags(content, await load_titles(numbers, tools, user_id=user_id))
+    return [*content]
+
+
+def build_message(
+    message_id: str, content: Content, *, quoted_text: str | None = None, moment: MessageTime | None
+) -> UserMessage:
+    """Builds a message whose tags have their titles; tags and a quote, which a text cannot hold, are in its details."""
     details: dict[str, Any] = {}
     if quoted_text or len(content) != 1 or content[0].type != "input_text":
         details["content"] = _CONTENT.dump_python(list(content), mode="json", exclude_none=True)

@@ -98,7 +98,7 @@ async def test_text_reasoning_and_tools(version: int, user: User, model: Scripte
     assert message["metadata"] == {"interactionId": message["id"], "threadId": told["sent"]["id"]}
     assert brief(cut)[-2:] == [("text", "Half"), ("data-notice",)]
     reasons = [one["assistant"]["status"]["reason"] for one in (told, cut)]
-    assert reasons == (["unknown"] * 2 if version == 5 else ["stop", "length"]), "its first releases know no reason"
+    assert reasons == ["stop", "length"]
     assert again["sent"]["trigger"] == "regenerate-message"
     assert brief(again)[-1] == ("text", "Again.")
     assert [one["role"] for one in again["messages"]] == ["user", "assistant"] * 2
@@ -115,7 +115,7 @@ async def test_approvals(version: int, user: User, model: ScriptedModel, stored:
     await model.script(calls(first, second), calls(third), says("Done."))
     acts = ({"say": "delete all"}, {"decide": True}, {"decide": False, "reason": "I need it."})
     asked, more, done = await speak(user, *acts, version=version)
-    waits, denied = ("input-available", "output-error") if version == 5 else ("approval-requested", "output-denied")
+    waits, denied = "approval-requested", "output-denied"
     assert calls_in(asked) == [("step-start",), *[("delete_task", waits)] * 2]
     check_texts(asked, version)
     deleted = [("step-start",), *[("delete_task", "output-available")] * 2, ("step-start",)]
@@ -134,15 +134,11 @@ def calls_in(result: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 def check_texts(result: dict[str, Any], version: int) -> None:
     """The calls that wait say what they would do, where the version has a place for it."""
-    match version:
-        case 5:
-            texts = [one["data"]["text"] for one in parts(result) if one["type"] == "data-approval"]
-        case 6:  # which has no text for it
-            return
-        case _:
-            assert result["assistant"]["status"] == {"type": "requires-action", "reason": "tool-calls"}
-            texts = [one["approval"]["prompt"] for one in result["assistant"]["content"]]
-            assert texts == [one["approval"]["requestReason"] for one in parts(result) if "approval" in one]
+    if version == 6:  # which has no text for it
+        return
+    assert result["assistant"]["status"] == {"type": "requires-action", "reason": "tool-calls"}
+    texts = [one["approval"]["prompt"] for one in result["assistant"]["content"]]
+    assert texts == [one["approval"]["requestReason"] for one in parts(result) if "approval" in one]
     assert len(texts) == 2
     assert all(title in text for title, text in zip(("one", "two"), texts, strict=True))
 

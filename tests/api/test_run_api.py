@@ -71,6 +71,7 @@ async def test_streamed_events(user: User, model: ScriptedModel) -> None:
     assert numbers == sorted(set(numbers))
 
 
+@pytest.mark.long
 async def test_response_is_an_event_stream_that_no_proxy_keeps(user: User, model: ScriptedModel) -> None:
     await model.script(says("Hello."))
     response = await user.runs.http.post(f"/chats/{CHAT}/interactions", json={"user_message": "hello"})
@@ -79,6 +80,7 @@ async def test_response_is_an_event_stream_that_no_proxy_keeps(user: User, model
     assert response.headers["x-accel-buffering"] == "no"
 
 
+@pytest.mark.long
 async def test_stored_interaction_is_what_was_streamed(user: User, model: ScriptedModel) -> None:
     await model.script(ADD_MILK, says("It is on the list."))
     events = await user.runs.say(CHAT, "add milk")
@@ -94,6 +96,7 @@ async def test_stored_interaction_is_what_was_streamed(user: User, model: Script
     assert (chat["interactions"], chat["has_more"], chat["before"]) == ([stored], False, None)
 
 
+@pytest.mark.long
 async def test_clients_of_the_specification_read_all(user: User, model: ScriptedModel, stored: Stored) -> None:
     both = calls(call("add_task", title="milk"), call("complete_task", task_id=99), reasoning="A task.")
     await model.script(both, says("Added."))
@@ -133,6 +136,7 @@ async def test_clients_of_the_specification_read_all(user: User, model: Scripted
     assert all(one.final_agent_state is not None for one in chat.interactions)
 
 
+@pytest.mark.long
 async def test_cancelled_and_failed_interactions(user: User, model: ScriptedModel) -> None:
     await model.script(HANGS)
     async with user.runs.interact(CHAT, "count") as events:
@@ -153,6 +157,7 @@ async def test_cancelled_and_failed_interactions(user: User, model: ScriptedMode
 
 
 @pytest.mark.parametrize("stack_name", ["approvals"])
+@pytest.mark.long
 async def test_approvals_of_a_run(user: User, model: ScriptedModel, stored: Stored) -> None:
     """Each is decided once, in any order; the run goes on after the last one."""
     await model.script(add_task("one", also=["two", "three"]), says("Added."))

@@ -11,7 +11,6 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.docs.documents import COMMANDS, HTTP_DOCUMENTS, Command, check_answer, find_definitions
-from tests.runs_client import SHAPES
 from tests.scripted_model import ScriptedModel
 from tests.support.ai_sdk import FRONTENDS, VERSIONS
 from tests.support.answers import start_run
@@ -147,12 +146,6 @@ def test_each_operation_has_a_command(user: User) -> None:
     published = {(method, path) for path, methods in paths.items() for method in methods}
     assert {operation(command) for command in REQUESTS} == published - WITHOUT_COMMAND
     assert published >= WITHOUT_COMMAND
-
-
-def test_each_event_is_documented() -> None:
-    lines = (ROOT / "docs/api.md").read_text().splitlines()
-    rows = "\n".join(line.split("|")[1] for line in lines if line.startswith("| `"))
-    assert [name for name in SHAPES if f"`{name}`" not in rows] == []
 
 
 def test_tested_versions_are_documented() -> None:

@@ -57,13 +57,6 @@ const chat = new Chat({
 });
 const asked = () =>
   chat.messages.flatMap((one) => one.parts.filter((part) => part.state === "approval-requested"));
-// Version 5 has no approvals: they are data, and decided in the body of a request that says nothing new.
-const waits = (call) => call.toolCallId && call.state === "input-available";
-const askedAsData = () =>
-  chat.messages.flatMap(({ parts }) => {
-    const waiting = parts.filter(waits).map((call) => call.toolCallId);
-    return parts.filter((part) => part.type === "data-approval" && waiting.includes(part.data.toolCallId));
-  });
 const idle = async () => {
   while (chat.status === "submitted" || chat.status === "streaming") await new Promise((go) => setTimeout(go, 10));
 };
@@ -75,8 +68,6 @@ for (const action of actions) {
   if ("say" in action) await chat.sendMessage({ text: action.say });
   if ("regenerate" in action) await chat.regenerate();
   if ("decide" in action) {
-    const approvals = askedAsData().map(({ id }) => ({ id, approved: action.decide, reason: action.reason }));
-    if (approvals.length) await chat.sendMessage(undefined, { body: { approvals } });
     for (const part of asked()) {
       await chat.addToolApprovalResponse({ id: part.approval.id, approved: action.decide, reason: action.reason });
     }

@@ -10,7 +10,7 @@ from tests.node_packages import MCP_CLIENTS, install_packages
 FRONTENDS = Path(__file__).resolve().parents[1] / "frontends"
 
 
-VERSIONS = {5: "ai5", 6: "ai6", 7: "ai"}
+VERSIONS = {6: "ai6", 7: "ai"}
 """The major versions of the AI SDK, and the names of their packages."""
 
 

@@ -148,3 +148,9 @@ def _choose_actions(code: str) -> list[Action]:
     if not is_failure(code):
         return ["continue"]
     return ["retry"] if may_retry(code) else []
+
+
+def serialize(obj: BaseModel) -> bytes:
+    """Serializes as the SDK does, with the fields of our own classes too."""
+    context = {"exclude_metadata": True}
+    return obj.model_dump_json(by_alias=True, exclude_none=True, context=context, serialize_as_any=True).encode()

@@ -2,12 +2,11 @@
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from chatkit import types as ck
 from chatkit.actions import Action
-from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel, Discriminator, StrictInt, StrictStr, Tag, TypeAdapter, ValidationError
 
 from backend.api.messages import check_content
 from backend.conversations.conversations import is_valid, parse_title
@@ -28,9 +27,6 @@ EDIT = "edit_message"
 SHOW_VERSION = "show_version"
 FOLLOW = "follow"
 
-# The SDK makes its parser anew for each request, which takes 2 ms (openai-chatkit 1.6.5).
-_REQUEST = TypeAdapter[ck.ChatKitReq](ck.ChatKitReq)
-
 
 class PlainMessage(BaseModel):
     message: StrictStr
@@ -48,51 +44,58 @@ class Edit(BaseModel):
 
 @dataclass(slots=True)
 class RequestContext:
-    """A request of a user, and the run that it has started or continued, `live`."""
+    """A request of a user, and the run that `respond` follows, from its events after a number.
 
+    `live` is that run if the request has started or continued it.
+    """
+
+    request: ck.ChatKitReq
     user_id: str
     time_zone: str | None = None
     is_guest: bool = False
-    request: ck.ChatKitReq | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     key: IdempotencyKey | None = None
     live: LiveRun | None = None
+    run_id: str | None = None
+    after: int = 0
 
     @property
     def is_detached(self) -> bool:
         """Whether the run goes on when its reader leaves; in ChatKit's protocol leaving means Stop."""
-        return self.request is not None and self.request.metadata.get("detached") is True
+        return self.request.metadata.get("detached") is True
 
 
-def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
+def _get_kind(body: Any) -> str:
+    return "plain" if isinstance(body, dict) and "message" in body and "type" not in body else "chatkit"
+
+
+# The SDK makes its parser anew for each request, which takes 2 ms (openai-chatkit 1.6.5).
+_BODY = TypeAdapter[ck.ChatKitReq | PlainMessage](
+    Annotated[
+        Annotated[ck.ChatKitReq, Tag("chatkit")] | Annotated[PlainMessage, Tag("plain")],
+        Discriminator(_get_kind),
+    ]
+)
+
+
+def parse_request(body: bytes) -> ck.ChatKitReq | PlainMessage:
     try:
-        return _REQUEST.validate_json(body)
+        return _BODY.validate_json(body)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
+        kind, *place = problem["loc"] or ("chatkit",)
+        if kind == "plain":
+            raise InvalidRequest(
+                "A request without a type needs message, a text. conversation_id and user_id are optional, and are "
+                "texts or whole numbers."
+            ) from None
         if problem["type"] == "union_tag_invalid":
             name = shorten(str(problem.get("ctx", {}).get("tag")))
             raise InvalidRequest(f"ChatKit has no request of the type {name}.") from None
         if problem["type"] in ("json_invalid", "union_tag_not_found"):
             raise InvalidRequest("The body is not a ChatKit request. Send JSON with type and params.") from None
-        place = f" at {'.'.join(map(str, problem['loc']))}" if problem["loc"] else ""
-        raise InvalidRequest(f"The ChatKit request is not valid{place}: {problem['msg']}.") from None
-
-
-def parse_plain_message(body: bytes) -> PlainMessage | None:
-    """Parses a plain message; None for a body that is none. Raises `InvalidRequest`."""
-    try:
-        value = from_json(body)
-    except ValueError:
-        return None
-    if not isinstance(value, dict) or "type" in value or "message" not in value:
-        return None
-    try:
-        return PlainMessage.model_validate(value)
-    except ValidationError:
-        raise InvalidRequest(
-            "A request without a type needs message, a text. conversation_id and user_id are optional, and are texts "
-            "or whole numbers."
-        ) from None
+        where = f" at {'.'.join(map(str, place))}" if place else ""
+        raise InvalidRequest(f"The ChatKit request is not valid{where}: {problem['msg']}.") from None
 
 
 def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
@@ -129,12 +132,12 @@ def check_message(message: ck.UserMessageInput | ck.UserMessageItem, max_length:
     check_content(message.content, most_chars=max_length, other_chars=other_chars)
 
 
-def parse_idempotency_key(request: ck.StreamingReq) -> IdempotencyKey | None:
+def parse_idempotency_key(request: ck.StreamingReq, body: bytes | bytearray) -> IdempotencyKey | None:
     key = request.metadata.get("idempotency_key")
     if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
         return None
     check_key(key, "idempotency_key")
-    return IdempotencyKey(key, hashlib.sha256(request.model_dump_json().encode()).digest())
+    return IdempotencyKey(key, hashlib.sha256(body).digest())
 
 
 def parse_replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:

@@ -1,4 +1,4 @@
-"""The server of openai-chatkit: a run answers a message, and its events are rendered as ChatKit's."""
+"""The server of openai-chatkit: `respond` follows the run that answers a message, and renders its events."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from datetime import UTC, datetime
@@ -11,11 +11,10 @@ from chatkit.server import ChatKitServer, NonStreamingResult, StreamingResult
 from pydantic import BaseModel
 
 from backend.api.chatkit import requests
-from backend.api.chatkit.events import EventRenderer
-from backend.api.chatkit.render import render_card
+from backend.api.chatkit.events import ChatKitRenderer, encode_event, explain_error
+from backend.api.chatkit.render import render_card, serialize
 from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
-from backend.api.errors import explain_unexpected
 from backend.api.messages import MessageTooLong
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
@@ -57,11 +56,17 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def process(
         self, request: str | bytes | bytearray, context: RequestContext
     ) -> StreamingResult | NonStreamingResult:
-        """Processes a request; raises before there is a result if it cannot be done.
+        """Processes the request of the context, which was parsed of this body; raises what an HTTP status can tell.
 
         An error that is only about limits is sent in the stream, as OpenAI's widget does not show a status.
+
+        What the SDK's own (openai-chatkit 1.6.5) cannot do:
+        - It streams before anything is stored, so that a request that cannot be done would have the status 200.
+        - It knows no idempotency keys.
+        - It has the store add, replace and delete what is streamed; here, runs store themselves, and items are views.
+        - To answer a message again, it reads page after page and deletes what followed; here, that becomes a branch.
         """
-        context.request = parsed = requests.parse_request(request)
+        parsed = context.request
         try:
             requests.check_request(parsed, message_chars=self._message_chars)
             if context.is_guest and (thread_id := requests.get_changed_thread(parsed)) is not None:
@@ -69,37 +74,31 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             if not ck.is_streaming_req(parsed):
                 return NonStreamingResult(await self._process_non_streaming(parsed, context))
             context.options = requests.run_options(parsed, self._endpoint)
-            context.key = requests.parse_idempotency_key(parsed)
-            start = partial(self._find_events, parsed, context)
+            body = request.encode() if isinstance(request, str) else request
+            context.key = requests.parse_idempotency_key(parsed, body)
+            start = partial(self._start, parsed, context)
             events = await start_once(self._database, context.user_id, context.key, start)
             if isinstance(events, str):
                 events = await self._replay(events, context)
         except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
             if not ck.is_streaming_req(parsed):
                 raise
-            events = _explain(error)
-        return StreamingResult(self._frames(events, context))
+            events = _yield_error(error)
+        return StreamingResult(self._encode(events, context))
 
-    # Streams. The SDK (1.6.5) would send events before anything is stored, have the store add what is sent, and for a
-    # retry read page after page and delete each item.
-
-    async def _frames(self, events: Events, context: RequestContext) -> AsyncGenerator[bytes, None]:
+    async def _encode(self, events: Events, context: RequestContext) -> AsyncGenerator[bytes, None]:
         """Yields a stream's frames; a reader who leaves stops the run, unless it is detached."""
         try:
             try:
                 async for event in events:
-                    yield self._render_frame(event)
+                    yield encode_event(event)
             except Exception as error:  # noqa: BLE001 - it is logged, and the reader gets a sentence
-                async for event in _explain(error):
-                    yield self._render_frame(event)
+                yield encode_event(explain_error(error))
         finally:
             if context.live is not None and not context.is_detached:
                 context.live.stop(Ending("cancelled", "cancelled"))
 
-    def _render_frame(self, event: ck.ThreadStreamEvent) -> bytes:
-        return b"data: " + self._serialize(event) + b"\n\n"
-
-    async def _find_events(self, request: ck.StreamingReq, context: RequestContext) -> Events:
+    async def _start(self, request: ck.StreamingReq, context: RequestContext) -> Events:
         """Returns the events of a request, which has started its run if it has a message. Raises what is wrong with it:
         `NotFound`, `InvalidRequest`, and for a message also the errors of `RunService.start`.
         """
@@ -108,17 +107,17 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         thread = await self.store.load_thread(request.params.thread_id, context)
         match request:
             case ck.ThreadsRetryAfterItemReq(params=params):
-                _, run_id = await self.store.find_message(thread.id, params.item_id, context)
-                return self._answer_again(thread.id, run_id, None, context)
+                message, run_id = await self.store.find_message(thread.id, params.item_id, context)
+                return self._answer_again(thread, run_id, message, context)
             case ck.ThreadsCustomActionReq(params=params) if params.action.type == requests.EDIT:
                 edit = requests.parse_edit(params.action)
                 message, run_id = await self.store.find_message(thread.id, edit.item_id, context)
                 content = edit.content or [ck.UserMessageTextContent(text=edit.text or "")]
-                edited = message.model_copy(update={"content": content})
+                edited = message.model_copy(update={"id": new_id("msg"), "content": content})
                 requests.check_message(edited, self._message_chars)
-                return self._answer_again(thread.id, run_id, edited, context)
+                return self._answer_again(thread, run_id, edited, context, is_edited=True)
             case ck.ThreadsCustomActionReq(params=params) if params.action.type == requests.FOLLOW:
-                return self._follow_running(thread.id, context)
+                return self._follow_running(thread, context)
             case ck.ThreadsCustomActionReq(params=params):
                 sender = await self.store.find_sender(params, context)
                 return self.action(thread, params.action, sender, context)
@@ -140,62 +139,35 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         if (head := context.live.conversation) is not None:
             thread.title, thread.created_at = head.title, head.created_at
         shown = self._to_thread_response(thread)
-        message: list[ck.ThreadStreamEvent] = [ck.ThreadItemDoneEvent(item=item), _OPTIONS]
+        before: list[ck.ThreadStreamEvent] = [ck.ThreadItemDoneEvent(item=item), _OPTIONS]
         if is_new:
-            message.insert(0, ck.ThreadCreatedEvent(thread=shown))
+            before.insert(0, ck.ThreadCreatedEvent(thread=shown))
         else:  # its reader may know another title, as one is made after the first answer
-            message.append(ck.ThreadUpdatedEvent(thread=shown))
-        return self._follow(thread_id, context.live.run.id, context, before=message, with_message=False)
-
-    def respond(
-        self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: RequestContext
-    ) -> Events:
-        raise NotImplementedError("A run answers, which was started when its message was added.")
+            before.append(ck.ThreadUpdatedEvent(thread=shown))
+        return self._follow(thread, context.live.run.id, context, before=before, message=item)
 
     async def _answer_again(
-        self, thread_id: str, run_id: str, edited: ck.UserMessageItem | None, context: RequestContext
-    ) -> Events:
-        """Starts a run that answers an edited or the old message in place of an earlier run; yields its events."""
-        message = await self.store.create_message(new_id("msg"), edited, context) if edited is not None else None
-        moment = self._runs.moment(context.time_zone)
-        request = RunRequest(
-            thread_id, message, replaces=run_id, options=context.options, key=context.key, moment=moment
-        )
-        live = context.live = await self._runs.start(context.user_id, request)
-        async for event in self._follow(thread_id, live.run.id, context, with_message=edited is not None):
-            yield event
-
-    async def _follow(
         self,
-        thread_id: str,
+        thread: ck.ThreadMetadata,
         run_id: str,
+        message: ck.UserMessageItem,
         context: RequestContext,
         *,
-        before: Sequence[ck.ThreadStreamEvent] = (_OPTIONS,),
-        after: int = 0,
-        with_message: bool = True,
+        is_edited: bool = False,
     ) -> Events:
-        """Yields the events of a run of any process after a number, to where the run ends or waits, and for a detached
-        reader those of its follow-ups. The first event is the message, which the reader of an answer to it has.
-        """
-        if context.is_detached:
-            yield _create_interaction_event(run_id)
-        for event in before:
+        """Starts a run that answers a message in place of an earlier run, and yields its events."""
+        request = RunRequest(
+            thread.id,
+            await self.store.create_message(message, context) if is_edited else None,
+            replaces=run_id,
+            options=context.options,
+            key=context.key,
+            moment=self._runs.moment(context.time_zone),
+        )
+        context.live = await self._runs.start(context.user_id, request)
+        known = None if is_edited else message
+        async for event in self._follow(thread, context.live.run.id, context, message=known):
             yield event
-        cards = CardStream(self._cards, context.user_id, thread_id, context.time_zone)
-        renderer = EventRenderer(thread_id, cards, WorkflowStream(self.store.folder_url(thread_id)), after=after)
-        next_run_id: str | None = None
-        async for event in self._runs.streams.follow(context.user_id, run_id, while_waiting=False):
-            if not with_message:
-                with_message = True
-                continue
-            if event.type == "run_ended" and event.run is not None:
-                next_run_id = event.run.next_run_id
-            for rendered in await renderer.render(event):
-                yield rendered
-        if context.is_detached and next_run_id is not None:
-            async for rendered in self._follow(thread_id, next_run_id, context, before=()):
-                yield rendered
 
     async def _replay(self, run_id: str, context: RequestContext) -> Events:
         run = await runs.load(self._database, context.user_id, run_id)
@@ -203,16 +175,54 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         before: list[ck.ThreadStreamEvent] = [_OPTIONS]
         if isinstance(context.request, ck.ThreadsCreateReq):
             before.insert(0, ck.ThreadCreatedEvent(thread=self._to_thread_response(thread)))
-        return self._follow(thread.id, run_id, context, before=before)
+        return self._follow(thread, run_id, context, before=before)
 
-    async def _follow_running(self, thread_id: str, context: RequestContext) -> Events:
+    async def _follow_running(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
         """Yields the answer that is being written, from its beginning. Raises `LimitReached`."""
         self._runs.streams.check_readers(context.user_id)
-        run_id = (await self.store.find(thread_id, context)).answering
+        run_id = (await self.store.find(thread.id, context)).answering
         if run_id is not None:
             before = (_OPTIONS,) if context.is_detached else (_create_interaction_event(run_id), _OPTIONS)
-            async for event in self._follow(thread_id, run_id, context, before=before):
+            async for event in self._follow(thread, run_id, context, before=before):
                 yield event
+
+    async def _follow(
+        self,
+        thread: ck.ThreadMetadata,
+        run_id: str,
+        context: RequestContext,
+        *,
+        before: Sequence[ck.ThreadStreamEvent] = (_OPTIONS,),
+        message: ck.UserMessageItem | None = None,
+        after: int = 0,
+    ) -> Events:
+        """Yields what comes before the answer, and the answer of a run, from its events after a number."""
+        context.run_id, context.after = run_id, after
+        if context.is_detached:
+            yield _create_interaction_event(run_id)
+        for event in before:
+            yield event
+        async for event in self.respond(thread, message, context):
+            yield event
+
+    async def respond(
+        self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: RequestContext
+    ) -> Events:
+        """Yields the events of the run that answers, to where it ends or waits, and for a detached reader those of its
+        follow-ups. The run was started when its message was added; its reader has `input_user_message`.
+        """
+        run_id, after = context.run_id, context.after
+        known_message_id = input_user_message.id if input_user_message is not None else None
+        while run_id is not None:
+            cards = CardStream(self._cards, context.user_id, thread.id, context.time_zone)
+            workflows = WorkflowStream(self.store.folder_url(thread.id))
+            renderer = ChatKitRenderer(thread.id, cards, workflows, after=after, known_message_id=known_message_id)
+            events = self._runs.streams.follow(context.user_id, run_id, while_waiting=False)
+            async for event in renderer.render(events):
+                yield event
+            run_id, after, known_message_id = renderer.next_run_id if context.is_detached else None, 0, None
+            if run_id is not None:
+                yield _create_interaction_event(run_id)
 
     # Actions
 
@@ -221,7 +231,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     ) -> Events:
         assert sender is not None
         if action.type in (APPROVE, REFUSE):
-            async for event in self._decide(thread.id, action, sender, context):
+            async for event in self._decide(thread, action, sender, context):
                 yield event
             return
         # The clicked card last: it is the newest of what a client has replaced.
@@ -229,7 +239,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             yield ck.ThreadItemReplacedEvent(item=item)
 
     async def _decide(
-        self, thread_id: str, action: Action[str, Any], card: ck.WidgetItem, context: RequestContext
+        self, thread: ck.ThreadMetadata, action: Action[str, Any], card: ck.WidgetItem, context: RequestContext
     ) -> Events:
         """Approves or rejects a call and yields its new card; the last decision continues the run, whose events follow.
 
@@ -239,23 +249,22 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         try:
             call, live = await self._runs.decide(context.user_id, call_id, decision, always=always)
         except AlreadyDecided:
-            yield ck.ThreadItemReplacedEvent(item=await self.store.load_item(thread_id, card.id, context))
+            yield ck.ThreadItemReplacedEvent(item=await self.store.load_item(thread.id, card.id, context))
             raise
         context.live = live
         decided = render_approval(call)
-        shown = [ck.ThreadItemReplacedEvent(item=render_card(thread_id, decided))] if decided else []
+        shown = [ck.ThreadItemReplacedEvent(item=render_card(thread.id, decided))] if decided else []
         if live is None:
             for event in shown:
                 yield event
             return
         before = [_OPTIONS, *shown]
-        async for event in self._follow(thread_id, live.run.id, context, before=before, after=live.stream.base):
+        async for event in self._follow(thread, live.run.id, context, before=before, after=live.stream.base):
             yield event
 
     async def _handle_click(
         self, thread_id: str, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
     ) -> list[ck.ThreadItem]:
-        assert context.request is not None
         key = context.request.metadata.get("idempotency_key")
         click = Click(sender.id, action.type, action.payload, key if isinstance(key, str) else None)
         cards = await self._cards.act(context.user_id, thread_id, click, time_zone=context.time_zone)
@@ -291,16 +300,11 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         await conversations.store_feedback(self._database, context.user_id, thread_id, records, feedback)
 
     def _serialize(self, obj: BaseModel) -> bytes:
-        """Serializes as the SDK does, with the fields of our own classes too."""
-        context = {"exclude_metadata": True}
-        return obj.model_dump_json(by_alias=True, exclude_none=True, context=context, serialize_as_any=True).encode()
+        return serialize(obj)
 
 
-async def _explain(error: Exception) -> Events:
-    if isinstance(error, BackendError):
-        yield ck.ErrorEvent(message=str(error), allow_retry=error.allow_retry)
-        return
-    yield ck.ErrorEvent(message=explain_unexpected(error), allow_retry=True)
+async def _yield_error(error: BackendError) -> Events:
+    yield explain_error(error)
 
 
 def _create_interaction_event(run_id: str) -> ck.ClientEffectEvent:

@@ -11,7 +11,7 @@ from chatkit.store import Store, StoreItemType
 
 from backend.api.chatkit import render
 from backend.api.chatkit.requests import RequestContext, parse_replaced_conversation
-from backend.api.messages import content_of, create_message
+from backend.api.messages import build_message, fill_titles
 from backend.cards.agent_workflow import render_workflow
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService
@@ -151,22 +151,21 @@ class TimelineStore(Store[RequestContext]):
         return f"{self._backend_url}/chats/{quote(thread_id)}/files"
 
     async def add_thread_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
-        """Starts the run that answers a message; the item gets the time and the titles of tasks that are stored."""
+        """Starts the run that answers a message; the item gets the time and the titles that are stored."""
         assert isinstance(item, ck.UserMessageItem)
         new = None
         if isinstance(context.request, ck.ThreadsCreateReq):
             new = NewConversation(details=await self._check_details(context.request, context))
-        message = await self.create_message(item.id, item, context)
-        item.content = content_of(message.text, message.details)
+        message = await self.create_message(item, context)
         request = RunRequest(thread_id, message, new, options=context.options, key=context.key)
         live = await self._runs.start(context.user_id, request)
         item.created_at, context.live = live.run.created_at, live
 
-    async def create_message(self, message_id: str, item: ck.UserMessageItem, context: RequestContext) -> UserMessage:
-        moment, user_id = self._runs.moment(context.time_zone), context.user_id
-        return await create_message(
-            message_id, item.content, self._cards.tools, user_id=user_id, quoted_text=item.quoted_text, moment=moment
-        )
+    async def create_message(self, item: ck.UserMessageItem, context: RequestContext) -> UserMessage:
+        """Creates the message of an item, and gives the item the titles that its tasks have now."""
+        item.content = await fill_titles(item.content, self._cards.tools, user_id=context.user_id)
+        moment = self._runs.moment(context.time_zone)
+        return build_message(item.id, item.content, quoted_text=item.quoted_text, moment=moment)
 
     async def _check_details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
         name = parse_replaced_conversation(request)

@@ -4,69 +4,83 @@ Where a call waits for approval the response ends, and another one goes on with 
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from backend.api.event_renderer import EventRenderer
+from backend.api.sse import format_event
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.task_lists import render_list_text
 from backend.context.render import output_of
 from backend.conversations.records import Entry, Event, Record, ToolCall
+from backend.errors import NotFound
 from backend.runs.outcomes import CUT_OFF_CODES, sentence_of
 from backend.tools.table import find_tool
+from common.database import DatabaseUnavailable
 
 Chunk = dict[str, Any]
 _UNFINISHED = "This call was interrupted. It may have been carried out partly or completely."
 _LOST = "The connection was lost, but the assistant is still answering. Open the chat again to see the answer."
 _FINISH_REASONS = dict(zip(CUT_OFF_CODES, ("length", "content-filter"), strict=True))
 _UNSAFE_NAMES = ("__proto__", "constructor", "prototype")
-OLDEST, NEWEST = 5, 7
+OLDEST, NEWEST = 6, 7
 """The major versions of the AI SDK that can read the chunks."""
-_REJECTED = "This call was rejected, so it was not made."
-# The first releases of an AI SDK reject what they do not know.
-_UNKNOWN = {
-    5: {"abort": ("reason",), "finish": ("finishReason",)},
-    6: {"abort": ("reason",), "tool-approval-request": ("reason",)},
-}
+# Version 6 and the first releases of 7 reject fields that they do not know.
+_UNKNOWN = {6: {"abort": ("reason",), "tool-approval-request": ("reason",)}}
+_DONE = "[DONE]"
 _PARTS = {"assistant_message": "text", "reasoning": "reasoning"}
 
 
-class ChunkRenderer:
-    """For one reader, who goes on after calls that were `decided`: all before was in an earlier response."""
+class AiSdkRenderer(EventRenderer[Chunk | str]):
+    """For a reader with this version of the AI SDK, who goes on after calls that were `decided`: all before was in an
+    earlier response.
+    """
 
-    def __init__(self, run_id: str, thread: str | None = None, *, decided: Collection[str] = ()) -> None:
-        self._run_id, self._thread = run_id, thread
+    def __init__(
+        self, run_id: str, thread: str | None = None, *, decided: Collection[str] = (), version: int = NEWEST
+    ) -> None:
+        super().__init__()
+        self._run_id, self._thread, self._version = run_id, thread, version
         self._undecided = set(decided)
-        self._has_started = self._in_step = self.is_over = False
+        self._has_started = self._in_step = False
         self._finish_reason = "stop"
         self._records: list[Record] = []
         self._open: dict[str, str] = {}  # entries that grow, by their ids: their kinds of parts
-        self._sent: dict[str, int] = {}  # how many characters of entries were sent
         self._calls: dict[str, ToolCall] = {}  # calls that were sent and have no output yet
         self._sent_calls: set[str] = set()
         self._questions: dict[str, ToolCall] = {}  # calls that wait for a decision
         self._workflows = WorkflowStream()
 
-    def render(self, event: Event) -> Iterator[Chunk]:
+    async def handle(self, event: Event) -> Iterable[Chunk]:
         """Renders an event; until all decisions of the reader have come, only these and the start are rendered."""
-        if not self._undecided:
-            yield from self._render(event)
-            return
         chunks = [*self._render(event)]
+        if not self._undecided:
+            return chunks
         self.is_over = False
         call = event.record if event.type == "approval_decided" else None
         if isinstance(call, ToolCall) and call.id in self._undecided:
             self._undecided.discard(call.id)
-            yield from chunks
-        else:
-            yield from (chunk for chunk in chunks if chunk["type"] == "start")
+            return chunks
+        return [chunk for chunk in chunks if chunk["type"] == "start"]
 
-    def render_loss(self) -> Iterator[Chunk]:
-        """Ends the message whose events cannot be read any more, although the run goes on."""
-        if self._questions:
+    def on_error(self, error: Exception) -> Iterable[Chunk]:
+        if not isinstance(error, (DatabaseUnavailable, NotFound)):
+            raise error
+        return ()  # the run goes on, or was deleted: `after` says so
+
+    def after(self) -> Iterable[Chunk | str]:
+        """Ends the message, also one whose events cannot be read any more, although the run goes on."""
+        if not self.is_over and self._questions:
             yield from self._finish("tool-calls")
-        else:
+        elif not self.is_over:
             yield {"type": "error", "errorText": _LOST}
-        self.is_over = True
+        yield _DONE
+
+    def encode(self, rendered: Chunk | str) -> bytes:
+        if not isinstance(rendered, str):
+            unknown = _UNKNOWN.get(self._version, {}).get(rendered["type"], ())
+            rendered = {name: value for name, value in rendered.items() if name not in unknown}
+        return format_event(rendered)
 
     def _render(self, event: Event) -> Iterator[Chunk]:
         if not self._has_started:
@@ -86,9 +100,9 @@ class ChunkRenderer:
             case "model_turn_started", _:
                 yield from self._start_step()
             case "entry_delta", Entry(kind=kind) as entry if kind in _PARTS:
-                yield from self._grow(entry, event.text)
+                yield from self._grow(entry, event)
             case "entry_completed", Entry(kind=kind) as entry if kind in _PARTS:
-                yield from self._grow(entry, entry.text[self._sent.get(entry.id, 0) :])
+                yield from self._grow(entry, event)
                 yield from self._close(entry.id)
                 self._records.append(entry)
             case "entry_completed", Entry(kind="notice", details=details) if details:
@@ -102,14 +116,13 @@ class ChunkRenderer:
             case _:
                 pass
 
-    def _grow(self, entry: Entry, text: str) -> Iterator[Chunk]:
-        if not text:
+    def _grow(self, entry: Entry, event: Event) -> Iterator[Chunk]:
+        if not (text := self.take_text(entry, event)):
             return
         kind = _PARTS[entry.kind]
         if entry.id not in self._open:
             self._open[entry.id] = kind
             yield {"type": f"{kind}-start", "id": entry.id}
-        self._sent[entry.id] = self._sent.get(entry.id, 0) + len(text)
         yield {"type": f"{kind}-delta", "id": entry.id, "delta": text}
 
     def _close(self, entry_id: str) -> Iterator[Chunk]:
@@ -250,23 +263,3 @@ def _parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if any(name in _UNSAFE_NAMES for name, _ in pairs):
         raise ValueError
     return dict(pairs)
-
-
-def adapt_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
-    """Returns a chunk with what this version of the AI SDK knows."""
-    if version == OLDEST:
-        chunk = _replace_approval(chunk)
-    unknown = _UNKNOWN.get(version, {}).get(chunk["type"], ())
-    return {name: value for name, value in chunk.items() if name not in unknown}
-
-
-def _replace_approval(chunk: dict[str, Any]) -> dict[str, Any]:
-    """Converts what version 5 does not have: the question about a call is a data part."""
-    match chunk:
-        case {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id}:
-            data = {"approvalId": approval_id, "toolCallId": call_id, "text": chunk["reason"]}
-            return {"type": "data-approval", "id": approval_id, "data": data}
-        case {"type": "tool-output-denied", "toolCallId": call_id}:
-            return {"type": "tool-output-error", "toolCallId": call_id, "errorText": _REJECTED, "dynamic": True}
-        case _:
-            return chunk

@@ -1,16 +1,17 @@
 """Renders a run as `POST /chat` answers it: the answer, and each action of each agent that led to it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
 from itertools import count
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from backend.api.interactions.render import render_question, render_reason
-from backend.api.interactions.schemas import Question
+from backend.api.interactions.events import Question
+from backend.api.interactions.render import render_reason
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
-from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
+from backend.conversations.records import Entry, Event, Record, Run, Timeline, ToolCall
 from backend.model.text_responses import NO_ANSWER
 from backend.tools.table import find_tool
 
@@ -39,7 +40,7 @@ class StepEvent(BaseModel):
     thought: str = ""
 
 
-class Answered(BaseModel):
+class Answer(BaseModel):
     answer: str
     events: list[StepEvent]
     thread_id: str = Field(alias="threadId")
@@ -49,8 +50,23 @@ class Answered(BaseModel):
     approvals: list[Question] = Field(description="The calls to decide before it continues.")
 
 
-class Failed(Answered):
+class FailedAnswer(Answer):
     error: str = Field(description="One sentence that says what to do next.")
+
+
+async def collect(events: AsyncGenerator[Event]) -> Timeline:
+    """Reads the events of a tree of runs from the first to the last, and returns its runs and records."""
+    runs, records = dict[str, Run](), dict[tuple[str, str], Record]()
+    async with aclosing(events):
+        async for event in events:
+            if event.run is not None:
+                runs[event.run.id] = event.run
+            if isinstance(event.record, Entry | ToolCall) and event.type not in ("entry_started", "entry_delta"):
+                records[event.record.run_id, event.record.id] = event.record
+    return Timeline(
+        sorted(records.values(), key=lambda record: record.seq or 0),
+        runs=sorted(runs.values(), key=lambda run: run.seq),
+    )
 
 
 def is_error(run: Run) -> bool:
@@ -58,21 +74,21 @@ def is_error(run: Run) -> bool:
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
 
 
-def render_answer(run: Run, trees: Timeline, thread: str | None) -> Answered:
+def render_answer(run: Run, trees: Timeline, thread: str | None) -> Answer:
     own = trees.of_run(run.id)
     calls = [(one, call) for one in trees.runs for call in trees.of_run(one.id).calls]
-    waiting = [(one, call) for one, call in calls if call.state == "awaiting_approval"]
+    waiting = [(one, call) for one, call in calls if run.status == "waiting" and call.state == "awaiting_approval"]
     events = [*_render_actions(trees, run, count(1))]
     if run.error_code == "empty_answer":
         events.append(StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
-    return Answered(
+    return Answer(
         answer=_render_text(run, own.records, [call for _, call in waiting]),
         events=events,
         threadId=thread or run.conversation_id,
         interactionId=run.id,
         status=_STATUS.get(run.status, "failed"),
         reason=render_reason(run, own),
-        approvals=[render_question(call, one.sub_agent) for one, call in waiting],
+        approvals=[Question.of_call(call, one.sub_agent) for one, call in waiting],
     )
 
 

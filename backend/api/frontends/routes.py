@@ -1,7 +1,5 @@
 """`POST /chat` and `/chat/stream`: the runs of the run API, answered whole or while they go on."""
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Depends, Header, Response
@@ -9,21 +7,19 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, UserRoute, check_owner
-from backend.api.frontends.chunks import NEWEST, OLDEST, ChunkRenderer, adapt_chunk
+from backend.api.frontends.chunks import NEWEST, OLDEST, AiSdkRenderer
 from backend.api.frontends.request import ChatRequest, NewChat, parse_request
-from backend.api.frontends.response import Answered, Failed, is_error, render_answer
+from backend.api.frontends.response import Answer, FailedAnswer, collect, is_error, render_answer
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
-from backend.api.sse import EventStream, format_event
-from backend.conversations import branches, timeline
+from backend.api.sse import EventStream
+from backend.conversations import branches
 from backend.conversations.approvals import Decision, load_approvals
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.records import ENDED, Run
 from backend.errors import Busy, InvalidRequest, NotFound
-from backend.runs.stream import Streams
 from backend.users.idempotency import IdempotencyKey
-from common.database import DatabaseUnavailable
 
 
 class Chunk(BaseModel):
@@ -32,12 +28,11 @@ class Chunk(BaseModel):
     data: str = Field(description="JSON, with a `type`.")
 
 
-_DONE = format_event("[DONE]")
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _INTERRUPTED = "The answer was interrupted. Try again."
 _STATUS = {"failed": 502, "interrupted": 503}
 _ERRORS = errors(404, 409)
-_FAILED = {502: {"model": Failed, "description": "The answer failed after it had started."}}
+_FAILED = {502: {"model": FailedAnswer, "description": "The answer failed after it had started."}}
 _NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
 _CHUNKS = stream_of(Chunk)
 
@@ -71,21 +66,14 @@ async def read_request(services: AppServices, user: LimitedUser, body: NewChat) 
 Requested = Annotated[ChatRequest, Depends(read_request)]
 
 
-@router.post("/chat", response_model=Answered, responses=_ERRORS | _FAILED)
-async def answer(
-    services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest
-) -> Answered | Response:
+@router.post("/chat", response_model=Answer, responses=_ERRORS | _FAILED)
+async def answer(services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest) -> Answer | Response:
     """Answers a message or decisions as one JSON object once the run has ended or waits; status 502 or 503 if it
     failed.
     """
     run_id = await _start(services, request, user, key)
-    async with aclosing(services.runs.streams.follow(user.user_id, run_id, while_waiting=False)) as events:
-        async for _ in events:
-            pass
-    trees = await timeline.load_trees(services.database, user.user_id, [run_id])
-    run = next((run for run in trees.runs if run.id == run_id), None)
-    if run is None:
-        raise NotFound.of("interaction", run_id)
+    trees = await collect(services.runs.streams.follow(user.user_id, run_id, while_waiting=False))
+    run = next(run for run in trees.runs if run.id == run_id)
     if run.status == "running":  # this process ends, and the run is in another one
         raise Busy
     answer = render_answer(run, trees, request.thread)
@@ -102,8 +90,9 @@ async def stream(
     """Answers a message or decisions as a stream of chunks."""
     services.runs.streams.check_readers(user.user_id)
     run_id = await _start(services, request, user, key)
-    renderer = ChunkRenderer(run_id, request.thread, decided={one.id for one in request.decisions})
-    return EventStream(_render_frames(services.runs.streams, user.user_id, run_id, renderer, sdk), _HEADERS)
+    renderer = AiSdkRenderer(run_id, request.thread, decided={one.id for one in request.decisions}, version=sdk)
+    events = services.runs.streams.follow(user.user_id, run_id, while_waiting=False)
+    return EventStream(renderer.encode_stream(events), _HEADERS)
 
 
 @router.get("/chat/stream/{chat_id}/stream", response_class=Response, responses=_CHUNKS | _NOTHING)
@@ -119,28 +108,9 @@ async def resume(services: AppServices, user: LimitedUser, chat_id: ChatId, sdk:
     run = await services.runs.find(user.user_id, chat.id, head) if head is not None else None
     if run is None or run.status in ENDED:
         return Response(status_code=204)
-    streams, renderer = services.runs.streams, ChunkRenderer(run.id, chat_id)
-    streams.check_readers(user.user_id)
-    return EventStream(_render_frames(streams, user.user_id, run.id, renderer, sdk), _HEADERS)
-
-
-async def _render_frames(
-    streams: Streams, user_id: str, run_id: str, renderer: ChunkRenderer, sdk: int
-) -> AsyncIterator[bytes]:
-    """Yields a run's chunks up to where it ends or waits; ends the message, too, if its events cannot be read."""
-    try:
-        async with aclosing(streams.follow(user_id, run_id, while_waiting=False)) as events:
-            async for event in events:
-                for chunk in renderer.render(event):
-                    yield format_event(adapt_chunk(chunk, sdk))
-                if renderer.is_over:
-                    break
-    except (DatabaseUnavailable, NotFound):
-        pass  # it goes on, or was deleted: `render_loss` says so
-    if not renderer.is_over:
-        for chunk in renderer.render_loss():
-            yield format_event(adapt_chunk(chunk, sdk))
-    yield _DONE
+    services.runs.streams.check_readers(user.user_id)
+    events = services.runs.streams.follow(user.user_id, run.id, while_waiting=False)
+    return EventStream(AiSdkRenderer(run.id, chat_id, version=sdk).encode_stream(events), _HEADERS)
 
 
 async def _start(services: Services, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None) -> str:

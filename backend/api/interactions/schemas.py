@@ -5,28 +5,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
+from backend.api.interactions.events import (
+    EVENTS,
+    AnswerEvent,
+    Question,
+    Status,
+    ThinkingEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+)
 from backend.api.request_body import RequestBody
 
-Name = Literal[
-    "interaction_started",
-    "turn_start",
-    "turn_end",
-    "thinking_delta",
-    "thinking",
-    "answer_delta",
-    "answer",
-    "tool_call",
-    "tool_result",
-    "approval_required",
-    "approved",
-    "rejected",
-    "error",
-    "cancelled",
-    "compaction",
-    "interaction_complete",
-]
 Mode = Literal["steer", "follow_up"]
-Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
 Text = Annotated[StrictStr, Field(min_length=1)]
 
 
@@ -130,34 +120,6 @@ class Compacted(BaseModel):
     messages: int = Field(description="How many further messages are summarised.")
 
 
-class ToolCallEvent(BaseModel):
-    type: Literal["TOOL_CALL"]
-    id: str
-    tool_name: str
-    tool_input: str = Field(description="JSON.")
-
-
-class ToolResultEvent(BaseModel):
-    type: Literal["TOOL_RESULT"]
-    id: str = Field(description="The id of the call.")
-    tool_name: str
-    tool_output: str
-    is_error: bool = False
-    details: dict[str, Any] | None = Field(
-        default=None, description="Exit code and output of a command, a file's diff, tasks."
-    )
-
-
-class ThinkingEvent(BaseModel):
-    type: Literal["THINKING"]
-    content: str
-
-
-class AnswerEvent(BaseModel):
-    type: Literal["ANSWER"]
-    content: str
-
-
 AgentEvent = Annotated[ToolCallEvent | ToolResultEvent | ThinkingEvent | AnswerEvent, Field(discriminator="type")]
 
 
@@ -165,7 +127,7 @@ class Streamed(BaseModel):
     """A server-sent event; `id` is where a reader goes on, and comments (`: keep-alive`) come between."""
 
     id: str | None = None
-    event: Name
+    event: str = Field(json_schema_extra={"enum": [*EVENTS]})
     data: str = Field(description="JSON.")
 
 
@@ -173,14 +135,6 @@ class AgentState(BaseModel):
     messages: list[dict[str, Any]] = Field(
         description="What the model is sent after this interaction, without instructions and memory."
     )
-
-
-class Question(BaseModel):
-    approval_id: str
-    agent: str | None = Field(description="The agent that makes the call; null: the assistant.")
-    tool_name: str
-    tool_input: str
-    text: str
 
 
 class Approval(Question):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.api.interactions import schemas
+from backend.api.interactions.events import Interaction, RunApiRenderer
 from backend.api.interactions.render import (
     parse_parts,
     render_chat_head,
-    render_frames,
     render_interaction,
     render_unread,
 )
@@ -62,10 +62,9 @@ class InteractionService:
             raise NotFound.of("interaction", run_id)
         return await self.runs.find(user_id, conversation.id, run_id)
 
-    async def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
-        async for event in self.runs.streams.follow(user_id, run_id, after=after):
-            if frames := render_frames(event, chat_id, run_id):
-                yield frames
+    def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
+        events = self.runs.streams.follow(user_id, run_id, after=after)
+        return RunApiRenderer(Interaction(run_id, chat_id)).encode_stream(events)
 
     async def start(
         self,

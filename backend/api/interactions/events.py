@@ -1,0 +1,357 @@
+"""The events of the run API. Each is one class: its fields, and how it is rendered of an event of a run.
+
+A new event is a class here, a row of the table in `docs/api.md`, and what `todo_client/events.py` makes of it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, Field
+
+from backend.api.event_renderer import EventRenderer
+from backend.api.sse import format_event
+from backend.context.render import output_of
+from backend.conversations.records import Entry, EntryKind, Event, EventType, ToolCall
+from backend.conversations.records import Status as RunStatus
+from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
+
+Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
+STATUS: dict[RunStatus, Status] = {
+    "running": "RUNNING",
+    "waiting": "WAITING_APPROVAL",
+    "completed": "COMPLETED",
+    "failed": "FAILED",
+    "cancelled": "CANCELLED",
+    "interrupted": "FAILED",
+}
+# A call that was left open when its run ended has none of these, and no result.
+_UNMADE_REASONS = ("too_many", "over_limit", "not_shown", "reach_changed")
+_NO_FAILURES = ("cancelled", *CUT_OFF_CODES)
+
+
+class Interaction(NamedTuple):
+    """The interaction whose events are rendered, and its chat as the path names it."""
+
+    id: str
+    chat_id: str
+
+
+class RunEvent(BaseModel):
+    """An event of the run API; its data are the fields that are set. `name` is that of the server-sent event.
+
+    `render` is called with the events of a run that have one of the `types`, and with those of its sub-agents only if
+    the event is one `of_sub_agents`.
+    """
+
+    name: ClassVar[str]
+    types: ClassVar[tuple[EventType, ...]]
+    of_sub_agents: ClassVar[bool] = False
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        """Renders an event of a run; None if it is another."""
+        raise NotImplementedError
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        if "name" in cls.__dict__:
+            EVENTS[cls.name] = cls
+            for kind in cls.types:
+                _BY_TYPE[kind].append(cls)
+
+
+EVENTS: dict[str, type[RunEvent]] = {}
+"""All events by their names. Those that are rendered of the same event are sent in this order."""
+_BY_TYPE: defaultdict[EventType, list[type[RunEvent]]] = defaultdict(list)
+
+
+class AgentEvent(RunEvent):
+    """What an agent did and said. It is stored in an interaction, and sent also of sub-agents, with their `agent`."""
+
+    of_sub_agents = True
+
+
+class InteractionStarted(RunEvent):
+    interaction_id: str
+    chat_id: str
+
+    name = "interaction_started"
+    types = ("entry_completed",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        match event.record:
+            case Entry(kind="user_message", details=details) if (details or {}).get("mode") != "steer":
+                return cls(interaction_id=of.id, chat_id=of.chat_id)
+            case _:
+                return None
+
+
+class _TurnEvent(RunEvent):
+    interaction_id: str
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        return cls(interaction_id=of.id)
+
+
+class TurnStart(_TurnEvent):
+    name = "turn_start"
+    types = ("model_turn_started",)
+
+
+class TurnEnd(_TurnEvent):
+    name = "turn_end"
+    types = ("model_turn_ended",)
+
+
+class _Delta(RunEvent):
+    content: str
+
+    kind: ClassVar[EntryKind]
+    types = ("entry_delta",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        return cls(content=event.text) if isinstance(event.record, Entry) and event.record.kind == cls.kind else None
+
+
+class ThinkingDelta(_Delta):
+    name, kind = "thinking_delta", "reasoning"
+
+
+class ThinkingEvent(AgentEvent):
+    type: Literal["THINKING"]
+    content: str
+
+    name = "thinking"
+    types = ("entry_completed",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        match event.record:
+            case Entry(kind="reasoning", text=text):
+                return cls(type="THINKING", content=text)
+            case _:
+                return None
+
+
+class AnswerDelta(_Delta):
+    name, kind = "answer_delta", "assistant_message"
+
+
+class AnswerEvent(AgentEvent):
+    type: Literal["ANSWER"]
+    content: str
+
+    name = "answer"
+    types = ("entry_completed",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        match event.record:
+            case Entry(kind="assistant_message", text=text):
+                return cls(type="ANSWER", content=text)
+            case _:
+                return None
+
+
+class Question(BaseModel):
+    approval_id: str
+    agent: str | None = Field(description="The agent that makes the call; null: the assistant.")
+    tool_name: str
+    tool_input: str
+    text: str
+
+    @classmethod
+    def of_call(cls, call: ToolCall, sub_agent: str | None) -> Self:
+        text = call.approval_text or ""
+        return cls(approval_id=call.id, agent=sub_agent, tool_name=call.tool, tool_input=call.arguments, text=text)
+
+
+class ApprovalRequired(RunEvent, Question):
+    name = "approval_required"
+    types = ("approval_requested",)
+    of_sub_agents = True
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        return cls.of_call(event.record, event.sub_agent) if isinstance(event.record, ToolCall) else None
+
+
+class _Decision(RunEvent):
+    approval_id: str
+    reason: str | None
+
+    is_rejection: ClassVar[bool]
+    types = ("approval_decided",)
+    of_sub_agents = True
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        match event.record:
+            case ToolCall(state=state) as call if (state == "rejected") == cls.is_rejection:
+                return cls(approval_id=call.id, reason=call.decision_text)
+            case _:
+                return None
+
+
+class Approved(_Decision):
+    name, is_rejection = "approved", False
+
+
+class Rejected(_Decision):
+    name, is_rejection = "rejected", True
+
+
+class ToolCallEvent(AgentEvent):
+    type: Literal["TOOL_CALL"]
+    id: str
+    tool_name: str
+    tool_input: str = Field(description="JSON.")
+
+    name = "tool_call"
+    types = ("call_requested", "approval_decided")
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        """Renders a call that is made; one that needs approval comes after `approved`, and shares its number."""
+        match event.record:
+            case ToolCall() as call if event.type == "call_requested" and call.needs_approval:
+                return None
+            case ToolCall(state=state) as call if event.type == "call_requested" or state != "rejected":
+                return cls(type="TOOL_CALL", id=call.id, tool_name=call.tool, tool_input=call.arguments)
+            case _:
+                return None
+
+
+class ToolResultEvent(AgentEvent):
+    type: Literal["TOOL_RESULT"]
+    id: str = Field(description="The id of the call.")
+    tool_name: str
+    tool_output: str
+    is_error: bool = False
+    details: dict[str, Any] | None = Field(
+        default=None, description="Exit code and output of a command, a file's diff, tasks."
+    )
+
+    name = "tool_result"
+    types = ("call_completed",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        """Renders a call that has returned, or was not made for a reason that the model reads while its run goes on."""
+        call = event.record
+        if not isinstance(call, ToolCall):
+            return None
+        if call.state not in ("done", "failed") and (call.state != "not_made" or call.reason not in _UNMADE_REASONS):
+            return None
+        return cls(
+            type="TOOL_RESULT",
+            id=call.id,
+            tool_name=call.tool,
+            tool_output=output_of(call),
+            is_error=call.state != "done",
+            details=call.details,
+        )
+
+
+class ErrorEvent(RunEvent):
+    error: str
+    allow_retry: bool
+    code: str
+
+    name = "error"
+    types = ("entry_completed",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        match event.record:
+            case Entry(kind="notice", details={"code": code}) as notice if code not in _NO_FAILURES:
+                return cls(error=sentence_of_notice(notice), allow_retry=may_retry(code), code=code)
+            case _:
+                return None
+
+
+class Cancelled(RunEvent):
+    interaction_id: str
+
+    name = "cancelled"
+    types = ("entry_completed",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        match event.record:
+            case Entry(kind="notice", details={"code": "cancelled"}):
+                return cls(interaction_id=of.id)
+            case _:
+                return None
+
+
+class Compaction(RunEvent):
+    messages: int
+
+    name = "compaction"
+    types = ("entry_completed",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        match event.record:
+            case Entry(kind="summary", details={"messages": messages}) if messages:
+                return cls(messages=messages)
+            case _:
+                return None
+
+
+class InteractionComplete(RunEvent):
+    interaction_id: str
+    status: Status
+    reason: str | None = None
+    next_interaction_id: str | None = None
+
+    name = "interaction_complete"
+    types = ("run_ended",)
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        if (run := event.run) is None:
+            return None
+        outcome = cls(interaction_id=of.id, status=STATUS[run.status])
+        if run.status == "interrupted":
+            outcome.reason = sentence_of("interrupted")
+        if run.next_run_id:
+            outcome.next_interaction_id = run.next_run_id
+        return outcome
+
+
+def render_events(event: Event, of: Interaction) -> list[RunEvent]:
+    is_of_sub_agent = event.sub_agent is not None
+    kinds = [kind for kind in _BY_TYPE.get(event.type, ()) if kind.of_sub_agents or not is_of_sub_agent]
+    return [rendered for kind in kinds if (rendered := kind.render(event, of)) is not None]
+
+
+class Frame(NamedTuple):
+    event: RunEvent
+    sub_agent: str | None
+    number: int | None
+
+
+class RunApiRenderer(EventRenderer[Frame]):
+    def __init__(self, of: Interaction) -> None:
+        super().__init__()
+        self._of = of
+
+    async def handle(self, event: Event) -> Iterable[Frame]:
+        """Renders an event; only the last of several frames has its number, so that a reader goes on after all."""
+        rendered = render_events(event, self._of)
+        return [
+            Frame(one, event.sub_agent, event.number if place == len(rendered) else None)
+            for place, one in enumerate(rendered, start=1)
+        ]
+
+    def encode(self, rendered: Frame) -> bytes:
+        data = rendered.event.model_dump(exclude_unset=True)
+        if rendered.sub_agent is not None and isinstance(rendered.event, AgentEvent):
+            data["agent"] = rendered.sub_agent
+        return format_event(data, event=rendered.event.name, id=rendered.number)
