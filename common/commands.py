@@ -21,7 +21,7 @@ EXIT_READER_GONE = 141
 """The exit status of a command whose output nobody reads to its end, as shells report the end by SIGPIPE."""
 MAX_DAYS = 36_500
 _GAP = "  "
-_FEWEST = 8  # characters of a text in a table
+_MIN_WIDTH = 8  # characters of a text in a table
 
 
 def run_command(service: str, arguments: Sequence[str]) -> None:
@@ -97,7 +97,7 @@ def format_table(rows: Sequence[Sequence[str]], *, left: Sequence[int]) -> Itera
     columns = [*zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     words = [max(len(word) for text in column for word in text.split() or [""]) for column in columns]
-    least = [min(width, _FEWEST) if column in left else width for column, width in enumerate(words)]
+    least = [min(width, _MIN_WIDTH) if column in left else width for column, width in enumerate(words)]
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) - shutil.get_terminal_size().columns
     while excess > 0 and (wide := [column for column, width in enumerate(widths) if width > least[column]]):
         widths[max(wide, key=lambda column: (column not in left, widths[column]))] -= 1  # headings first

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # imported where they are created: reading the settings is wh
     from common.database import Database
     from common.tokens import Keys
 
-_CENTURY = 100 * 365 * 86_400  # in seconds
+_CENTURY_SECONDS = 100 * 365 * 86_400
 # Certainly an address, as of most databases; libpq parses the others.
 _PLAIN_ADDRESS = re.compile(
     r"postgres(?:ql)?://(?:[\w.~-]+(?::[\w.~-]*)?@)?[\w.-]*(?::\d{1,5})?/[\w.~-]*(?:\?host=[\w./~-]+)?", re.ASCII
@@ -101,7 +101,7 @@ class ClockSettings(BaseSettings):
     """The time zone of users whose client does not send one, such as Europe/Berlin; the page always sends it. Default:
     UTC, or with ./todo up the zone of this machine.
     """
-    test_clock_offset_seconds: float | None = Field(None, ge=-_CENTURY, le=_CENTURY)
+    test_clock_offset_seconds: float | None = Field(None, ge=-_CENTURY_SECONDS, le=_CENTURY_SECONDS)
     """For tests: the seconds by which the clock of tasks and notes is ahead of this machine's. A service that other
     machines can reach does not start with it.
     """

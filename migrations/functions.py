@@ -95,7 +95,7 @@ ACROSS_USERS = {
         )
         """,
     ),
-    "person_of_calendar(hash bytea)": (
+    "user_of_calendar(hash bytea)": (
         "TABLE (user_id text)",
         "SELECT profiles.user_id FROM profiles WHERE calendar_hash = hash",
     ),

@@ -19,7 +19,7 @@ from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
 from workspace.files.quota import Amount
 
-_PIECE = 65_536  # bytes
+_PIECE_BYTES = 65_536
 _DISK_FULL = 507
 _STATUS: dict[Kind, int] = {"invalid": 400, "not_found": 404, "conflict": 409, "limit": 413, "unavailable": 503}
 
@@ -119,7 +119,7 @@ def _get_writable_folder(request: Request) -> str:
 async def _stream_pieces(file: BinaryIO, size: int) -> AsyncIterator[bytes]:
     """Streams as many bytes as the file had when it was opened."""
     with file:
-        while size and (piece := await asyncio.to_thread(file.read, min(_PIECE, size))):
+        while size and (piece := await asyncio.to_thread(file.read, min(_PIECE_BYTES, size))):
             size -= len(piece)
             yield piece
 
@@ -136,8 +136,8 @@ def _explain_errors(handler: Callable[[Request], Any]) -> Callable[[Request], Aw
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
         except Exception as error:  # noqa: BLE001 - answers must not show internal errors
-            refusal = error if isinstance(error, CallError) else explain_error(error)
-            status = _DISK_FULL if isinstance(refusal, DiskFull) else _STATUS[refusal.kind]
-            return JSONResponse({"error": str(refusal)}, status_code=status)
+            failure = error if isinstance(error, CallError) else explain_error(error)
+            status = _DISK_FULL if isinstance(failure, DiskFull) else _STATUS[failure.kind]
+            return JSONResponse({"error": str(failure)}, status_code=status)
 
     return answer

@@ -21,11 +21,11 @@ from workspace.files.quota import Quota
 from workspace.files.walking import DirectoryEntry
 from workspace.settings import Settings, StoreSettings
 
-_LONGEST_PATH = 3_000  # bytes: the system takes up to 4,095, with the directory of all folders
+_MAX_PATH_BYTES = 3_000  # the system takes up to 4,095, with the directory of all folders
 _NOT_EMPTY = "There are files of users already. Add --replace to replace them."
-_ANY = 2**63
+_UNLIMITED = 2**63
 _REPLACED = (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.ENXIO)
-_IN_MEMORY = 16 * 1024**2
+_MAX_MEMORY_BYTES = 16 * 1024**2
 
 
 def check(arguments: Sequence[str]) -> None:
@@ -43,12 +43,12 @@ def backup(arguments: Sequence[str]) -> None:
             return
         with walking.open_directory(store.root) as directory:
             for entry in walking.walk_tree(directory, should_enter=_is_stored):
-                if len(entry.path.encode(errors="surrogateescape")) > _LONGEST_PATH:
+                if len(entry.path.encode(errors="surrogateescape")) > _MAX_PATH_BYTES:
                     too_deep += 1
                 elif _is_stored(entry):
                     _add_entry(archive, entry, links=True)
     if too_deep:
-        sys.stderr.write(f"{too_deep} files were left out: their paths are longer than {_LONGEST_PATH:,} bytes.\n")
+        sys.stderr.write(f"{too_deep} files were left out: their paths are longer than {_MAX_PATH_BYTES:,} bytes.\n")
 
 
 def export(arguments: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ def _find_store() -> Store | None:
         return None
     if os.geteuid() == 0 and (owner := root.stat().st_uid):
         account.switch_account(owner)
-    return Store(root, Quota(bytes=_ANY, files=_ANY))
+    return Store(root, Quota(bytes=_UNLIMITED, files=_UNLIMITED))
 
 
 def _is_stored(entry: DirectoryEntry) -> bool:
@@ -148,7 +148,7 @@ def _add_entry(archive: tarfile.TarFile, entry: DirectoryEntry, *, links: bool =
 
 
 def _add_file(archive: tarfile.TarFile, entry: DirectoryEntry, member: tarfile.TarInfo) -> None:
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as content:
+    with tempfile.SpooledTemporaryFile(_MAX_MEMORY_BYTES) as content:
         with (
             walking.open_file(entry.directory, entry.name) as descriptor,
             open(descriptor, "rb", closefd=False) as file,

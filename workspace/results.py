@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from common.tool_server.errors import IdempotencyKeyReused
 
-_MOST = 200  # of a folder
-_MOST_BYTES = 20_000_000  # of a folder
+_MAX_RECORDS = 200  # of a folder
+_MAX_RECORD_BYTES = 20_000_000  # of a folder
 
 
 class CallResult(NamedTuple):
@@ -38,7 +38,7 @@ def find_result(directory: Path, key: str | None, call: dict[str, Any]) -> CallR
 def store_result(directory: Path, key: str | None, call: dict[str, Any], result: CallResult) -> None:
     if key is not None:
         stored = {"asked": _hash_call(call), "text": result.text, "details": result.details}
-        store_record(directory, key, stored, most=_MOST, most_bytes=_MOST_BYTES)
+        store_record(directory, key, stored, most=_MAX_RECORDS, most_bytes=_MAX_RECORD_BYTES)
 
 
 def store_record(directory: Path, key: str, record: dict[str, Any], *, most: int, most_bytes: int) -> None:

@@ -9,7 +9,7 @@ from common.environment import CONFIG, CommaSeparated, require
 from common.settings import ProcessSettings, Secret, is_http, limit_per_user
 
 _CHECKOUT = Path(__file__).parents[1]
-LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools, which may hold a whole file as JSON
+MAX_CALL_BYTES = 4 * 1024 * 1024  # bytes of a request to the tools, which may hold a whole file as JSON
 
 
 _AbsolutePath = Annotated[
@@ -63,7 +63,7 @@ class Settings(StoreSettings, ProcessSettings):
 
     def max_body_bytes(self, method: str, path: str) -> int:
         if path == "/mcp":
-            return max(LARGEST_CALL, self.limit_request_bytes)
+            return max(MAX_CALL_BYTES, self.limit_request_bytes)
         # Twice the limit, so that clients that read no answer before the end of the file learn that it is too large.
         return 2 * self.limit_file_bytes if method == "PUT" and path.startswith("/files/") else self.limit_request_bytes
 

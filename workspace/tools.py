@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from workspace.caller import CALLER, CallContext
 from workspace.commands import tools as commands
-from workspace.commands.tools import DEFAULT_S
+from workspace.commands.tools import DEFAULT_SECONDS
 from workspace.errors import GitReadOnly
 from workspace.files import listing, reading, writing
 
@@ -101,12 +101,14 @@ async def edit_file(path: Path, old_text: OldText, new_text: NewText, caller: Ca
     return await caller.run_writing(writing.edit_file, path=path, old_text=old_text, new_text=new_text)
 
 
-async def run_command(command: Command, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
+async def run_command(
+    command: Command, timeout_s: Timeout = DEFAULT_SECONDS, caller: CallContext = CALLER
+) -> ToolResult:
     """Run a command in your folder. It cannot access other files or the network. Any exit code is a valid result."""
     return await caller.run_command(commands.run_command, command=command, timeout_s=timeout_s)
 
 
-async def run_python(code: Code, timeout_s: Timeout = DEFAULT_S, caller: CallContext = CALLER) -> ToolResult:
+async def run_python(code: Code, timeout_s: Timeout = DEFAULT_SECONDS, caller: CallContext = CALLER) -> ToolResult:
     """Run a Python program in your folder, with the same limits as run_command. The result is what it prints."""
     return await caller.run_command(commands.run_python, code=code, timeout_s=timeout_s)
 

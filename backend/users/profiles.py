@@ -37,7 +37,7 @@ ON CONFLICT (user_id) DO UPDATE
 SET memory = concat_ws(E'\\n', nullif(rtrim(profiles.memory, E' \\t\\r\\n'), ''), excluded.memory)
 WHERE octet_length(coalesce(profiles.memory, '')) + octet_length(excluded.memory) < %(most)s
 RETURNING memory"""
-_USER_OF_CALENDAR = "SELECT user_id FROM person_of_calendar(%(hash)s)"
+_USER_OF_CALENDAR = "SELECT user_id FROM user_of_calendar(%(hash)s)"
 
 
 async def send_time_zone(tx: Transaction, zone: str) -> None:

@@ -2,7 +2,7 @@
 -- administrator who may create roles and to whom the database belongs. Running it again changes nothing.
 --
 --   todo_owner    logs in for migrations, usage, export and forget; everything in the schema public belongs to it
---   todo_app      what the services become in each transaction; row-level security keeps it to one person's rows
+--   todo_app      what the services become in each transaction; row-level security keeps it to one user's rows
 --   todo_service  the services' login, which has no right but to become todo_app
 --
 -- Before it, in the same session, passwords can be given; without them those of the roles stay as they are:
@@ -66,7 +66,7 @@ BEGIN
             SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'
         )
         UNION ALL
-        -- The policy by which the owner works across people names its owner.
+        -- The policy by which the owner works across users names its owner.
         SELECT format('ALTER POLICY all_people ON %s TO todo_owner', polrelid::regclass)
         FROM pg_policy WHERE polname = 'all_people' AND polroles <> ARRAY['todo_owner'::regrole::oid]
     LOOP

@@ -9,7 +9,7 @@ import psycopg
 
 from common.database.transactions import DatabaseUnavailable
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def _repeat(sweep: Callable[[], Awaitable[object]], every_seconds: float) 
         try:
             await sweep()
         except (DatabaseUnavailable, psycopg.Error) as error:
-            logger.warning("sweep failed: %s", error)
+            log.warning("sweep failed: %s", error)
         except Exception:
-            logger.exception("sweep failed")
+            log.exception("sweep failed")
         await asyncio.sleep(every_seconds)

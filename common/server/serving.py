@@ -24,7 +24,7 @@ from uvicorn.supervisors import Multiprocess
 from common.server.connection import LimitedConnection
 from common.server.limits import THIS_MACHINE, ClientLimits
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _LOOPBACK_HOSTS = ("localhost", *THIS_MACHINE)
 _NO_SUCH_ADDRESS = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # such as ::1 where IPv6 is off
@@ -185,7 +185,7 @@ def _create_app(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:
     try:
         return create_app(url)
     except Exception:
-        logger.exception("the application cannot be created")
+        log.exception("the application cannot be created")
         sys.exit(STARTUP_FAILURE)
 
 

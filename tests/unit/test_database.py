@@ -73,7 +73,7 @@ async def test_without_a_user_no_row_is_seen_but_functions_of_the_owner_work(dat
         await tx.execute(ADD_CALENDAR, user_id="ada", hash=CALENDAR_HASH)
     async with database.transaction(NO_USER) as tx:
         seen = await tx.execute(LIST)
-        found = await tx.execute("SELECT person_of_calendar(%(hash)s) AS user_id", hash=CALENDAR_HASH)
+        found = await tx.execute("SELECT user_of_calendar(%(hash)s) AS user_id", hash=CALENDAR_HASH)
     assert await seen.fetchall() == []
     assert await found.fetchone() == {"user_id": "ada"}
     with pytest.raises(psycopg.errors.InsufficientPrivilege):

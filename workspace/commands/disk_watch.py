@@ -23,7 +23,7 @@ LEAST_FREE_BYTES, LEAST_FREE_SHARE = 512 * 1024**2, 0.05  # the smaller one
 _PAUSE_SECONDS = 0.005
 _COUNT_SECONDS = 0.5  # for entries that take no space, such as hard links
 _COUNT_SHARE = 0.05  # of the time
-_TOLERATED = 0.025  # of a limit
+_TOLERATED_SHARE = 0.025  # of a limit
 _TO_REMOVE = Amount(64 * 1024, 16)  # may be written in a full folder: a command needs some to start
 
 
@@ -86,7 +86,7 @@ class DiskWatch:
         return Amount(free, disk.f_favail)
 
     def _get_tolerance(self) -> Amount:
-        least = [int(limit * _TOLERATED) for limit in self._quota.of_folder]
+        least = [int(limit * _TOLERATED_SHARE) for limit in self._quota.of_folder]
         return _TO_REMOVE if self._most else Amount(*map(max, self._left, least))
 
     def _count(self, process: int, *, stop: bool = False) -> tuple[Amount, Amount]:

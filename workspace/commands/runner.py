@@ -19,14 +19,14 @@ from workspace.files.directories import find_obstacle, keep_git_directory
 from workspace.files.quota import Quota, measure
 
 _DIRECTORIES = Path("/")  # stands for all directories of users
-_AT_ONCE = 16
+_MAX_COMMANDS = 16
 _WAIT_SECONDS = 60.0
 
 
 class ConcurrencyLimits:
     """Limits how many commands run at once for a folder, a user and in all. Waiting commands start in order."""
 
-    def __init__(self, of_user: int, *, of_all: int = _AT_ONCE, wait_seconds: float = _WAIT_SECONDS) -> None:
+    def __init__(self, of_user: int, *, of_all: int = _MAX_COMMANDS, wait_seconds: float = _WAIT_SECONDS) -> None:
         self._of_user = of_user
         self._of_all = of_all
         self._wait_seconds = wait_seconds

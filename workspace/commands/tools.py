@@ -13,8 +13,8 @@ from workspace.errors import CommitFailed, SearchFailed
 from workspace.files.opening import split_path
 from workspace.results import CallResult
 
-DEFAULT_S = 120
-MOST_HITS, LONGEST_LINE = 200, 400
+DEFAULT_SECONDS = 120
+MAX_HITS, MAX_LINE_CHARS = 200, 400
 # Perl's regular expressions have all of grep -E's but \< and \>; not every grep has them.
 _SEARCH = r"""
 kind=E pattern=$1 start=$2
@@ -42,13 +42,13 @@ class Command:
     only_reads: bool = False
 
 
-def run_command(command: str, timeout_s: int = DEFAULT_S) -> Command:
+def run_command(command: str, timeout_s: int = DEFAULT_SECONDS) -> Command:
     """Uses no login shell, which would run files of its home."""
     shell = "bash" if shutil.which("bash", path=PATH) else "sh"
     return Command([shell, "-c", command], render_output, timeout_s)
 
 
-def run_python(code: str, timeout_s: int = DEFAULT_S) -> Command:
+def run_python(code: str, timeout_s: int = DEFAULT_SECONDS) -> Command:
     return Command(["python3", "-s", "-"], render_output, timeout_s, code.encode())
 
 
@@ -75,17 +75,17 @@ def render_output(ran: CommandResult) -> CallResult:
 def _render_hits(start: str, glob: re.Pattern[str], ran: CommandResult) -> CallResult:
     found = [hit for line in ran.stdout.splitlines() if (hit := _HIT.match(line))]
     hits = [
-        {"path": hit[1], "line": int(hit[2]), "text": hit[3][:LONGEST_LINE]}
+        {"path": hit[1], "line": int(hit[2]), "text": hit[3][:MAX_LINE_CHARS]}
         for hit in found
         if glob.match(hit[1]) or glob.match(hit[1].removeprefix(f"{start}/"))
     ]
     if not hits and (ran.stderr or ran.timed_out):
         reason = ran.stderr.partition("\n")[0].removeprefix("grep: ")
         raise SearchFailed(reason=reason or "it took too long")
-    more = ran.truncated or ran.timed_out or len(hits) > MOST_HITS
-    lines = [f"{hit['path']}:{hit['line']}: {hit['text']}" for hit in hits[:MOST_HITS]]
+    more = ran.truncated or ran.timed_out or len(hits) > MAX_HITS
+    lines = [f"{hit['path']}:{hit['line']}: {hit['text']}" for hit in hits[:MAX_HITS]]
     lines += ["[there are more matches: use a narrower pattern or path]"] if more else []
-    return CallResult("\n".join(lines) or "No line matches.", {"hits": hits[:MOST_HITS], "truncated": more})
+    return CallResult("\n".join(lines) or "No line matches.", {"hits": hits[:MAX_HITS], "truncated": more})
 
 
 def _render_commit(ran: CommandResult) -> CallResult:

@@ -37,7 +37,7 @@ def create_landlock_filter(abi: int) -> bytes:
     changes_mode = [numbers for numbers, _ in calls.CHANGE_MODE.values()]
     more = [
         *_match_calls([*changes_mode, calls.CHANGE_TIMES, *calls.CHANGE_GROUP.values()], [(_RETURN, 0, 0, _NOTIFY)]),
-        *_match_calls(calls.REFUSED_WITHOUT_NAMESPACES.values(), _REJECT),
+        *_match_calls(calls.REJECTED_WITHOUT_NAMESPACES.values(), _REJECT),
         *_match_calls(calls.EXTENDED_ATTRIBUTES.values(), [(_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)]),
     ]
     for numbers, allowed in calls.ONLY_OF_ONESELF.values():
@@ -63,7 +63,7 @@ def _assemble(sockets: tuple[int, ...], more: Iterable[Instruction]) -> bytes:
         (_AT_LEAST, 0, 1, _X32),
         *_REJECT,
         *more,
-        *_match_calls(calls.REFUSED.values(), _REJECT),
+        *_match_calls(calls.REJECTED.values(), _REJECT),
     ]
     for numbers, mode, flags in calls.CREATE_FILE.values():
         program += _match_calls([numbers], _reject_setuid(mode, flags))
@@ -110,10 +110,10 @@ def _reject_values(argument: int, values: tuple[int, ...]) -> list[Instruction]:
 
 def _reject_setuid(mode: int, flags: int | None = None) -> list[Instruction]:
     """Rejects a mode with setuid or setgid; with `flags`, only if these create a file."""
-    refuse = [(_LOAD, 0, 0, _get_offset(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), *_REJECT]
+    reject = [(_LOAD, 0, 0, _get_offset(mode)), (_ANY_BIT, 0, 1, _SETUID | _SETGID), *_REJECT]
     if flags is not None:
-        refuse = [(_LOAD, 0, 0, _get_offset(flags)), (_ANY_BIT, 0, len(refuse), calls.CREATES), *refuse]
-    return [*refuse, (_RETURN, 0, 0, _ALLOW)]
+        reject = [(_LOAD, 0, 0, _get_offset(flags)), (_ANY_BIT, 0, len(reject), calls.CREATES), *reject]
+    return [*reject, (_RETURN, 0, 0, _ALLOW)]
 
 
 def _get_offset(argument: int) -> int:

@@ -45,7 +45,7 @@ _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _CONTINUE = 1
 _AT_FDCWD, _NO_FOLLOW = -100, 0x100
 _BENEATH_WITHOUT_MAGIC = 0x08 | 0x02
-_LONGEST_PATH = 4096
+_MAX_PATH_BYTES = 4096
 
 
 def main(
@@ -227,7 +227,7 @@ class NotifiedCalls:
         if number != _CHMOD:
             directory, address = ctypes.c_int(arguments[0] & 0xFFFFFFFF).value, arguments[1]
         flags = arguments[3] if number in (_FCHMODAT2, _UTIMENSAT) else 0
-        path = os.pread(memory, _LONGEST_PATH, address).partition(b"\0")[0]
+        path = os.pread(memory, _MAX_PATH_BYTES, address).partition(b"\0")[0]
         if not path.startswith(b"/"):
             link = f"/proc/{pid}/cwd" if directory == _AT_FDCWD else f"/proc/{pid}/fd/{directory}"
             path = os.readlink(link.encode()) + (b"/" + path if path else b"")

@@ -13,7 +13,7 @@ AUDIT_ARCHITECTURE = 0xC000003E if _MACHINE == "x86_64" else 0xC00000B7
 Numbers = tuple[int | None, int | None]
 
 # These reach other processes' memory and descriptors or change the machine, or have often had faults in kernels.
-REFUSED: Mapping[str, Numbers] = {
+REJECTED: Mapping[str, Numbers] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -73,7 +73,7 @@ REFUSED: Mapping[str, Numbers] = {
     "listmount": (458, 458),
 }
 # Without namespaces these reach what belongs to the same account, and Landlock does not restrict them.
-REFUSED_WITHOUT_NAMESPACES: Mapping[str, Numbers] = {
+REJECTED_WITHOUT_NAMESPACES: Mapping[str, Numbers] = {
     "chown": (92, None),
     "lchown": (94, None),
     "fchown": (93, 55),

@@ -23,8 +23,8 @@ _CHECKOUT = Path(__file__).parents[2]
 _SYSTEM_DIRECTORIES = ("/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc")
 # Parents may be unreadable.
 _PARENT = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LONGEST_PATH = 4_000  # bytes
-_MOST_ENTRIES = 200_000  # that are searched for repositories
+_MAX_PATH_BYTES = 4_000
+_MAX_ENTRIES = 200_000  # that are searched for repositories
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def open_user_directory(path: str, data_dir: Path | None) -> Iterator[int]:
     if data_dir is None:
         raise DirectoriesOff
     names = path.split("/")[1:]
-    is_short = len(path.encode()) <= _LONGEST_PATH
+    is_short = len(path.encode()) <= _MAX_PATH_BYTES
     # The only name of / is empty.
     if not path.startswith("/") or not is_short or not is_storable(path) or {"", ".", ".."} & {*names}:
         raise DirectoryInvalid(path=to_printable(path))
@@ -75,8 +75,8 @@ def find_obstacle(directory: int) -> str | None:
             return f"it contains a git directory, {to_printable('/'.join(entry.parents) or '.', max_length=200)}"
         if entry.name.casefold() == GIT and entry.parents:
             return f"it contains another git repository, {to_printable('/'.join(entry.parents), max_length=200)}"
-        if number > _MOST_ENTRIES:
-            return f"it contains more than {_MOST_ENTRIES:,} files"
+        if number > _MAX_ENTRIES:
+            return f"it contains more than {_MAX_ENTRIES:,} files"
     return None
 
 
@@ -92,7 +92,7 @@ def _find_git_elsewhere(path: str, directory: int) -> str | None:
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as file:
-        target = os.fsdecode(file.read(_LONGEST_PATH).partition(b"gitdir:")[2].strip())
+        target = os.fsdecode(file.read(_MAX_PATH_BYTES).partition(b"gitdir:")[2].strip())
     real = os.path.realpath(os.path.join(path, target))
     return f"its {GIT} leads to a directory inside it" if f"{real}/".startswith(f"{path}/") else None
 

@@ -12,12 +12,12 @@ from workspace.files import opening, walking
 from workspace.files.folder import Folder
 from workspace.results import CallResult
 
-MOST_NAMES = 500
-_MOST_FILES = 1_000  # of the list for a user
-_MOST_COMPARED = 20_000
-_MOST_CHANGED = 100
+MAX_NAMES = 500
+_MAX_FILES = 1_000  # of the list for a user
+_MAX_COMPARED = 20_000
+_MAX_CHANGED = 100
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
-_DEEPEST = 64  # levels of directories; what is below is not listed
+_MAX_LEVELS = 64  # of directories; what is below is not listed
 _NOT_ENTERED = ".git"
 _LAST_SECOND = datetime.max.replace(tzinfo=UTC, microsecond=0).timestamp()
 
@@ -37,30 +37,30 @@ def list_directory(folder: Folder, path: str = ".", *, depth: int = 1) -> CallRe
     above = opening.split_path(path)
     with opening.open_directory(folder.descriptor, above) as directory:
         found = _list_entries(directory, above, depth, repair=not folder.is_outside)
-        entries = [*islice(found, MOST_NAMES + 1)]
-    entries, more = entries[:MOST_NAMES], len(entries) > MOST_NAMES
+        entries = [*islice(found, MAX_NAMES + 1)]
+    entries, more = entries[:MAX_NAMES], len(entries) > MAX_NAMES
     lines = [to_printable(entry.name, max_length=1_100) for entry in entries] or ["It is empty."]
     if more:
-        lines.append(f"(Only the first {MOST_NAMES} are shown. List a single directory to see more.)")
+        lines.append(f"(Only the first {MAX_NAMES} are shown. List a single directory to see more.)")
     return CallResult("\n".join(lines), {"entries": [_render_json(entry) for entry in entries], "more": more})
 
 
 def list_files(folder: Folder) -> dict[str, Any]:
-    files = [*islice(_list_files(folder), _MOST_FILES + 1)]
-    return {"files": [_render_json(file) for file in files[:_MOST_FILES]], "more": len(files) > _MOST_FILES}
+    files = [*islice(_list_files(folder), _MAX_FILES + 1)]
+    return {"files": [_render_json(file) for file in files[:_MAX_FILES]], "more": len(files) > _MAX_FILES}
 
 
 def list_states(folder: Folder) -> dict[str, FileState] | None:
     """Returns the state of each file, or None if there are too many to compare."""
-    files = [*islice(_list_files(folder), _MOST_COMPARED + 1)]
-    return {file.path: file for file in files} if len(files) <= _MOST_COMPARED else None
+    files = [*islice(_list_files(folder), _MAX_COMPARED + 1)]
+    return {file.path: file for file in files} if len(files) <= _MAX_COMPARED else None
 
 
 def list_changes(before: dict[str, FileState] | None, now: dict[str, FileState] | None) -> list[dict[str, Any]]:
     """Returns the first files that are new or differ in kind, size or time."""
     if before is None or now is None:
         return []
-    changed = [entry for path, entry in now.items() if before.get(path) != entry][:_MOST_CHANGED]
+    changed = [entry for path, entry in now.items() if before.get(path) != entry][:_MAX_CHANGED]
     return [{"path": _decode_path(entry.path), "bytes": entry.size} for entry in changed]
 
 
@@ -70,7 +70,7 @@ def _list_files(folder: Folder) -> Iterator[FileState]:
 
 
 def _list_entries(
-    directory: int, above: Sequence[str] = (), depth: int = _DEEPEST, *, repair: bool
+    directory: int, above: Sequence[str] = (), depth: int = _MAX_LEVELS, *, repair: bool
 ) -> Iterator[FileState]:
     for entry in walking.walk_tree(
         directory,

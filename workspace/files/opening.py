@@ -27,7 +27,7 @@ from workspace.errors import (
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A FIFO without a writer must not block, and a terminal must not become the controlling one.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_LONGEST_NAME, _LONGEST_PATH = 255, 1_000  # bytes
+_MAX_NAME_BYTES, _MAX_PATH_BYTES = 255, 1_000
 _MODE = 0o755  # of directories; nobody else enters the folder above them
 _KINDS = {
     stat.S_IFREG: "a file",
@@ -46,7 +46,7 @@ class OpenFile(NamedTuple):
 def split_path(path: str) -> tuple[str, ...]:
     """Returns the names of a path, none for the folder itself; raises `PathInvalid`."""
     found = tuple(name for name in path.split("/") if name not in ("", "."))
-    short = len(path.encode()) <= _LONGEST_PATH and all(len(name.encode()) <= _LONGEST_NAME for name in found)
+    short = len(path.encode()) <= _MAX_PATH_BYTES and all(len(name.encode()) <= _MAX_NAME_BYTES for name in found)
     if not short or path.startswith("/") or ".." in found or not is_storable(path):
         raise PathInvalid(path=to_printable(path))
     return found

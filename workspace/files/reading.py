@@ -10,16 +10,16 @@ from workspace.files import opening
 from workspace.files.folder import Folder
 from workspace.results import CallResult
 
-MOST_BYTES = 50_000
-_PROBE = 8_192  # bytes at a file's beginning in which text has no NUL
-_PIECE = 65_536  # bytes that are read at once
-_FRAME = 1_500  # bytes of the lines before and after, with the longest path
+MAX_BYTES = 50_000
+_PROBE_BYTES = 8_192  # at a file's beginning in which text has no NUL
+_PIECE_BYTES = 65_536  # that are read at once
+_FRAME_BYTES = 1_500  # of the lines before and after, with the longest path
 
 
 def read_lines(folder: Folder, path: str, *, offset: int, limit: int) -> CallResult:
     with opening.open_file(folder.descriptor, path) as opened:
         binary = FileNotText(path=path, size=opened.size, type=guess_type(path))
-        if not is_text(opened.file.read(_PROBE), is_whole=False):
+        if not is_text(opened.file.read(_PROBE_BYTES), is_whole=False):
             raise binary
         try:
             lines, total = _read_page(opened.file, offset, limit)
@@ -37,13 +37,13 @@ def read_lines(folder: Folder, path: str, *, offset: int, limit: int) -> CallRes
 def _read_page(file: BinaryIO, offset: int, limit: int) -> tuple[list[str], int]:
     """Returns as many numbered lines as fit, and the number of lines in the file."""
     lines: list[str] = []
-    room = MOST_BYTES - _FRAME
+    room = MAX_BYTES - _FRAME_BYTES
     total = 0
     for number, line in _read_lines(file):
         total = number
         if number < offset or len(lines) == limit or room <= 0:
             continue
-        whole = len(line) < _PIECE  # else it may end in the middle of a character
+        whole = len(line) < _PIECE_BYTES  # else it may end in the middle of a character
         numbered = f"{number}: {line.decode(errors='strict' if whole else 'ignore').removesuffix(chr(10))}"
         size = len(numbered.encode()) + 1
         if size <= room:
@@ -55,11 +55,11 @@ def _read_page(file: BinaryIO, offset: int, limit: int) -> tuple[list[str], int]
 
 
 def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yields each line with its number, cut at `_PIECE` bytes."""
+    """Yields each line with its number, cut at `_PIECE_BYTES`."""
     file.seek(0)
     number, beginning = 1, b""
-    while piece := file.readline(_PIECE):
-        if len(beginning) < _PIECE:
+    while piece := file.readline(_PIECE_BYTES):
+        if len(beginning) < _PIECE_BYTES:
             beginning += piece
         if piece.endswith(b"\n"):
             yield number, beginning
@@ -70,7 +70,7 @@ def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def is_text(content: bytes, *, is_whole: bool = True) -> bool:
     """The last character may be cut if the content is not the whole file."""
-    if b"\0" in content[:_PROBE]:
+    if b"\0" in content[:_PROBE_BYTES]:
         return False
     try:
         codecs.getincrementaldecoder("utf-8")().decode(content, is_whole)

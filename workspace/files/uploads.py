@@ -11,7 +11,7 @@ from workspace.files import opening, walking, writing
 from workspace.files.folder import Folder
 from workspace.results import store_record
 
-_MOST, _MOST_BYTES = 1_000, 10_000_000  # of a folder: the oldest are forgotten
+_MAX_RECORDS, _MAX_RECORD_BYTES = 1_000, 10_000_000  # of a folder: the oldest are forgotten
 _UPLOADS = "uploads"
 
 
@@ -20,7 +20,9 @@ def record(folder: Folder, path: str, digest: str) -> None:
     for directory in (folder.uploads.parent, folder.uploads):
         with suppress(FileExistsError):
             directory.mkdir(mode=0o700)
-    store_record(folder.uploads, path, {"path": path, "sha256": digest}, most=_MOST, most_bytes=_MOST_BYTES)
+    store_record(
+        folder.uploads, path, {"path": path, "sha256": digest}, most=_MAX_RECORDS, most_bytes=_MAX_RECORD_BYTES
+    )
 
 
 def copy(folder: Folder, other: Folder) -> list[str]:
@@ -37,8 +39,8 @@ def copy(folder: Folder, other: Folder) -> list[str]:
                 if hashlib.file_digest(file, "sha256").hexdigest() == upload["sha256"]:
                     writing.move_incoming(other, f"{_UPLOADS}/{path}", file)
                     copied.append(path)
-        except CallError as refusal:
-            if refusal.kind == "limit":
+        except CallError as error:
+            if error.kind == "limit":
                 raise
     return sorted(copied)
 

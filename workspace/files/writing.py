@@ -25,7 +25,7 @@ from workspace.files.folder import Folder
 from workspace.files.quota import Amount
 from workspace.results import CallResult
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _MODE = 0o644  # of new files
 _DIFF_BYTES = 20_000
 _DIFF_LINES = 2_000  # on each side: the time grows with their product
@@ -78,9 +78,9 @@ def _create_result(text: str, path: str, before: str | None, after: str, **more:
 
 def _encode(content: str, what: str) -> bytes:
     data = content.encode()
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_BYTES:
         instead = "write it in parts with a command"
-        raise ContentTooLarge(what=what, size=len(data), most=MOST_BYTES, instead=instead)
+        raise ContentTooLarge(what=what, size=len(data), most=MAX_BYTES, instead=instead)
     return data
 
 
@@ -143,10 +143,10 @@ def _read_mode(at: int, name: str, path: str) -> int | None:
 
 def _read_text(folder: Folder, path: str) -> str:
     with opening.open_file(folder.descriptor, path) as opened:
-        if opened.size > MOST_BYTES:
+        if opened.size > MAX_BYTES:
             instead = "change it with a command"
-            raise ContentTooLarge(what=path, size=opened.size, most=MOST_BYTES, instead=instead)
-        data = opened.file.read(MOST_BYTES + 1)
+            raise ContentTooLarge(what=path, size=opened.size, most=MAX_BYTES, instead=instead)
+        data = opened.file.read(MAX_BYTES + 1)
     if not reading.is_text(data):
         raise FileNotText(path=path, size=len(data), type=reading.guess_type(path))
     return data.decode()

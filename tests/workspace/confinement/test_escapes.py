@@ -34,7 +34,7 @@ ACCOUNTS = accounts()
 IN_CONTAINER = "what is found in a container"
 CALLS = {
     name: number
-    for table in (system_calls.REFUSED, system_calls.REFUSED_WITHOUT_NAMESPACES, OTHER_CALLS)
+    for table in (system_calls.REJECTED, system_calls.REJECTED_WITHOUT_NAMESPACES, OTHER_CALLS)
     for name, numbers in table.items()
     if (number := numbers[0 if platform.machine() == "x86_64" else 1]) is not None
 }
@@ -43,9 +43,9 @@ Rows = list[tuple[str, str]]
 
 def refused_calls(kind: str) -> Rows:
     """Each system call that the filter names, with arguments that no kernel takes."""
-    names = [*system_calls.REFUSED]
+    names = [*system_calls.REJECTED]
     if kind != "bubblewrap":
-        names += [*system_calls.REFUSED_WITHOUT_NAMESPACES, *system_calls.EXTENDED_ATTRIBUTES]
+        names += [*system_calls.REJECTED_WITHOUT_NAMESPACES, *system_calls.EXTENDED_ATTRIBUTES]
     return [(f"system call {name}", f"is_not_refused({name!r})") for name in names]
 
 
