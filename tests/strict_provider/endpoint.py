@@ -4,8 +4,9 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.settings import ProviderName
 from tests.strict_provider import responses
-from tests.strict_provider.rules import find_violations
+from tests.strict_provider.contracts import CONTRACTS
 
 _DATA = "data: "
 _CHARS_PER_TOKEN = 4
@@ -17,9 +18,11 @@ class StrictProvider:
     The oldest messages of a request with more tokens than `context` are silently dropped.
     """
 
-    def __init__(self, app: ASGIApp, provider: str, *, drops_calls: bool = False, context: int | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, provider: ProviderName, *, drops_calls: bool = False, context: int | None = None
+    ) -> None:
         self._app = app
-        self._provider = provider
+        self._contract = CONTRACTS[provider]
         self._drops_calls = drops_calls
         self._context = context
         self.rejections: list[str] = []
@@ -36,16 +39,14 @@ class StrictProvider:
             if not message.get("more_body"):
                 break
         body = json.loads(raw)
-        reason = next(find_violations(self._provider, body), None)
+        reason = next(self._contract.find_violations(body), None)
         if reason is not None:
             self.rejections.append(reason)
-            status = responses.choose_status(self._provider, reason)
-            await JSONResponse(responses.render_error(self._provider, reason, status), status_code=status)(
-                scope, receive, send
-            )
+            status = self._contract.rejection_status
+            await JSONResponse(self._contract.render_error(reason, status), status_code=status)(scope, receive, send)
             return
         tokens = self._drop_oldest_messages(body)
-        formatter = responses.FORMATTERS.get(self._provider, responses.Formatter)()
+        formatter = self._contract.formatter()
         pending: list[Message] = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
 
         async def replay() -> Message:

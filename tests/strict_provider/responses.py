@@ -1,7 +1,7 @@
-"""The error bodies of each provider, and how its responses differ from OpenAI's documentation."""
+"""The forms of error bodies, and how the responses of providers differ from OpenAI's documentation."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -9,7 +9,7 @@ Json = dict[str, Any]
 SIGNATURE = {"google": {"thought_signature": "c2lnbmVk"}}
 
 
-def _render_flat(message: str, status: int) -> Json:
+def render_flat_error(message: str, status: int) -> Json:
     kind, code = {
         400: ("invalid_request_error", "wrong_api_format"),
         429: ("too_many_requests_error", "request_quota_exceeded"),
@@ -17,47 +17,21 @@ def _render_flat(message: str, status: int) -> Json:
     return {"message": message, "type": kind, "param": "quota", "code": code}
 
 
-def _render_openai(message: str, status: int) -> Json:
-    return {"error": _render_flat(message, status)}
+def render_openai_error(message: str, status: int) -> Json:
+    return {"error": render_flat_error(message, status)}
 
 
-def _render_numeric_code(message: str, status: int) -> Json:
+def render_numeric_code_error(message: str, status: int) -> Json:
     return {"error": {"code": status, "message": message, "metadata": {"provider_name": "somebody"}}}
 
 
-def _render_object(message: str, status: int) -> Json:
+def render_object_error(message: str, status: int) -> Json:
     return {"object": "error", "message": message, "type": "BadRequestError", "param": None, "code": status}
 
 
-def _render_list(message: str, status: int) -> list[Json]:
+def render_list_error(message: str, status: int) -> list[Json]:
     kind = {400: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED"}.get(status, "UNAVAILABLE")
     return [{"error": {"code": status, "message": message, "status": kind}}]
-
-
-def render_error(provider: str, message: str, status: int) -> Any:
-    renderers: dict[str, Callable[[str, int], Any]] = {
-        "cerebras": _render_flat,
-        "openrouter": _render_numeric_code,
-        "llamacpp": _render_numeric_code,
-        "mistral": _render_object,
-        "vllm": _render_object,
-        "gemini": _render_list,
-    }
-    return renderers.get(provider, _render_openai)(message, status)
-
-
-def choose_status(provider: str, reason: str) -> int:
-    if provider == "mistral" and reason.startswith("extra_forbidden"):
-        return 422
-    return 500 if provider == "llamacpp" else 400
-
-
-def render_stream_error(provider: str) -> str:
-    """Returns the event of an error in the middle of a stream."""
-    body = render_error(provider, "overloaded", 503)
-    if provider == "openrouter":
-        body |= {"id": "gen", "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]}
-    return f"data: {json.dumps(body)}\n\n"
 
 
 def drop_calls(response: Json) -> None:
@@ -88,6 +62,10 @@ class Formatter:
 
     def format(self, response: Json) -> list[Json]:
         return [response]
+
+    def format_error(self, error: Any) -> Any:
+        """Converts an error in the middle of a stream."""
+        return error
 
     def _collect_calls(self, response: Json) -> None:
         """Removes the calls from a chunk, and merges their fragments to complete calls."""
@@ -122,6 +100,10 @@ class Anthropic(Formatter):
 
 class OpenRouter(Formatter):
     prefix = ": OPENROUTER PROCESSING\n\n"  # comments that keep the connection alive
+
+    def format_error(self, error: Json) -> Json:
+        choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
+        return error | {"id": "gen", "choices": [choice]}
 
 
 class Gemini(Anthropic):
@@ -226,15 +208,3 @@ class LlamaCpp(LmStudio):
         with suppress(ValueError):
             arguments = json.loads(arguments)
         return {**call, "index": index, "function": {**call["function"], "arguments": arguments}}
-
-
-FORMATTERS: dict[str, type[Formatter]] = {
-    "ollama": Ollama,
-    "anthropic": Anthropic,
-    "openrouter": OpenRouter,
-    "gemini": Gemini,
-    "mistral": Mistral,
-    "vllm": Vllm,
-    "lmstudio": LmStudio,
-    "llamacpp": LlamaCpp,
-}

@@ -15,6 +15,8 @@ from backend.model.errors import ModelError
 from backend.model.frames import values_of
 from backend.model.reader import Piece, ResponseReader
 from backend.model.responses import find_lost_calls, read_actions, read_whole
+from backend.settings import ProviderName
+from tests.strict_provider.contracts import CONTRACTS
 
 RESPONSES = Path(__file__).parent.parent / "api" / "model_servers"
 Json = dict[str, Any]
@@ -271,6 +273,23 @@ def test_text_that_was_expected_to_begin_with_reasoning() -> None:
     answer = ResponseReader(begins_thinking=True)
     pieces = [answer.read_frame(chunk(content="only an answer")), answer.read_frame(STOP), answer.end()]
     assert "".join(piece.text for piece in pieces) == "only an answer"
+
+
+@pytest.mark.parametrize("provider", CONTRACTS)
+def test_response_of_a_provider(provider: ProviderName) -> None:
+    contract = CONTRACTS[provider]
+    formatter = contract.formatter()
+    frames = [
+        *(chunk(reasoning="One"), chunk(reasoning=" thing."), chunk(content="I add "), chunk(content="it now.")),
+        *(piece_of('{"a":', "add", index=0, id="x"), piece_of(" 1}", index=0), piece_of(*SUB[::-1], index=1, id="y")),
+        chunk("tool_calls"),
+    ]
+    sent = [f"{formatter.prefix}data: {json.dumps(one)}\n\n" for frame in frames for one in formatter.format(frame)]
+    found = read("".join([*sent, "data: [DONE]\n\n" * formatter.sends_done]).encode())
+    assert (found["text"].strip(), found["calls"]) == ("I add it now.", [ADD, SUB])
+    assert found["thought"].strip() == ("One thing." if contract.sends_reasoning else "")
+    error = formatter.format_error(contract.render_error("overloaded", 503))
+    assert read(body(HELLO, error)) == {"error": "model_busy"}
 
 
 def adds(*titles: str) -> Json:

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from backend.model.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, resolve
-from backend.model.requests import OPTIONAL, alternate_roles, rejected_field, repair_messages
+from backend.model.requests import OPTIONAL, alternate_roles, rejected_field, remove_fields, repair_messages
 from backend.model.tool_calls import legal_name
 from backend.settings import BackendSettings, ProviderName
 from common.environment import read_settings
-from tests.strict_provider.rules import find_violations
+from tests.examples import same_examples
+from tests.strict_provider.contracts import CONTRACTS
+from tests.strict_provider.responses import Json
 
 Message = dict[str, Any]
 
@@ -41,6 +43,40 @@ _messages = st.one_of(
     st.fixed_dictionaries({"role": st.just("tool"), "tool_call_id": _ids, "content": _texts}),
 )
 _histories = st.lists(_messages, max_size=8).map(lambda messages: [{"role": "system", "content": "Help."}, *messages])
+
+
+def _make_calls(calls: list[Json], finished: int, message: Message) -> list[Message]:
+    """A model turn whose last calls may have no output."""
+    outputs = [{"role": "tool", "tool_call_id": call["id"], "content": "Done."} for call in calls[:finished]]
+    return [{**message, "role": "assistant", "tool_calls": calls}, *outputs]
+
+
+_THOUGHT = "I think."
+_thoughts = st.fixed_dictionaries({}, optional={"reasoning": st.just(_THOUGHT)})
+_said = st.fixed_dictionaries({"role": st.just("user"), "content": _texts.filter(bool)})
+_turns = st.builds(
+    _make_calls,
+    st.lists(_calls, min_size=1, max_size=3),
+    st.integers(0, 3),
+    st.builds(lambda text, thought: {"content": text, **thought}, st.none() | _texts, _thoughts),
+)
+_answers = st.builds(
+    lambda text, thought: {"role": "assistant", "content": text, **thought}, _texts.filter(bool), _thoughts
+)
+_runs = st.tuples(
+    st.lists(_said, min_size=1, max_size=2), st.lists(_turns, max_size=2), st.lists(_answers, max_size=1)
+).map(lambda run: [*run[0], *(message for turn in run[1] for message in turn), *run[2]])
+_conversations = st.builds(
+    lambda runs, turns: [
+        {"role": "system", "content": "Help."},
+        *(message for run in runs for message in run),
+        {"role": "user", "content": "hello"},
+        *(message for turn in turns for message in turn),
+    ],
+    st.lists(_runs, max_size=3),
+    st.lists(_turns, max_size=1),
+)
+"""As the SDK makes them of what is stored: a run may end without an answer, and the last one goes on."""
 
 
 def check_calls(messages: list[Message]) -> None:
@@ -120,6 +156,50 @@ def test_a_field_that_is_needed_is_never_left_out(field: str) -> None:
     assert rejected_field({field: 1, "temperature": 1}, f"{field} is not valid") is None
 
 
+def to_provider(provider: ProviderName, messages: list[Message], model: str | None = None, **more: Any) -> Json:
+    """The request as the provider is sent it."""
+    body = {"model": model or PROFILES[provider].model or "m", "messages": messages, "max_tokens": 1000, "stream": True}
+    return PROFILES[provider].shape(body | {"stream_options": {"include_usage": True}, "temperature": 2.0} | more)
+
+
+TOOL: Json = {"type": "function", "function": {"name": "add_task", "parameters": {"type": "object"}, "strict": True}}
+OTHER_TOOL: Json = {"type": "function", "function": {"name": "list_tasks", "parameters": {"type": "object"}}}
+TOOLS: Json = {"tools": [TOOL, OTHER_TOOL], "tool_choice": "auto"}
+HELLO: Message = {"role": "user", "content": "hello"}
+
+
+def test_each_provider_has_a_profile_and_a_contract() -> None:
+    assert set(PROFILES) == set(get_args(ProviderName)) == {*CONTRACTS, "offline"}
+
+
+@pytest.mark.parametrize("provider", CONTRACTS)
+@same_examples(50)
+@given(_conversations, st.sampled_from([TOOLS, {}]))
+def test_provider_accepts_any_conversation(provider: ProviderName, messages: list[Message], more: Json) -> None:
+    """With tools, and without, as a summary is requested."""
+    contract, profile = CONTRACTS[provider], PROFILES[provider]
+    sent = to_provider(provider, messages, **more)
+    assert [*contract.find_violations(sent)] == []
+    assert (sent.get("temperature"), sent.get("reasoning_effort")) == (contract.temperature, contract.effort)
+    assert sent[profile.max_tokens_field] == 1000
+    assert ("stream_options" in sent) is ("stream_options" not in profile.omits)
+    thoughts = {key: message[key] for message in sent["messages"] for key in message if message[key] == _THOUGHT}
+    is_replayed = contract.reasoning_field is not None and any("reasoning" in message for message in messages)
+    assert thoughts == ({contract.reasoning_field: _THOUGHT} if is_replayed else {})
+
+
+@pytest.mark.parametrize("provider", CONTRACTS)
+def test_custom_profile_leaves_out_what_a_provider_rejects(provider: ProviderName) -> None:
+    contract, rejected = CONTRACTS[provider], list[str]()
+    sent = to_provider("custom", [HELLO], model=PROFILES[provider].model or "m", **TOOLS)
+    while reason := next(contract.find_violations(sent), None):
+        field = rejected_field(sent, reason)
+        assert field, reason
+        rejected.append(field)
+        sent = remove_fields(sent, field)
+    assert tuple(rejected) == contract.rejected_of_custom
+
+
 # models that are asked otherwise than the provider's own → temperature, effort
 OTHERS: dict[tuple[ProviderName, str], tuple[float | None, str | None]] = {
     ("cerebras", "qwen-3.8-27b"): (0.7, None),
@@ -142,11 +222,16 @@ OTHERS: dict[tuple[ProviderName, str], tuple[float | None, str | None]] = {
 
 @pytest.mark.parametrize(("provider", "name"), OTHERS)
 def test_request_to_another_model(provider: ProviderName, name: str) -> None:
-    streamed = {"stream": True, "stream_options": {"include_usage": True}}
-    body = {"model": name, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 1000, "temperature": 0.7}
-    sent = PROFILES[provider].shape(body | streamed)
-    assert [*find_violations(provider, sent)] == []
+    sent = to_provider(provider, [HELLO], model=name, temperature=0.7)
+    assert [*CONTRACTS[provider].find_violations(sent)] == []
     assert (sent.get("temperature"), sent.get("reasoning_effort")) == OTHERS[provider, name]
+
+
+@pytest.mark.parametrize("provider", CONTRACTS)
+def test_errors_of_a_provider(provider: ProviderName) -> None:
+    for status, code in ((429, "model_busy"), (400, "model_request_rejected")):
+        error = ModelError.of_body(CONTRACTS[provider].render_error("not now", status), status=status)
+        assert (error.code, error.words) == (code, "not now")
 
 
 # status, body → code
@@ -217,7 +302,3 @@ def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Mode
 def test_provider(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: tuple[str, ...]) -> None:
     endpoint = resolved(monkeypatch, variables)
     assert (endpoint.profile.name, endpoint.base_url, endpoint.api_key, endpoint.model) == expected
-
-
-def test_each_provider_that_can_be_chosen_has_a_profile() -> None:
-    assert set(PROFILES) == set(get_args(ProviderName))
