@@ -1,18 +1,29 @@
 """A client of the scripted endpoint, which sets its responses and reads its requests."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from tests.serving import http_client
 from tests.waiting import until
 
 
 class ScriptedModel:
-    """Steps have the fields of `tests.scripted_endpoint.script.Step`."""
+    """Steps have the fields of `tests.scripted_endpoint.script.Step`.
+
+    A block begins without those of an earlier test, and ends responses that are held.
+    """
 
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url.rstrip("/")
         self._client = http_client(self.base_url)
+
+    async def __aenter__(self) -> Self:
+        await self.reset()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.reset()
+        await self.aclose()
 
     async def script(self, *steps: dict[str, Any]) -> None:
         (await self._client.post("/script", json={"steps": steps})).raise_for_status()

@@ -12,7 +12,14 @@ import pytest
 
 from tests.chatkit_client import Answer
 from tests.scripted_model import ScriptedModel
-from tests.support.approvals import APIS, PendingApproval, talk_with_tasks, wait_for_approval
+from tests.support.approvals import (
+    APIS,
+    PendingApproval,
+    decide_card,
+    list_open_cards,
+    talk_with_tasks,
+    wait_for_approval,
+)
 from tests.support.backends import user_at
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
@@ -139,16 +146,7 @@ def deleting(*numbers: int) -> dict[str, Any]:
 
 
 def cards(answer: Answer) -> list[dict[str, Any]]:
-    return [item for item in answer.items if item["type"] == "widget" and item["widget"].get("confirm")]
-
-
-async def decide_card(user: User, card: dict[str, Any], *, approve: bool, reason: str | None = None) -> Answer:
-    action = card["widget"]["confirm" if approve else "cancel"]["action"]
-    payload = {**action["payload"], **({"reason": reason} if reason else {})}
-    clicked = {"type": action["type"], "payload": payload}
-    return await user.chatkit.stream(
-        "threads.custom_action", thread_id=card["thread_id"], item_id=card["id"], action=clicked
-    )
+    return list_open_cards(answer.items)
 
 
 async def test_calls_of_an_answer_are_counted_together(user: User, model: ScriptedModel, stored: Stored) -> None:

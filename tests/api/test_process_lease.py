@@ -63,11 +63,8 @@ async def pair(services: Services, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def model(services: Services) -> AsyncIterator[ScriptedModel]:
-    model = ScriptedModel(services.model.url)
-    await model.reset()
-    yield model
-    await model.reset()
-    await model.aclose()
+    async with ScriptedModel(services.model.url) as model:
+        yield model
 
 
 @pytest.fixture

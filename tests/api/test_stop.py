@@ -130,6 +130,7 @@ async def test_connection_that_breaks_before_the_run_starts(
         _, writer = await send_message(user)
         await until(stored.has_waiting_statements)
         served = stack.backends[0].find_socket(writer.get_extra_info("sockname")[1])
+        assert stack.backends[0].has_open(served)
         reset(writer)
         await until(lambda: not stack.backends[0].has_open(served))  # the server knows
     thread = await ended(user, stored)

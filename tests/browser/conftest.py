@@ -44,11 +44,8 @@ def stack_name() -> str:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
-    model = ScriptedModel(stack.services.model.url)
-    await model.reset()
-    yield model
-    await model.reset()  # answers that are held end
-    await model.aclose()
+    async with ScriptedModel(stack.services.model.url) as model:
+        yield model
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -56,8 +56,7 @@ def _start_more_backends(system: System, directory: Path) -> Sequence[ServicePro
 async def _read_run(rng: random.Random, backends: Sequence[ServiceProcess], endpoint: ServiceProcess, chat: str) -> int:
     async with AsyncExitStack() as stack:
         processes = [await stack.enter_async_context(Runs(backend.url)) for backend in backends]
-        model = ScriptedModel(endpoint.url)
-        stack.push_async_callback(model.aclose)
+        model = await stack.enter_async_context(ScriptedModel(endpoint.url))
         return await read_with_disconnects(rng, processes, model, chat, READERS)
 
 

@@ -49,10 +49,8 @@ def scaled(model_service: ServiceProcess) -> Iterator[ScaledSystem]:
 
 @pytest.fixture
 async def model(model_service: ServiceProcess) -> AsyncIterator[ScriptedModel]:
-    model = ScriptedModel(model_service.url)
-    await model.reset()
-    yield model
-    await model.aclose()
+    async with ScriptedModel(model_service.url) as model:
+        yield model
 
 
 @asynccontextmanager

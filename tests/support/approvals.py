@@ -4,7 +4,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tests.chatkit_client import Answer
 from tests.scripted_model import ScriptedModel
+from tests.support.cards import send_action
 from tests.support.script import add_task, says
 from tests.support.users import User
 from tests.waiting import until
@@ -25,6 +27,17 @@ class PendingApproval:
 class HasRuns(Protocol):
     @property
     def runs(self) -> Runs: ...
+
+
+def list_open_cards(items: list[Json]) -> list[Json]:
+    """Returns the widgets with buttons to decide an approval."""
+    return [item for item in items if item["type"] == "widget" and item["widget"].get("confirm")]
+
+
+async def decide_card(user: User, card: Json, *, approve: bool, reason: str | None = None) -> Answer:
+    action = card["widget"]["confirm" if approve else "cancel"]["action"]
+    payload = {**action["payload"], **({"reason": reason} if reason else {})}
+    return await send_action(user.chatkit, card, {"type": action["type"], "payload": payload})
 
 
 class Api(Protocol):
@@ -55,13 +68,8 @@ class ChatKitApi:
         return (await user.chatkit.say(text, chat)).thread_id
 
     async def decide(self, user: User, pending: PendingApproval, *, approved: bool, reason: str | None) -> None:
-        items = await user.chatkit.items(pending.chat)
-        [card] = [item for item in items if item["type"] == "widget" and item["widget"].get("confirm")]
-        action = card["widget"]["confirm" if approved else "cancel"]["action"]
-        payload = {**action["payload"], **({"reason": reason} if reason else {})}
-        action = {"type": action["type"], "payload": payload}
-        params = {"thread_id": pending.chat, "item_id": card["id"], "action": action}
-        await user.chatkit.stream("threads.custom_action", **params)
+        [card] = list_open_cards(await user.chatkit.items(pending.chat))
+        await decide_card(user, card, approve=approved, reason=reason)
 
 
 class AiSdkApi:

@@ -63,11 +63,8 @@ def stack(start_stack: StartStack, stack_name: str) -> Stack:
 @pytest.fixture
 async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
     """A client of the scripted model, without steps and requests of an earlier test."""
-    model = ScriptedModel(stack.services.model.url)
-    await model.reset()
-    yield model
-    await model.reset()  # answers that are held end
-    await model.aclose()
+    async with ScriptedModel(stack.services.model.url) as model:
+        yield model
 
 
 @pytest.fixture
