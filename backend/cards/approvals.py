@@ -16,7 +16,7 @@ from backend.tools.connectors.names import get_display_name
 from backend.tools.table import find_texts, find_tool, normalize_arguments
 from common.text import is_visible, remove_invisible
 
-APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
+APPROVE, REJECT = "approve_call", "refuse_call"  # types of actions
 MAX_REASON_LENGTH = 1_000  # characters
 _BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always allow in this conversation"}
 _ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
@@ -152,7 +152,7 @@ def _render_question(call: ToolCall) -> Json:
         "children": [{**heading, "value": f"{heading['value']}?"}, *lines, *reason, *always],
         "confirm": _approve_button(call.id, deletes),
         "cancel": _render_button(
-            "Reject" if not deletes else "Keep it" if deletes == 1 else "Keep them", REFUSE, call.id
+            "Reject" if not deletes else "Keep it" if deletes == 1 else "Keep them", REJECT, call.id
         ),
     }
 

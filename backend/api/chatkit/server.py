@@ -17,7 +17,7 @@ from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
 from backend.api.messages import MessageTooLong
 from backend.cards.agent_workflow import WorkflowStream
-from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
+from backend.cards.approvals import APPROVE, REJECT, parse_decision, render_approval
 from backend.cards.service import CardService, CardStream, Click
 from backend.cards.widget import record_of_item
 from backend.conversations import branches, conversations, runs
@@ -230,7 +230,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
     ) -> Events:
         assert sender is not None
-        if action.type in (APPROVE, REFUSE):
+        if action.type in (APPROVE, REJECT):
             async for event in self._decide(thread, action, sender, context):
                 yield event
             return

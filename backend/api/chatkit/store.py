@@ -13,7 +13,7 @@ from backend.api.chatkit import render
 from backend.api.chatkit.requests import RequestContext, parse_replaced_conversation
 from backend.api.messages import build_message, fill_titles
 from backend.cards.agent_workflow import render_workflow
-from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
+from backend.cards.approvals import APPROVE, REJECT, parse_decision, render_approval
 from backend.cards.service import CardService
 from backend.cards.widget import Card, Workflow, record_of_item
 from backend.conversations import branches, conversations, timeline
@@ -116,7 +116,7 @@ class TimelineStore(Store[RequestContext]):
         if params.item_id is None:
             raise InvalidRequest(f"There is no action {action.type!r}.")
         item = await self.load_item(params.thread_id, params.item_id, context)
-        is_decision = action.type in (APPROVE, REFUSE)
+        is_decision = action.type in (APPROVE, REJECT)
         if is_decision and parse_decision(action.payload, approved=False)[0] != record_of_item(item.id):
             raise NotFound.of("item", params.item_id)
         if not isinstance(item, ck.WidgetItem):
