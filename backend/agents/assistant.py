@@ -55,7 +55,7 @@ whether to complete the task; never complete it unasked.
 
 
 class ApprovalAgent(Agent[RunContext]):
-    """An agent of whose calls some wait for approval or are not made, as was decided when their turn was stored."""
+    """An agent whose calls may wait for approval, or are not made; the run's context says which."""
 
     may_ask: Callable[[str], bool] = staticmethod(lambda tool: True)
     """Whether calls of a tool may have to wait. Of the others the SDK also makes those with invalid arguments."""
@@ -66,7 +66,11 @@ class ApprovalAgent(Agent[RunContext]):
 
 
 def guard(tool: FunctionTool, may_ask: bool = True) -> FunctionTool:
-    """Changes a tool so that a call noted as not made returns why, and the SDK ends its run before one that waits."""
+    """Changes a tool for runs: a call in `not_made` returns its text, and the SDK ends its run before one in `waiting`.
+
+    The SDK's input guardrails would reject a call before `on_tool_start`, and `on_tool_end`, which records it, would
+    not be called.
+    """
     invoke = tool.on_invoke_tool
 
     async def invoke_or_explain(context: ToolContext[RunContext], arguments: str) -> Any:

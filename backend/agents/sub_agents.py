@@ -21,7 +21,7 @@ _UNREADABLE = "The call was not made: its arguments need task, a text, and task_
 
 
 class SubAgent(ApprovalAgent):
-    """An agent with those of its servers' tools that work now, and with tools of connectors."""
+    """An agent with the `allowed_tools` of its servers that work now, and the tools of its connectors."""
 
     allowed_tools: frozenset[str]
     workspace: WorkspaceTools

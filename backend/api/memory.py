@@ -84,7 +84,7 @@ async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMem
         _check_size(body)
         await check_owner(services.database, user, body.chat_id)
         chat = await services.interactions.find(user.user_id, body.chat_id) if body.chat_id is not None else None
-        text = await profiles.add_to_memory(services.database, user.user_id, body.text, most=memory.LONGEST)
+        text = await profiles.add_to_memory(services.database, user.user_id, body.text, most=memory.MAX_BYTES)
         if text is None:
             raise MemoryTooLong
         shown = _render(text, services)
@@ -97,7 +97,7 @@ async def add_to_memory(services: AppServices, user: LimitedUser, body: AddedMem
 
 
 def _check_size(body: MemoryBody) -> None:
-    if len(body.text.encode()) > memory.LONGEST:
+    if len(body.text.encode()) > memory.MAX_BYTES:
         raise MemoryTooLong
 
 

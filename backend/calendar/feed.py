@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import ValidationError
 
 from backend.errors import BackendError
-from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
+from backend.tools.task_tools import CallRejected, TasksUnavailable, TaskTools
 from backend.users import profiles
 from common.clock import find_zone
 from common.database import Database
@@ -51,7 +51,7 @@ class Feeds:
             async with asyncio.timeout(_RENDER_SECONDS), lock, self._reading:
                 known = await profiles.load_time_zone(self._database, user_id)
                 return await self._load_feed(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
-        except (TimeoutError, TasksUnavailable, CallRefused, ValidationError) as error:
+        except (TimeoutError, TasksUnavailable, CallRejected, ValidationError) as error:
             logger.warning("a calendar could not be made: %s", type(error).__name__)
             raise CalendarUnavailable from error
 

@@ -17,7 +17,7 @@ from backend.conversations import conversations, timeline
 from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.errors import BackendError, InvalidRequest, NotFound
 from backend.tools.table import find_tool
-from backend.tools.task_tools import CallRefused, ChangeCall, TaskTools, derive_id
+from backend.tools.task_tools import CallRejected, ChangeCall, TaskTools, derive_id
 from common.clock import Clock, wall_time
 from common.database import Database
 
@@ -179,7 +179,7 @@ class CardService:
     async def _change_tasks(self, user_id: str, change: _Change, act_id: str, time_zone: str | None) -> Sequence[Task]:
         try:
             result = await change.call(user_id=user_id, key=act_id, time_zone=time_zone)
-        except CallRefused as rejection:
+        except CallRejected as rejection:
             raise change.rejected or InvalidRequest(str(rejection)) from None
         return ChangedTask.model_validate(result).tasks
 

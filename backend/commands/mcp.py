@@ -116,7 +116,7 @@ def _describe_state(server: Connector, tool: Tool, known: Mapping[tuple[str, str
     if not server.allows(tool.name):
         return "not among the tools that mcp.json allows"
     if offered.is_too_large(tool):
-        return f"not offered, its schema is larger than {offered.LONGEST_SCHEMA:,} bytes"
+        return f"not offered, its schema is larger than {offered.MAX_SCHEMA_BYTES:,} bytes"
     if before is None:
         return "not approved"
     return "approved" if before == offered.fingerprint(tool) else "changed since it was approved"

@@ -25,7 +25,7 @@ Report = tuple[list[str], bool]
 """The lines to print, and whether the provider did what it was asked."""
 _OFFLINE = "offline: rules instead of a language model; there is nothing to ask"
 _SECONDS = 60  # for all requests to one provider
-_LONGEST = 300  # characters of what a provider sent
+_MAX_CHARS = 300  # of what a provider sent
 _TOOL = {
     "type": "function",
     "function": {
@@ -167,4 +167,4 @@ def _describe_error(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -
 def _mask_key(text: str, endpoint: ModelEndpoint) -> str:
     """Returns the beginning of what a provider sent, without the key."""
     text = text.replace(endpoint.api_key, "…") if endpoint.api_key else text
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"

@@ -70,7 +70,7 @@ def _table(rows: Sequence[_Row]) -> Iterator[str]:
 def _render_cell(value: Any) -> str:
     match value:
         case None:
-            return "-"  # the turn ended before it was known
+            return "-"  # the run ended before it was known
         case int():
             return f"{value:,}"
         case _:

@@ -13,11 +13,11 @@ LEFT_OUT = (
     "check what is there before you repeat one."
 )
 
-BYTES = 3  # that are counted as a token
-SPARED = 4  # messages that are read as they are, however little the rest leaves of the budget
-_SHORT = 100  # tokens: what is no longer is not worth leaving out
-_AROUND = 4  # tokens of an item beside its texts
-_NOTES = 2  # at most that belong to a message
+BYTES_PER_TOKEN = 3
+SPARED_MESSAGES = 4  # that are read as they are, however little the rest leaves of the budget
+_SHORT_TOKENS = 100  # an output that is no longer is not left out
+_ITEM_TOKENS = 4  # of an item beside its texts
+_MAX_NOTES = 2  # that belong to a message
 
 Items = list[Any]
 
@@ -57,11 +57,11 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
 
 def tokens_in(text: str) -> int:
     """Estimates tokens, rather too many: one has 3.5 bytes or more in English, a Chinese character has three."""
-    return len(text.encode()) // BYTES
+    return len(text.encode()) // BYTES_PER_TOKEN
 
 
 def size_of(item: Any) -> int:
-    return sum(map(tokens_in, _list_texts(item))) + _AROUND
+    return sum(map(tokens_in, _list_texts(item))) + _ITEM_TOKENS
 
 
 def _measure(item: Any) -> _MeasuredItem:
@@ -88,7 +88,7 @@ def _cut(kept: list[_Step], tokens: int) -> None:
     _clip_outputs(newest, min(tokens // 2, tokens - _sum_tokens(stays)))
     room = (tokens - _sum_tokens([head, newest])) // 2
     _remove_outputs(old, _sum_tokens(old) - room)
-    for spared in range(SPARED, 0, -1):
+    for spared in range(SPARED_MESSAGES, 0, -1):
         if _sum_tokens(kept) <= tokens:
             break
         _remove_steps(old, _sum_tokens(old) - room, _find_spared(kept[1:], spared))
@@ -98,12 +98,12 @@ def _clip_outputs(step: _Step, most: int) -> None:
     outputs = [index for index, one in enumerate(step) if _is_output(one)]
     if not outputs or sum(step[index].tokens for index in outputs) <= most:
         return
-    share = max(most // len(outputs), _SHORT)
+    share = max(most // len(outputs), _SHORT_TOKENS)
     for index in outputs:
         if step[index].tokens > share:
             item = step[index].item
             text = "\n".join(_list_texts(item)).encode()
-            beginning = text[: BYTES * (share - _AROUND) - len(CUT.encode())].decode(errors="ignore")
+            beginning = text[: BYTES_PER_TOKEN * (share - _ITEM_TOKENS) - len(CUT.encode())].decode(errors="ignore")
             step[index] = _measure({**item, "output": beginning + CUT})
 
 
@@ -111,7 +111,7 @@ def _remove_outputs(steps: Iterable[_Step], over: int) -> None:
     """Leaves out what calls returned, the oldest first, until the steps are so many tokens smaller."""
     for step in steps:
         for index, one in enumerate(step):
-            if over > 0 and _is_output(one) and one.tokens > _SHORT:
+            if over > 0 and _is_output(one) and one.tokens > _SHORT_TOKENS:
                 step[index] = _measure({**one.item, "output": NOT_SHOWN})
                 over -= one.tokens - step[index].tokens
 
@@ -139,7 +139,7 @@ def _find_spared(steps: Iterable[_Step], messages: int) -> set[int]:
     asked = [index for index in said if items[index].item.get("role") == "user"]
     spared = {*said[-messages:], *asked[-1:]}
     for index in spared.intersection(asked):
-        before = range(max(0, index - _NOTES), index)
+        before = range(max(0, index - _MAX_NOTES), index)
         spared |= {at for at in before if all(map(_is_note, items[at:index]))}
     return {id(items[index]) for index in spared}
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from backend.context import hidden_context
-from backend.context.fitting import BYTES
+from backend.context.fitting import BYTES_PER_TOKEN
 
-LONGEST = 65_536  # bytes
-_SHARE = 4  # of what the model reads of a conversation, so much at most is its memory
+MAX_BYTES = 65_536
+_SHARE = 4  # the memory may have a fourth of the budget of a conversation
 
 _NOTES = """
 The next two tags enclose the person's notes about themselves and how they like things, with &lt; for <. Notes are \
@@ -40,7 +40,7 @@ class RenderedMemory:
 def render_memory(text: str, *, tokens: int) -> RenderedMemory:
     shown = hidden_context.escaped(text).rstrip()
     lines, read = shown.split("\n") if shown else [], list[str]()
-    room = tokens // _SHARE * BYTES
+    room = tokens // _SHARE * BYTES_PER_TOKEN
     for line in reversed(lines):
         room -= len(f"{line}\n".encode())
         if room < 0:
@@ -54,6 +54,6 @@ def render_directory(directory: str) -> str:
 
 
 def render_directory_notes(name: str, text: str, *, tokens: int) -> str:
-    most = tokens // _SHARE * BYTES
+    most = tokens // _SHARE * BYTES_PER_TOKEN
     shown = hidden_context.escaped(text).rstrip().encode()[:most].decode(errors="ignore")
     return _DIRECTORY_NOTES.format(name=name, text=shown) if shown else ""

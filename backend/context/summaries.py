@@ -20,7 +20,7 @@ from common.database import Database
 logger = logging.getLogger(__name__)
 
 _TOKENS = 600
-_MOST_REQUESTS = 20  # after one run: an old conversation without a summary has thousands of rows
+_MAX_REQUESTS = 20  # after one run: an old conversation without a summary has thousands of rows
 
 
 class NoSummary(BackendError):
@@ -72,7 +72,7 @@ class Summaries:
         self._in_progress.add(run.conversation_id)
         entry_id, messages = new_id("sum"), 0
         try:
-            for _ in range(_MOST_REQUESTS):
+            for _ in range(_MAX_REQUESTS):
                 found = await load_uncovered(self._database, run.user_id, run.conversation_id, up_to=up_to)
                 request = request_summary(found, tokens=self._tokens)
                 if request is None:

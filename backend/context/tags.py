@@ -14,9 +14,9 @@ from backend.context import hidden_context
 from backend.conversations.records import Entry
 from backend.errors import InvalidRequest
 
-MOST = 99
+MAX_TAGS = 99
 LARGEST = 2**63 - 1
-_NOT_VALID = f"A tag needs a task's number, from 1, and a message can have up to {MOST} tags."
+_NOT_VALID = f"A tag needs a task's number, from 1, and a message can have up to {MAX_TAGS} tags."
 
 _CONTENT = TypeAdapter(list[UserMessageContent])
 _LISTED, _MISSING, _UNKNOWN = ({"state": state} for state in ("listed", "missing", "unknown"))
@@ -27,7 +27,7 @@ def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
     """Returns the ids of the tagged tasks, each once; raises `InvalidRequest` for invalid ids and too many tags."""
     found = [_parse_number(part) for part in content if isinstance(part, UserMessageTagContent)]
     numbers = [number for number in dict.fromkeys(found) if number is not None]
-    if None in found or len(found) > MOST:
+    if None in found or len(found) > MAX_TAGS:
         raise InvalidRequest(_NOT_VALID)
     return numbers
 

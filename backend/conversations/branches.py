@@ -10,7 +10,7 @@ from backend.conversations.timeline import (
     FIND_CONVERSATION,
     FOREVER,
     LOCK_CONVERSATION,
-    MOST_RUNS,
+    MAX_RUNS,
     RUN_COLUMNS,
     all_records,
     newest_records,
@@ -139,7 +139,7 @@ async def load_shown(
 
 async def load_path(database: Database, run: Run) -> Timeline:
     """Loads what is known after a run: the newest records of the path to it, before the run that is shown after it."""
-    where = {"conversation": run.conversation_id, "run": run.id, "before": FOREVER, "runs": MOST_RUNS}
+    where = {"conversation": run.conversation_id, "run": run.id, "before": FOREVER, "runs": MAX_RUNS}
     return await _PATH.load(database, run.user_id, **where)
 
 

@@ -26,7 +26,7 @@ OPENAPI = "openapi.json"
 _NAME = re.compile(NAME_PATTERN)
 _GENERATED = re.compile(r"thr_.*|[a-z]+_[0-9a-f]{32}")
 _TITLE_CHARS = 60
-_LONGEST_TITLE = 200
+_MAX_TITLE_CHARS = 200
 
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
     (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active
@@ -189,8 +189,8 @@ async def load_page(
 
 def parse_title(text: str) -> str:
     """Returns a title without invisible characters. Raises `InvalidRequest`."""
-    if not is_single_line_text(title := text.strip(), max_length=_LONGEST_TITLE):
-        raise InvalidRequest(f"A title must be one line of 1 to {_LONGEST_TITLE} visible characters.")
+    if not is_single_line_text(title := text.strip(), max_length=_MAX_TITLE_CHARS):
+        raise InvalidRequest(f"A title must be one line of 1 to {_MAX_TITLE_CHARS} visible characters.")
     return remove_invisible(title).strip()
 
 

@@ -14,8 +14,8 @@ from backend.conversations.timeline import (
     ENTRY_COLUMNS,
     FOREVER,
     LOCK_CONVERSATION,
-    MOST_RECORDS,
-    MOST_RUNS,
+    MAX_RECORDS,
+    MAX_RUNS,
     SHOWN_RUNS,
     RecordStatements,
     SentTimeline,
@@ -82,7 +82,7 @@ RETURNING id"""
 
 @dataclass(slots=True)
 class SentHistory:
-    """Statements that were sent: at most `MOST_RECORDS` entries, as many calls, those that branch notes name, and the
+    """Statements that were sent: at most `MAX_RECORDS` entries, as many calls, those that branch notes name, and the
     memory and directory.
     """
 
@@ -96,11 +96,11 @@ class SentHistory:
         # Where one of both was cut off, the other begins there, too.
         summaries = [entry for entry in found.entries if entry.kind == "summary"]
         others = [entry for entry in found.entries if entry.kind != "summary"]
-        starts = [records[0].seq or 0 for records in (others, found.calls) if len(records) >= MOST_RECORDS]
+        starts = [records[0].seq or 0 for records in (others, found.calls) if len(records) >= MAX_RECORDS]
         if starts:
             kept = [one for one in found.records if (one.seq or 0) >= max(starts) or one in summaries]
             found.records, found.is_complete = kept, False
-        elif len({one.run_id for one in found.records}) >= MOST_RUNS:
+        elif len({one.run_id for one in found.records}) >= MAX_RUNS:
             found.is_complete = False
         row = await self.memory_and_directory.fetchone()
         assert row is not None
@@ -109,7 +109,7 @@ class SentHistory:
 
 
 async def send_history(tx: Transaction, conversation_id: str) -> SentHistory:
-    where = {"conversation": conversation_id, "before": FOREVER, "up_to": FOREVER, "runs": MOST_RUNS}
+    where = {"conversation": conversation_id, "before": FOREVER, "up_to": FOREVER, "runs": MAX_RUNS}
     return SentHistory(
         await _HISTORY.send(tx, **where),
         await tx.execute(_SHOWN_NOTED_CALLS, ToolCall, **where),

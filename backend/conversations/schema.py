@@ -250,7 +250,7 @@ class EndedSessionRow(_UserRow, table=True):
     expires_at: datetime = Field(sa_column=Column(TIMESTAMP(timezone=True), nullable=False))
 
 
-class KeptRequestRow(_UserRow, table=True):
+class IdempotencyKeyRow(_UserRow, table=True):
     """An idempotency key. `request` is a hash of the request; its response is the run, or `answer` with `status`."""
 
     __tablename__ = "kept_requests"  # pyright: ignore[reportAssignmentType]

@@ -20,7 +20,7 @@ from backend.users.limits import UserLimits, send_request
 from common.database import Database
 
 Mode = Literal["steer", "follow_up"]
-MOST_QUEUED = 20
+MAX_QUEUED = 20
 
 # FOR SHARE: it is not stored after its run has ended, as ending takes a stronger lock on the same row.
 # A run that waited, and goes on in this transaction, reads the message at once.
@@ -113,13 +113,13 @@ async def add(
         dropped = await tx.execute(_DROP_FOLLOW_UPS, run=run.id) if mode == "steer" else None
         queued = await tx.execute(_COUNT, run=run.id)
         moment = await send_moment(tx, message.moment)
-        added = await tx.execute(_ADD, run=run.id, most=MOST_QUEUED, **values, **moment)
+        added = await tx.execute(_ADD, run=run.id, most=MAX_QUEUED, **values, **moment)
         await send_request(tx, limits, is_new=False)
         await tx.notify(SIGNAL, run.id)
         if await added.fetchone() is None:  # read here, so that nothing is stored
             count = await queued.fetchone()
-            if count is not None and count["queued"] >= MOST_QUEUED:
-                raise LimitReached(f"Up to {MOST_QUEUED} messages can wait for an answer. Wait until some were read.")
+            if count is not None and count["queued"] >= MAX_QUEUED:
+                raise LimitReached(f"Up to {MAX_QUEUED} messages can wait for an answer. Wait until some were read.")
             raise RunEnded
     dropped_ids = [row["id"] for row in await dropped.fetchall()] if dropped is not None else []
     return await resumed.fetchall(), dropped_ids

@@ -33,8 +33,8 @@ FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND i
 LOCK_CONVERSATION = f"{FIND_CONVERSATION} FOR NO KEY UPDATE"
 RUNS_OF_TREE = "SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s"
 FOREVER = 2**62  # a number that no event reaches
-MOST_RUNS = 200  # whose records are read at once
-MOST_RECORDS = 600  # entries, and as many calls
+MAX_RUNS = 200  # whose records are read at once
+MAX_RECORDS = 600  # entries, and as many calls
 
 # The newest runs of the shown path first: what other paths hold costs nothing. A change by hand is on every path.
 SHOWN_RUNS = """
@@ -67,7 +67,7 @@ class RecordStatements:
     calls: LiteralString
 
     async def send(self, tx: Transaction, **values: Any) -> SentTimeline:
-        values["limit"] = MOST_RECORDS
+        values["limit"] = MAX_RECORDS
         return SentTimeline(
             await tx.execute(self.entries, Entry, **values), await tx.execute(self.calls, ToolCall, **values)
         )
@@ -142,7 +142,7 @@ WHERE user_id = %(user)s AND details->>'left' = %(conversation)s ORDER BY id"""
 
 
 async def load_shown(
-    database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, runs: int = MOST_RUNS
+    database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, runs: int = MAX_RUNS
 ) -> Timeline:
     return await _SHOWN.load(database, user_id, conversation=conversation_id, before=before, runs=runs)
 

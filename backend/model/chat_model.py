@@ -47,7 +47,7 @@ _SECONDS = Histogram(
 )
 _TOKENS = Counter("todo_model_tokens", "Tokens of requests to the model, as its provider counts them", ["direction"])
 _MAX_RETRIES = 2
-_LONGEST_WAIT = 20.0
+_MAX_WAIT_SECONDS = 20.0
 
 
 class ChatModel(Model):
@@ -80,7 +80,7 @@ class ChatModel(Model):
             if delay is None:
                 spread = random.uniform(0.75, 1.25)  # noqa: S311 - runs that failed together do not retry together
                 delay = self.endpoint.retry_seconds * 2 ** (context.attempt - 1) * spread
-            if delay > _LONGEST_WAIT:
+            if delay > _MAX_WAIT_SECONDS:
                 return RetryDecision(retry=False)
             reason = "busy" if error.code == "model_busy" else "not answering"
             metrics.RETRIES.labels("model").inc()

@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 
 # A response that is not streamed is silent until its end; LIMIT_RUN_SECONDS ends the run before, unless it was raised.
 _WHOLE_SECONDS = 600
-_MOST_EXTRA_CONTENT, _LONGEST_EXTRA_CONTENT = 1_000, 20_000  # calls; characters of each
+_MAX_EXTRA_CONTENT, _MAX_EXTRA_CONTENT_CHARS = 1_000, 20_000  # calls, and characters of each
 # Cut requests: characters of a token, which few languages exceed; the share of the expected tokens below which a
 # request was cut; and the least tokens, as no context is smaller and a server may count only what was not cached.
-_TOKEN_CHARS, _CUT_SHARE, _LEAST_TOKENS = 4, 0.75, 1_000
+_TOKEN_CHARS, _CUT_SHARE, _MIN_TOKENS = 4, 0.75, 1_000
 
 
 class ProviderClient:
@@ -135,9 +135,9 @@ class ProviderClient:
         elif not reader.tags.has_closed:
             self._begin_thinking.discard(body["model"])
         for call in last.calls:
-            if call.extra_content and len(str(call.extra_content)) <= _LONGEST_EXTRA_CONTENT:
+            if call.extra_content and len(str(call.extra_content)) <= _MAX_EXTRA_CONTENT_CHARS:
                 self._extra_content[call.id] = call.extra_content
-        while len(self._extra_content) > _MOST_EXTRA_CONTENT:
+        while len(self._extra_content) > _MAX_EXTRA_CONTENT:
             del self._extra_content[next(iter(self._extra_content))]
         if last.usage and self._profile.cuts_silently:
             self._warn_of_cut(body, last.usage["input_tokens"])
@@ -145,7 +145,7 @@ class ProviderClient:
     def _warn_of_cut(self, body: dict[str, Any], tokens: int) -> None:
         sent = {name: body[name] for name in ("messages", "tools") if name in body}
         expected = len(json.dumps(sent, ensure_ascii=False)) // _TOKEN_CHARS
-        if _LEAST_TOKENS <= tokens < _CUT_SHARE * expected:
+        if _MIN_TOKENS <= tokens < _CUT_SHARE * expected:
             self._profile = replace(self._profile, cuts_silently=False)
             logger.warning(
                 "the model read %d tokens of a request of about %d: its context is too small, and the instructions are"

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from backend.errors import BackendError
 
-LONGEST_WORDS = 500  # characters of what a provider says
+MAX_WORDS_CHARS = 500  # of what a provider says
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ class ModelError(BackendError):
         """The provider's words without keys and quotations; none where it rejects the key: it may show a part of it."""
         if self.code == "model_key_rejected":
             return ""
-        words = self.words[: 4 * LONGEST_WORDS]
+        words = self.words[: 4 * MAX_WORDS_CHARS]
         words = _SECRET.sub("…", words.replace(key, "…") if key else words)
         words = _remove_quotes(words, list(_iter_texts(messages)))
         words = "".join(one if one.isprintable() else " " for one in words)
-        return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
+        return words if len(words) <= MAX_WORDS_CHARS else f"{words[:MAX_WORDS_CHARS]}…"
 
 
 _CONTEXT = re.compile(

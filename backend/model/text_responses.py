@@ -19,14 +19,14 @@ _POSSIBLY_HELD = re.compile(rf"(?<!\s)\s*+(?>(?>{_MARK})\s*+){{0,8}}+(?:<[a-z_]*
 _AFTER_ACTION = re.compile(r"(?>\s*+(?></?tool_call>|```(?:json|tool_call)?(?!\w)|`|\]|,))*+")
 _STRING_OR_BRACE = re.compile(r'"(?:\\.|[^"\\])*+(?P<end>"?)|[{}]', re.DOTALL)
 _FENCE = "```"
-_LONGEST_MARKS = 1_000  # characters before an object, which each piece of the response searches again
+_MAX_MARKS_CHARS = 1_000  # characters before an object, which each piece of the response searches again
 
 _KEYS = frozenset({"thought", "action", "tool", "target_agent", "args", "answer"})
 _CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "thought"})
 _ACTIONS = ("use_tool", "delegate", "final")
 _ABSENT = ("", "null", "none")  # models write words for null
 _AGENT_TOOL = "do_with_"  # begins the names of the tools that start agents
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 
 # A string, so that a comma in it stays, or a comma that closes an object or a list.
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*+")|,(?=\s*[}\]])', re.DOTALL)
@@ -66,7 +66,7 @@ class TextResponse:
         end = len(self._pending)
         if held := _HELD.search(self._pending):
             self._is_held, end = True, held.start()
-        elif (possible := _POSSIBLY_HELD.search(self._pending)) and end - possible.start() <= _LONGEST_MARKS:
+        elif (possible := _POSSIBLY_HELD.search(self._pending)) and end - possible.start() <= _MAX_MARKS_CHARS:
             end = possible.start()
         passed, self._pending = self._pending[:end], self._pending[end:]
         return self._separate(passed)
@@ -226,7 +226,7 @@ def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[s
 
 
 def _create_fault(kind: str, name: str, existing: Collection[str]) -> Fault:
-    fault = f'There is no {kind} "{name[:_LONGEST_NAME]}".' if name else f"The {kind} is missing."
+    fault = f'There is no {kind} "{name[:_MAX_NAME_CHARS]}".' if name else f"The {kind} is missing."
     return Fault(f"{fault} These exist: {', '.join(sorted(existing)) or 'none'}.")
 
 

@@ -6,7 +6,7 @@ _NAMES = "think|thinking|thought|reasoning"
 _OPENING = re.compile(rf"<(?:{_NAMES})>|\[THINK\]", re.IGNORECASE)
 _CLOSING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]", re.IGNORECASE)
 _CUT_TAG = re.compile(r"(?:<[/a-z]*|\[[/a-z]*)?\Z", re.IGNORECASE)
-_LONGEST_TAG = len("</reasoning>")
+_MAX_TAG_CHARS = len("</reasoning>")
 
 
 class ThinkTags:
@@ -51,7 +51,7 @@ class ThinkTags:
                 self._pending = start[opening.end() :].lstrip()
                 self._is_thinking, self._may_open, self._unopened = True, False, None
                 return True
-            if _CUT_TAG.match(start) and len(start) < _LONGEST_TAG:
+            if _CUT_TAG.match(start) and len(start) < _MAX_TAG_CHARS:
                 return False
             self._may_open = False
         return self._read_thought() if self._is_thinking else self._read_text()
@@ -95,7 +95,7 @@ class ThinkTags:
     def _take_complete_text(self) -> str:
         """Takes the pending text, but for an end that may be the beginning of a tag."""
         begin = max(self._pending.rfind("<"), self._pending.rfind("["))
-        is_cut = begin >= 0 and len(self._pending) - begin < _LONGEST_TAG and _CUT_TAG.match(self._pending, begin)
+        is_cut = begin >= 0 and len(self._pending) - begin < _MAX_TAG_CHARS and _CUT_TAG.match(self._pending, begin)
         end = begin if is_cut else len(self._pending)
         released, self._pending = self._pending[:end], self._pending[end:]
         return released

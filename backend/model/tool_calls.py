@@ -8,8 +8,8 @@ from typing import Any
 from backend.ids import new_id
 
 INVALID = object()
-LONGEST_NAME = 64  # characters that OpenAI accepts
-_DEEPEST = 100  # open brackets in arguments; the SDK parses them recursively
+MAX_NAME_CHARS = 64  # that OpenAI accepts
+_MAX_DEPTH = 100  # open brackets in arguments; the SDK parses them recursively
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 # Of models' own formats: `functions.add_task`, `add_task<|channel|>commentary`, `add_task:0`.
 _BEFORE_NAME = re.compile(r"\A(?:to=)?(?:functions?|tools?|default_api)[.:/]")
@@ -116,7 +116,7 @@ def clean_name(name: str) -> str:
 
 
 def legal_name(name: str) -> str:
-    return _ILLEGAL.sub("_", clean_name(name))[:LONGEST_NAME] or "unknown"
+    return _ILLEGAL.sub("_", clean_name(name))[:MAX_NAME_CHARS] or "unknown"
 
 
 def storable(text: str) -> str:
@@ -166,6 +166,6 @@ def _cut_nesting(text: str) -> str:
     depth = 0
     for bracket in _BRACKET.finditer(text):
         depth += 1 if bracket[0] in "[{" else -1
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return text[: bracket.start()]
     return text

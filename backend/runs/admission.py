@@ -10,33 +10,33 @@ from prometheus_client import Counter
 
 from backend.errors import Overloaded
 
-_LOOK_SECONDS = 0.1
-_LOOKS = 5  # of half a second
-_FEW = 8  # with so few runs other programs are what keeps the machine busy
+_TIMER_SECONDS = 0.1
+_LAGS_KEPT = 5  # those of half a second
+_FEW_RUNS = 8  # with no more, other programs keep the machine busy
 _START_LAGS = 16
-_QUEUE = 5  # so many runs that have not started in time wait for the database; fewer may wait for a lock
+_QUEUED_STARTS = 5  # fewer runs that have not started in time may wait for a lock, so many for the database
 
 REJECTED = Counter("todo_runs_rejected", "Runs that were rejected because the process was overloaded")
 
 
 class AdmissionControl:
-    """At most `most` runs at once, and none while the event loop lags or others wait for the database to start.
+    """Admits at most `max_runs` runs at once, and none while the event loop lags or others wait for the database.
 
-    The loop lags when most looks of the last half second came later than `lag_seconds`: each step of a run waits as
-    long. A run is to start within 16 times that.
+    The loop lags if most timers of the last half second fired more than `lag_seconds` late, as each step of a run then
+    does. A run is to start within 16 times that.
     """
 
-    def __init__(self, most: int, lag_seconds: float) -> None:
-        self._most, self._lag_seconds = most, lag_seconds
+    def __init__(self, max_runs: int, lag_seconds: float) -> None:
+        self._max_runs, self._lag_seconds = max_runs, lag_seconds
         self._start_seconds = _START_LAGS * lag_seconds
         self._starting: list[float] = []  # since when, the oldest first
-        self._lags = deque[float](maxlen=_LOOKS)
+        self._lags = deque[float](maxlen=_LAGS_KEPT)
 
     async def watch(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + _LOOK_SECONDS
-            await asyncio.sleep(_LOOK_SECONDS)
+            due = loop.time() + _TIMER_SECONDS
+            await asyncio.sleep(_TIMER_SECONDS)
             self._lags.append(loop.time() - due)
 
     @contextmanager
@@ -48,7 +48,7 @@ class AdmissionControl:
         """
         now = asyncio.get_running_loop().time()
         runs = running + len(self._starting)
-        if runs >= self._most or (self._is_lagging and runs > _FEW) or self._is_queued(now):
+        if runs >= self._max_runs or (self._is_lagging and runs > _FEW_RUNS) or self._is_queued(now):
             REJECTED.inc()
             raise Overloaded
         self._starting.append(now)
@@ -59,7 +59,7 @@ class AdmissionControl:
 
     @property
     def _is_lagging(self) -> bool:
-        return len(self._lags) == _LOOKS and median(self._lags) > self._lag_seconds
+        return len(self._lags) == _LAGS_KEPT and median(self._lags) > self._lag_seconds
 
     def _is_queued(self, now: float) -> bool:
-        return len(self._starting) >= _QUEUE and now - self._starting[_QUEUE - 1] > self._start_seconds
+        return len(self._starting) >= _QUEUED_STARTS and now - self._starting[_QUEUED_STARTS - 1] > self._start_seconds

@@ -14,7 +14,7 @@ from common.database import NO_USER, Database, DatabaseUnavailable
 FOLLOWED = "run_followed"
 """The channel on which a run's process hears that somebody in another process follows it."""
 
-MOST_READERS = 20  # of one user in one process, as each of them looks at the database
+MAX_READERS = 20  # of one user in one process, as each of them looks at the database
 _LOOK_SECONDS = 1.0  # how long a follower waits for a notification, which may be lost
 
 
@@ -81,8 +81,8 @@ class Streams:
         self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
     def check_readers(self, user_id: str) -> None:
-        if self._readers[user_id] >= MOST_READERS:
-            raise LimitReached(f"You can follow {MOST_READERS} answers at once. Close one of them and try again.")
+        if self._readers[user_id] >= MAX_READERS:
+            raise LimitReached(f"You can follow {MAX_READERS} answers at once. Close one of them and try again.")
 
     def wake(self, top_run_id: str) -> None:
         for follower in self._followers.get(top_run_id, ()):

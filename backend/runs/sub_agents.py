@@ -13,8 +13,8 @@ from backend.runs.outcomes import sentence_of
 from backend.tools.table import find_tool
 from common.database import Database
 
-_LONGEST_RESULT = 8_192  # bytes
-_LONGEST_OUTPUT = 200  # characters of what a call returned
+_MAX_RESULT_BYTES = 8_192
+_MAX_OUTPUT_CHARS = 200  # of what a call returned
 _STOPPED_BECAUSE = {
     "other_message": "The person wrote something else instead. ",
     "reach_changed": "What it can reach has changed since the person was asked. ",
@@ -97,7 +97,7 @@ def render_result(run: Run, timeline: Timeline) -> str:
         if any(_is_steering(record, run) for record in timeline.records):
             text += _READ_MESSAGES
     files = _render_files(calls)
-    encoded, room = text.encode(), _LONGEST_RESULT - len(files.encode()) - 8
+    encoded, room = text.encode(), _MAX_RESULT_BYTES - len(files.encode()) - 8
     cut = text if len(encoded) <= room else encoded[:room].decode(errors="ignore") + " …"
     return f"{cut}\n\n{files}"
 
@@ -134,7 +134,7 @@ def _describe_call(call: ToolCall, *, is_ended: bool = True) -> str:
 
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_OUTPUT else line[:_LONGEST_OUTPUT] + "…"
+    return line if len(line) <= _MAX_OUTPUT_CHARS else line[:_MAX_OUTPUT_CHARS] + "…"
 
 
 def _render_files(calls: Sequence[ToolCall]) -> str:
@@ -146,4 +146,4 @@ def _render_files(calls: Sequence[ToolCall]) -> str:
         return "Files changed: none."
     sizes = {path: f" ({size:,} bytes)" if isinstance(size, int) else "" for path, size in files.items()}
     listed = "\n".join(f"- {path}{size}" for path, size in sizes.items())
-    return f"Files changed:\n{listed}" if len(listed) < _LONGEST_RESULT // 4 else f"Files changed: {len(sizes)}."
+    return f"Files changed:\n{listed}" if len(listed) < _MAX_RESULT_BYTES // 4 else f"Files changed: {len(sizes)}."

@@ -1,4 +1,4 @@
-"""Which calls wait for their person's consent."""
+"""Decides which tool calls need the user's approval, by the setting APPROVALS."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # commands that only read the settings do without the Agents 
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
 WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)
-MOST_DELETED = 10  # tasks in a turn without its person being asked
+MAX_DELETED = 10  # tasks that a run may delete without approval
 
 _FOLDER = "It can write files in its own folder."
 _WITH_SERVERS = "It can use {}, read the files that you added, and run programs in its own folder."
@@ -26,10 +26,10 @@ _UNCONFINED = (
 
 
 class Policy:
-    """What is asked before it is done: tools by their names, and `WORDS`.
+    """The setting APPROVALS: names of tools that need approval, and `WORDS`.
 
-    Tools of the other MCP `servers` are asked for by the word `connectors`, unless a server only reads. What runs
-    programs is always asked for where the `workspace` confines nothing. Raises `SettingsInvalid` for other words, with
+    Tools of the other MCP `servers` need it with the word `connectors`, unless a server only reads. Tools that run
+    programs always need it where the `workspace` confines nothing. Raises `SettingsInvalid` for other words, with
     a sentence that names the setting.
     """
 
@@ -87,7 +87,7 @@ class Policy:
         given = arguments_of(arguments)
         if not self.may_ask(tool) or given is None or normalize_arguments(tool, given).get("undo") is True:
             return False
-        return self._must_ask_about(tool) or (deleted > MOST_DELETED and count_deleted(tool, arguments) > 0)
+        return self._must_ask_about(tool) or (deleted > MAX_DELETED and count_deleted(tool, arguments) > 0)
 
     def _must_ask_about(self, tool: str) -> bool:
         """Whether APPROVALS asks before this tool; of programs without confinement the user is always asked."""
@@ -108,7 +108,7 @@ def list_named_tasks(given: Mapping[str, Any], first: str) -> list[str]:
 
 
 def arguments_of(text: str) -> dict[str, Any] | None:
-    """The arguments of a call, or None when they are no JSON object."""
+    """Returns the arguments of a call, or None if they are no JSON object."""
     try:
         given = json.loads(text or "{}")
     except (ValueError, RecursionError):

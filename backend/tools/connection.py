@@ -1,4 +1,4 @@
-"""A connection to an MCP server: one for the process, for every person, and it heals itself."""
+"""A connection to an MCP server, which all users of a process share and which survives a restart of the server."""
 
 import asyncio
 import json
@@ -36,11 +36,11 @@ UNREADABLE = "The call was not made: its arguments are not a JSON object. Call t
 PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
 USER = "todo/user_id"
 DIRECTORY = "todo/directory"
-"""The directory of the user's that stands for the folder; like the user it is sent in the token."""
+"""The directory of the user's in which the workspace works instead of the folder; it is sent in the token."""
 KEY = "todo/idempotency_key"
 CLIENT = Implementation(name="todo-assistant", version=VERSION)
 _UNAVAILABLE = -32050
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.2  # seconds
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 0.2
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -56,7 +56,7 @@ class FailedOutput(str):
 
 
 class McpConnection(MCPServer):
-    """The tools of an MCP server, whenever it was last restarted, and `http` for its other routes.
+    """The tools of an MCP server, and `http` for its other routes.
 
     A request without a usable answer is sent again for `resend_seconds`, then `unavailable` is raised. A tool call that
     may have reached the server is sent again only with `idempotent_calls`. A server that says nothing for
@@ -202,7 +202,7 @@ def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> Fai
 
 
 class _ResendingClient(httpx2.AsyncClient):
-    """HTTP that answers instead of raising, because one raised error closes an MCP session for ever.
+    """Returns a response instead of raising an error, because one error closes an MCP session for ever.
 
     A request without a usable answer is sent again for `resend_seconds`; a tool call that may have been carried out
     only with `resends_calls`, for a server that carries out a call with the same idempotency key once.
@@ -218,7 +218,7 @@ class _ResendingClient(httpx2.AsyncClient):
         request.headers.update(traces.headers())
         is_idempotent = self._resends_calls or request.headers.get("mcp-method") != "tools/call"
         now = asyncio.get_running_loop().time
-        deadline, pause = now() + self._resend_seconds, _FIRST_PAUSE
+        deadline, pause = now() + self._resend_seconds, _FIRST_PAUSE_SECONDS
         while True:
             may_repeat = is_idempotent
             try:
@@ -235,7 +235,7 @@ class _ResendingClient(httpx2.AsyncClient):
                 return httpx2.Response(503, json=body, request=request)
             metrics.RETRIES.labels("tools").inc()
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
 
 def _find_fault(response: httpx2.Response) -> str | None:

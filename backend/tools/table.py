@@ -1,4 +1,4 @@
-"""What is known of each tool: whether it only reads, and how its calls are shown."""
+"""One row for each tool: what its calls do, whether they need approval, and how they are shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,11 @@ from backend.tools.connectors.names import server_of
 
 @dataclass(frozen=True)
 class CallTexts:
-    """What is said of a call.
+    """Templates of the texts that users read about a call.
 
-    The lines name values of its arguments before (`asked`, where `which` is a task) and while it runs, of its result
-    when it is done, and those of a call for several tasks their `count`. `label` says on a card what became of a task,
-    `heading` above a list what became of them. What is `final` is not offered to be undone. A card that asks says the
-    `limits` below all else.
+    `asked` (an approval card) and `running` have the values of its arguments, `done` those of its result; `{which}` is
+    a task. Templates for several tasks have their `{count}`. A card shows `label` beside a task, and `heading` above
+    several. A `final` change has no Undo. An approval card ends with the `limits` of what the tool can reach.
     """
 
     asked: str
@@ -34,14 +33,13 @@ _FOLDER = "It can write files and run programs in its own folder, without intern
 
 @dataclass(frozen=True)
 class ToolRow:
-    """Without `words` nothing is shown.
+    """What the backend knows of a tool. Calls of a tool without `words` are not shown.
 
-    A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
-    task that widgets may show as it was before, and one that `deletes` takes tasks away. One that starts an `agent`, or
-    is another MCP server's, is asked for where APPROVALS has the word `asked_with`. One that `runs_programs` needs a
-    confinement for them, and is asked for, whatever APPROVALS says, where there is none. An argument with a certain
-    value may ask for something else: `instead` has the words for that. One that `changes_files` is asked for until its
-    user has approved one, in a conversation that works in a directory of the user's.
+    A tool that `reads` returns a page of tasks. One that `redraws` changes tasks which cards may show already, and one
+    that `deletes` removes them. Calls need approval if APPROVALS has the word `asked_with`, which tools have that start
+    an `agent` or belong to another MCP server. A tool that `runs_programs` always needs it where nothing confines
+    programs. One that `changes_files` needs it until the user has approved one, in a conversation that works in a
+    directory of the user's. `instead` has the words for calls whose argument has a certain value.
     """
 
     words: CallTexts | None = None
@@ -114,7 +112,7 @@ OF_AGENTS: Mapping[str, ToolRow] = {
     "run_python": _work("Run Python", runs_programs=True),
     "commit": _work("Save a version of the files", runs_programs=True),
 }
-"""Those that only agents have: what is shown of their calls, a row of `cards.agent_steps` says."""
+"""Tools that only sub-agents have; their calls are shown by `cards.agent_steps`."""
 _NO = (None, False, "false", "", "null")
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = ToolRow()
@@ -142,7 +140,7 @@ def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, An
 
 
 class LineValues(dict[str, str]):
-    """Values for a line about a call; those that are missing are left open."""
+    """Values of a template; one that is missing is rendered as “…”."""
 
     def __missing__(self, name: str) -> str:
         return "…"

@@ -20,11 +20,11 @@ BATCH = "todo/batch"
 """What the changes of a call are undone with: the run's id for an answer, the key of the call for a click."""
 UNDO_BATCH = "todo/undo_batch"
 TIME_ZONE = "todo/time_zone"
-REFUSAL = "todo/refusal"
+REJECTION = "todo/refusal"
 
-MOST = 100  # tasks of one page
+PAGE_TASKS = 100
 _ANY_TASK: Mapping[str, Any] = {"task_id": 1}  # update_task needs one, and with `UNDO_BATCH` uses none
-_READ_SECONDS, _MOST_READERS = 5, 50
+_READ_SECONDS, _MAX_CONNECTIONS = 5, 50
 _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
 
 
@@ -40,8 +40,8 @@ class TasksUnavailable(ToolsUnavailable):
     code = "tasks_unavailable"
 
 
-class CallRefused(Exception):
-    """What the tool says of a call that it did not make; `kind` is what the task service says of the refusal."""
+class CallRejected(Exception):
+    """The task service has rejected a call with this sentence; `kind` is why."""
 
     def __init__(self, sentence: str, kind: str = "invalid") -> None:
         super().__init__(sentence)
@@ -49,7 +49,7 @@ class CallRefused(Exception):
 
 
 class TaskTools(McpConnection):
-    """The five task tools as the agent sees them: without `user_id`, which is added to each call from its turn."""
+    """The five task tools as the agent sees them: without `user_id`, which is added to each call from its run."""
 
     unavailable = TasksUnavailable
 
@@ -61,7 +61,7 @@ class TaskTools(McpConnection):
             answer_seconds=_ANSWER_SECONDS,
             auth=token,
             http_timeout=httpx2.Timeout(_READ_SECONDS, connect=1),
-            http_connections=_MOST_READERS,
+            http_connections=_MAX_CONNECTIONS,
             idempotent_calls=True,  # they only read, or have an idempotency key
         )
         self._signed = token is not None
@@ -98,7 +98,7 @@ class TaskTools(McpConnection):
     ) -> dict[str, Any]:
         """Calls a tool for a change that a user makes by hand; returns its result.
 
-        It is a batch of its own, named as its key. Raises `TasksUnavailable`, and `CallRefused` with the tool's
+        It is a batch of its own, named as its key. Raises `TasksUnavailable`, and `CallRejected` with the tool's
         sentence.
         """
         meta = {KEY: key, BATCH: key}
@@ -107,20 +107,26 @@ class TaskTools(McpConnection):
     async def undo_batch(self, batch: str, *, user_id: str, key: str, time_zone: str | None = None) -> dict[str, Any]:
         """Undoes a batch by hand; returns the tasks that it had changed, and raises as `change` does."""
         if not self._signed:
-            raise CallRefused(
+            raise CallRejected(
                 "This needs a signed call: give both services the same MCP_TOKEN_SECRET, and start again."
             )
         meta = {KEY: key, BATCH: key, UNDO_BATCH: batch}
         return await self._call("update_task", _ANY_TASK, meta, user_id=user_id, time_zone=time_zone)
 
     async def list_tasks(
-        self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str
+        self,
+        *,
+        user_id: str,
+        time_zone: str | None = None,
+        cursor: str | None = None,
+        limit: int = PAGE_TASKS,
+        **filters: str,
     ) -> dict[str, Any]:
-        """Lists a page of tasks outside of a run; raises `TasksUnavailable`, and `CallRefused` with the tool's
-        sentence. `wish` are the tool's other arguments, which filter and sort; without them all tasks are listed,
+        """Lists a page of tasks outside of a run; raises `TasksUnavailable`, and `CallRejected` with the tool's
+        sentence. `filters` are the tool's other arguments; without them all tasks are listed,
         whatever their state.
         """
-        arguments = {"limit": limit, **({"cursor": cursor} if cursor else {}), **wish}
+        arguments = {"limit": limit, **({"cursor": cursor} if cursor else {}), **filters}
         return await self._call("list_tasks", arguments, {}, user_id=user_id, time_zone=time_zone)
 
     async def _call(
@@ -132,7 +138,7 @@ class TaskTools(McpConnection):
         except MCPError as error:
             raise TasksUnavailable from error
         if result.is_error or result.structured_content is None:
-            raise CallRefused(text_of(result), (result.meta or {}).get(REFUSAL, "invalid"))
+            raise CallRejected(text_of(result), (result.meta or {}).get(REJECTION, "invalid"))
         return result.structured_content
 
     async def get_json(

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from backend.errors import BackendError, InvalidRequest
 from common.database import NO_USER, Database, Transaction
 
-MOST = 10_000
+MAX_KEYS = 10_000
 """How many keys of one user are kept."""
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-_FIRST_PAUSE, _LONGEST_PAUSE, _WAIT_SECONDS = 0.1, 2.0, 30.0
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS, _WAIT_SECONDS = 0.1, 2.0, 30.0
 
 _FORGET_OLD = """
 DELETE FROM kept_requests
@@ -79,8 +79,8 @@ def check_key(key: object, name: str) -> None:
 
 
 async def send_key(tx: Transaction, key: IdempotencyKey, *, run_id: str | None = None) -> None:
-    """Stores a key; the transaction fails with `KeyStored` if it exists, and with `LimitReached` at `MOST`."""
-    await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MOST)
+    """Stores a key; the transaction fails with `KeyStored` if it exists, and with `LimitReached` at `MAX_KEYS`."""
+    await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MAX_KEYS)
 
 
 async def start_once(
@@ -141,7 +141,7 @@ async def _find(database: Database, user_id: str, key: IdempotencyKey) -> _Store
 
 async def _wait_for_response(database: Database, user_id: str, key: IdempotencyKey) -> dict[str, Any]:
     """Waits while another request with this key is carried out; raises as `carry_out_once` does."""
-    pause = _FIRST_PAUSE
+    pause = _FIRST_PAUSE_SECONDS
     while True:
         stored = await _find(database, user_id, key)
         if stored is None:
@@ -151,7 +151,7 @@ async def _wait_for_response(database: Database, user_id: str, key: IdempotencyK
         if stored.seconds > _WAIT_SECONDS:
             raise KeyOutcomeUnknown
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
 
 async def sweep(database: Database) -> None:

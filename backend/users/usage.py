@@ -5,7 +5,7 @@ from typing import Any
 
 from common.database import Database
 
-# A run whose process was gone has no usage: it counts as a turn, without a model.
+# A run whose process was gone has no usage: it is counted without a model.
 _LOAD = """
 SELECT (created_at AT TIME ZONE 'UTC')::date::text AS day, user_id AS "user", usage->>'model' AS model,
     CASE WHEN parent_call_id IS NOT NULL THEN agent END AS sub_agent, count(DISTINCT top_run_id) AS turns,

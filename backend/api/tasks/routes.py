@@ -25,7 +25,7 @@ from backend.api.identity import AuthenticatedUser
 from backend.api.openapi import errors
 from backend.api.tasks import schemas
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
-from backend.tools.task_tools import CallRefused, ChangeCall, TasksUnavailable, derive_id
+from backend.tools.task_tools import CallRejected, ChangeCall, TasksUnavailable, derive_id
 from backend.users import profiles
 from backend.users.idempotency import IdempotencyKey
 from common.clock import wall_time
@@ -208,7 +208,7 @@ async def _find_time_zone(services: Services, user: AuthenticatedUser) -> str | 
 def _translated_errors() -> Iterator[None]:
     try:
         yield
-    except CallRefused as rejection:
+    except CallRejected as rejection:
         raise _ERRORS.get(rejection.kind, InvalidRequest)(str(rejection)) from None
     except (MCPError, ValidationError, LookupError) as error:
         raise TasksUnavailable from error

@@ -23,7 +23,7 @@ _SHORTEST = 6  # characters of a secret: a shorter value would be found in any t
 _NAME = re.compile(r"[a-z0-9-]{1,20}")
 _REFERENCE = re.compile(r"\$\{([^}]*)\}?")
 _WITH_REFERENCES = ("command", "args", "env", "cwd", "url", "headers")
-_LONGEST_SECONDS = 600
+_MAX_SECONDS = 600
 _MUST_BE = {
     "command": "the name or path of a program",
     "args": "a list of texts",
@@ -35,7 +35,7 @@ _MUST_BE = {
     "tools": "a list of allowed tools; leave it out to allow all",
     "readOnly": "true or false",
     "agents": 'an empty list or ["researcher"], the only agent that may use these tools',
-    "timeout": f"a number of seconds from 1 to {_LONGEST_SECONDS}",
+    "timeout": f"a number of seconds from 1 to {_MAX_SECONDS}",
     "disabled": "true or false",
 }
 
@@ -62,7 +62,7 @@ class Connector(BaseModel):
     tools: frozenset[str] | None = Field(default=None, min_length=1, strict=False)
     read_only: bool = Field(default=False, alias="readOnly")
     agents: frozenset[AgentName] = Field(default_factory=_choose_agents, strict=False)
-    timeout: float = Field(default=30, ge=1, le=_LONGEST_SECONDS)
+    timeout: float = Field(default=30, ge=1, le=_MAX_SECONDS)
     disabled: bool = False
     _name: str = PrivateAttr()
     _resolved: dict[str, str] = PrivateAttr()  # values of variables, with the references to them in the file
@@ -118,7 +118,7 @@ class Connector(BaseModel):
 
 
 class _Wrong(Exception):
-    """Its text is the rest of a sentence about a server."""
+    """An entry of `mcp.json` is invalid; the text is the rest of a sentence about a server."""
 
 
 def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Connector, ...]:

@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 _FRESH_SECONDS = 60  # a list of tools is asked for again after that
 _AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 _SESSION_GONE = "Session terminated"  # what the client says where a restarted server no longer knows the session
 
 
 class Unreachable(Exception):
-    """Its text says why a server cannot be used, as the rest of a sentence, without anything secret."""
+    """A server cannot be used; the text is the rest of a sentence about it, without secrets."""
 
 
 class Unanswered(Unreachable):
@@ -168,7 +168,7 @@ async def _client(server: Connector) -> AsyncIterator[Client]:
 
 async def _all_tools(client: Client) -> list[Tool]:
     found, cursor = list[Tool](), None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         found += page.tools
         if (cursor := page.next_cursor) is None:

@@ -1,4 +1,4 @@
-"""What servers say beside their answers: it goes to the log, without secrets, and nowhere else."""
+"""Logs what MCP servers write to standard error, and what the SDK logs of them, without secrets."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from common.commands import escape_unprintable
 
 logger = logging.getLogger(__name__)
 
-_READ, _LONGEST = 65_536, 2_000  # characters of a line: a longer one is read in pieces, and its beginning is kept
+_READ_CHARS, _MAX_LINE_CHARS = 65_536, 2_000  # a longer line is read in pieces, and its beginning is logged
 # What the SDK logs of answers that it cannot read may hold all of them, and of addresses all of these.
 _OF_SDK = ("client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
 
@@ -48,6 +48,6 @@ def logged(server: Connector) -> Iterator[TextIO]:
 
 def _log_lines(server: Connector, reading: int) -> None:
     with open(reading, errors="replace") as lines:
-        while line := lines.readline(_READ):
+        while line := lines.readline(_READ_CHARS):
             if said := server.redacted(line).rstrip():
-                logger.info("mcp.%s says: %s", server.name, escape_unprintable(said[:_LONGEST]))
+                logger.info("mcp.%s says: %s", server.name, escape_unprintable(said[:_MAX_LINE_CHARS]))

@@ -1,4 +1,4 @@
-"""The folders' files for their person, as the workspace's own door has them."""
+"""Files of conversations for their users, over the workspace's HTTP API."""
 
 import logging
 from collections import Counter
@@ -24,16 +24,16 @@ _UNCONFINED = (
     "commit, which needs your approval, or commit by hand."
 )
 _REMOVE_TIMEOUT = httpx2.Timeout(10, connect=1.5)
-_AT_ONCE = 8  # files and lists of one person on their way; a browser has six
+_MAX_REQUESTS = 8  # of one user at once; a browser sends six
 
 
-class FileRefused(BackendError):
+class FileRejected(BackendError):
     """The file could not be saved."""
 
     code, status = "file_rejected", 400
 
 
-class WorkspaceFileTooLarge(FileRefused):
+class WorkspaceFileTooLarge(FileRejected):
     """The file is too large, or the folder is full."""
 
     code, status = "file_too_large", 413
@@ -52,11 +52,11 @@ class NotCommitted(BackendError):
 
 
 class FolderFiles:
-    """Raises `WorkspaceUnavailable`, and the workspace's own sentence where it refuses."""
+    """Raises `WorkspaceUnavailable`, and `FileRejected` with the workspace's sentence."""
 
     def __init__(self, tools: WorkspaceTools) -> None:
         self._tools = tools
-        self._under_way = Counter[str]()  # by person
+        self._under_way = Counter[str]()  # by user
 
     @property
     def is_starting(self) -> bool:
@@ -117,9 +117,9 @@ class FolderFiles:
 
     @contextmanager
     def _count_transfer(self, user_id: str) -> Iterator[None]:
-        if self._under_way[user_id] >= _AT_ONCE:
+        if self._under_way[user_id] >= _MAX_REQUESTS:
             raise LimitReached(
-                f"{_AT_ONCE} of your files are being transferred. Wait until they are done and try again."
+                f"{_MAX_REQUESTS} of your files are being transferred. Wait until they are done and try again."
             )
         self._under_way[user_id] += 1
         try:
@@ -173,4 +173,4 @@ def _read_error(response: httpx2.Response, path: str) -> BackendError:
     if response.status_code == 404:
         file = unquote(path.partition("/")[2].partition("/")[2])
         return NotFound.of("file", file) if file else NotFound(sentence)
-    return FileRefused(sentence)
+    return FileRejected(sentence)

@@ -1,4 +1,4 @@
-"""The tools of the agents: files and commands in a folder of the conversation's, kept by the workspace service."""
+"""The MCP client of the workspace: files and commands in a folder of a conversation."""
 
 import asyncio
 import logging
@@ -25,8 +25,8 @@ _LOOK_SECONDS = 1.5
 _TOO_MUCH, DISK_FULL = 413, 507
 _FIRST_SECONDS = 10  # while the service may still be starting beside this one
 _FIRST_AGAIN_SECONDS = 0.2
-_AGAIN_SECONDS = (2, 30)  # between two looks: until the service is there, and then
-_MISSES = 2  # in a row, after which it is taken to be gone: one alone may be a moment of much work
+_AGAIN_SECONDS = (2, 30)  # between two requests: until the service answers, and then
+_MISSES = 2  # in a row until the service counts as gone: a single one may be due to load
 
 Mode = Literal["auto", "on", "off"]
 
@@ -44,9 +44,9 @@ class NoRoom(BackendError):
 
 
 class WorkspaceTools(McpConnection):
-    """The eight tools; whose they are, in which folder they work and the key of each call are added from its turn.
+    """The eight tools of agents; the user, the folder and the idempotency key are added to each call from its run.
 
-    Its properties are what the service said when it was last asked; nothing works once it does not answer any more.
+    Its properties are what the service said when it was last asked; without an answer the tools are not offered.
     """
 
     unavailable = WorkspaceUnavailable
