@@ -1,7 +1,7 @@
 """The base of what renders the events of a run in one protocol."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
@@ -38,18 +38,20 @@ class EventRenderer(ABC, Generic[T]):
     @abstractmethod
     def encode(self, rendered: T) -> bytes: ...
 
-    async def render(self, events: AsyncGenerator[Event]) -> AsyncIterator[T]:
-        async for group in self._render_groups(events):
-            for rendered in group:
-                yield rendered
+    async def render(self, events: AsyncGenerator[Event]) -> AsyncGenerator[T]:
+        async with aclosing(self._render_groups(events)) as groups:
+            async for group in groups:
+                for rendered in group:
+                    yield rendered
 
-    async def encode_stream(self, events: AsyncGenerator[Event]) -> AsyncIterator[bytes]:
+    async def encode_stream(self, events: AsyncGenerator[Event]) -> AsyncGenerator[bytes]:
         """Yields the bytes of the stream; what one event becomes is sent together."""
-        async for group in self._render_groups(events):
-            if encoded := b"".join(map(self.encode, group)):
-                yield encoded
+        async with aclosing(self._render_groups(events)) as groups:
+            async for group in groups:
+                if encoded := b"".join(map(self.encode, group)):
+                    yield encoded
 
-    async def _render_groups(self, events: AsyncGenerator[Event]) -> AsyncIterator[Iterable[T]]:
+    async def _render_groups(self, events: AsyncGenerator[Event]) -> AsyncGenerator[Iterable[T]]:
         yield self.before()
         try:
             async with aclosing(events):
