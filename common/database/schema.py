@@ -158,8 +158,5 @@ async def _check(connection: psycopg.AsyncConnection[Any]) -> DatabaseCheck:
 
 
 async def _check_revision(connection: psycopg.AsyncConnection[Any]) -> str | None:
-    try:
-        row = await _fetch_row(connection, "SELECT version_num FROM alembic_version")
-    except psycopg.ProgrammingError:  # until revision 0005 only the owner could read it
-        return describe_revision("0004")
+    row = await _fetch_row(connection, "SELECT version_num FROM alembic_version")
     return describe_revision(row["version_num"] if row else None)
