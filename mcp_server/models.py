@@ -17,9 +17,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIME, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
+from mcp_server.tasks.fields import COLUMNS, ONE_OPEN
 from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
 from mcp_server.tasks.lists.statements import COMPLETION
-from mcp_server.tasks.task import ONE_OPEN
 
 _LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in range(1, 11))
 _SEARCHED_TEXT = f"title || ' '::text || description || {_LABELS}"
@@ -59,15 +59,10 @@ class TaskRow(_OwnedRow, table=True):
 
     __tablename__ = "tasks"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
-        CheckConstraint("char_length(title) BETWEEN 1 AND 200", name="tasks_title_length"),
-        CheckConstraint("char_length(description) <= 4000", name="tasks_description_length"),
-        CheckConstraint("status IN ('pending', 'completed')", name="tasks_status"),
-        CheckConstraint("due_time IS NULL OR due_on IS NOT NULL", name="tasks_due_time"),
-        CheckConstraint("priority BETWEEN 1 AND 3", name="tasks_priority"),
-        CheckConstraint("cardinality(labels) <= 10", name="tasks_labels"),
-        CheckConstraint(
-            "repeat IS NULL OR (due_on IS NOT NULL AND series IS NOT NULL AND char_length(repeat) <= 200)",
-            name="tasks_repeat",
+        *(
+            CheckConstraint(column.check, name=f"tasks_{column.check_name or name}")
+            for name, column in COLUMNS.items()
+            if column.check
         ),
         Index("tasks_by_owner_and_status", "user_id", "status", "id"),
         _index("tasks_by_due", "due_on", "id", where="status = 'pending'"),

@@ -3,8 +3,10 @@
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
+from mcp_server.tasks import fields
+from mcp_server.tasks.fields import COLUMNS, DUE_COLUMNS
 from mcp_server.tasks.lists.query import MAX_COUNTED
 
 
@@ -15,22 +17,21 @@ class Due(BaseModel):
     time: str | None = Field(description="hh:mm; null: all day.")
 
 
-class Task(BaseModel):
+def _publish_stored_fields() -> dict[str, Any]:
+    published: dict[str, Any] = {}
+    for name, field in fields.Task.model_fields.items():
+        if name not in DUE_COLUMNS:
+            words: Any = Literal[COLUMNS[name].words]
+            kind = words | None if COLUMNS[name].words else field.annotation
+            published[name] = (kind, Field(default=field.default, description=field.description))
+    return published
+
+
+class Task(create_model("StoredFields", **_publish_stored_fields())):
     """A task in a tool's result. What says nothing is left out of the text that a model reads."""
 
     user_id: str = Field(description="Whose task it is; `local` without sign-in.")
-    id: int
-    title: str
-    description: str
-    status: Literal["pending", "completed"]
     due: Due | None = None
-    priority: Literal["high", "medium", "low"] | None = None
-    labels: tuple[str, ...] = ()
-    repeat: str | None = None
-    series: int | None = Field(default=None, description="The id of the first task of a repeat.")
-    created_at: datetime
-    updated_at: datetime
-    completed_at: datetime | None
     deleted: Literal[True] | None = Field(default=None, description="true: it was deleted.")
     deleted_at: datetime | None = None
 

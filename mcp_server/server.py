@@ -14,7 +14,6 @@ from common.database import Database, run_sweeps, schema
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.app import Lifespan, create_tool_app
-from mcp_server.arguments import RULES
 from mcp_server.authentication import create_auth_provider, create_token_middleware
 from mcp_server.caller import SingleUser
 from mcp_server.errors import explain_error
@@ -22,7 +21,7 @@ from mcp_server.read_routes import ReadRoutes
 from mcp_server.settings import McpSettings
 from mcp_server.tasks import changes
 from mcp_server.tasks.quota import SWEEP_SECONDS, TaskQuota, delete_old_changes
-from mcp_server.tools import create_tools
+from mcp_server.tools import RULES, create_tools
 
 _POOL_TIMEOUT_SECONDS = 3.0  # until a call fails without a database
 CONNECTIONS = Gauge(

@@ -1,6 +1,6 @@
 """The five tools, in the order in which clients list them."""
 
-from typing import Any
+from typing import Any, get_type_hints
 
 from fastmcp.tools import Tool, ToolResult
 from mcp_types import ToolAnnotations
@@ -8,10 +8,11 @@ from pydantic import BaseModel
 
 from common.database import Transaction
 from mcp_server import arguments
+from mcp_server.arguments import Argument, list_arguments
 from mcp_server.caller import CALLER, TRANSACTION
 from mcp_server.errors import UndoAlone
 from mcp_server.schemas import ChangedTask, DeletedTask, TaskPage
-from mcp_server.tasks import edits
+from mcp_server.tasks import edits, fields
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import TaskPatch
 from mcp_server.tasks.lists import pages
@@ -25,13 +26,13 @@ from mcp_server.tasks.undo import undo_batch, undo_last
 async def add_task(
     *,
     user_id: arguments.UserId = None,
-    title: arguments.Title,
-    description: arguments.Description = None,
+    title: fields.AddTitle,
+    description: fields.AddDescription = None,
     also: arguments.AlsoTitles = None,
-    due: arguments.Due = None,
-    priority: arguments.NewPriority = None,
-    labels: arguments.Labels = None,
-    repeat: arguments.Repeat = None,
+    due: fields.AddDue = None,
+    priority: fields.AddPriority = None,
+    labels: fields.AddLabels = None,
+    repeat: fields.AddRepeat = None,
     tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
@@ -78,24 +79,34 @@ async def update_task(
     *,
     user_id: arguments.UserId = None,
     task_id: arguments.TaskId,
-    title: arguments.NewTitle = None,
-    description: arguments.NewDescription = None,
+    title: fields.UpdateTitle = None,
+    description: fields.UpdateDescription = None,
     also: arguments.AlsoIds = None,
-    due: arguments.NewDue = None,
-    priority: arguments.NewPriority = None,
-    labels: arguments.NewLabels = None,
-    add_labels: arguments.MoreLabels = None,
-    remove_labels: arguments.FewerLabels = None,
-    repeat: arguments.NewRepeat = None,
-    status: arguments.NewStatus = None,
+    due: fields.UpdateDue = None,
+    priority: fields.UpdatePriority = None,
+    labels: fields.UpdateLabels = None,
+    add_labels: fields.MoreLabels = None,
+    remove_labels: fields.FewerLabels = None,
+    repeat: fields.UpdateRepeat = None,
+    status: fields.UpdateStatus = None,
     undo: arguments.Undo = None,
     tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Change a task. What is not given stays as it is."""
-    patch = TaskPatch(title, description, due, priority, labels, add_labels, remove_labels, repeat, status)
+    patch = TaskPatch(
+        title=title,
+        description=description,
+        due=due,
+        priority=priority,
+        labels=labels,
+        add_labels=add_labels,
+        remove_labels=remove_labels,
+        repeat=repeat,
+        status=status,
+    )
     ids = _list_ids(task_id, also)
-    if (undo or caller.undo_batch) and patch.values():
+    if (undo or caller.undo_batch) and patch:
         raise UndoAlone
     if caller.undo_batch:
         return _render(await undo_batch(tx, caller, caller.undo_batch))
@@ -131,27 +142,46 @@ def _create_annotations(*, reads: bool = False, destroys: bool = False, idempote
 def _create_tool(function: Any, title: str, result: type[BaseModel], annotations: ToolAnnotations) -> Tool:
     schema = result.model_json_schema(mode="serialization")
     tool = Tool.from_function(function, title=title, output_schema=schema, annotations=annotations)
-    properties: dict[str, Any] = tool.parameters["properties"]
-    published = {name: _publish_argument(tool.name, name, argument) for name, argument in properties.items()}
+    return tool.model_copy(update={"parameters": publish_parameters(function, tool.parameters)})
+
+
+def publish_parameters(function: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema of a tool's arguments as all known clients accept it."""
+    given = _list_arguments(function)
+    properties = {name: _publish_argument(argument, given[name]) for name, argument in schema["properties"].items()}
     # Without additionalProperties, which google-genai's converter rejects: unknown arguments are errors all the same.
-    parameters = {"type": "object", "properties": published, "required": tool.parameters.get("required", [])}
-    return tool.model_copy(update={"parameters": parameters})
+    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
 
 
-def _publish_argument(tool: str, name: str, argument: dict[str, Any]) -> dict[str, Any]:
-    """Returns an argument's schema with the default that means "not given", and without null."""
-    kinds = [kind for kind in argument.get("anyOf", ()) if kind != {"type": "null"}]
+def _publish_argument(schema: dict[str, Any], argument: Argument) -> dict[str, Any]:
+    """Returns an argument's schema with the default that means "not given", and without null.
+
+    Clients that must send every argument (OpenAI's strict mode) send this default. It is not null, because some clients
+    reject `anyOf` and null in a schema, and never an empty text beside an `enum`, which Gemini rejects.
+    """
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
     if not kinds:
-        return argument
+        return schema
     [kind] = kinds
-    default = argument.get("default")
+    default = schema.get("default")
     if default is None:
-        default = arguments.NOT_GIVEN.get(f"{tool}.{name}", arguments.NOT_GIVEN.get(name))
+        default = argument.not_given if "enum" in kind else _NOT_GIVEN[kind["type"]]
     if "enum" in kind and default not in kind["enum"]:
         kind = kind | {"enum": [*kind["enum"], default]}
-    return kind | {"description": argument["description"], "default": default}
+    return kind | {"description": schema["description"], "default": default}
 
 
+def _list_arguments(function: Any) -> dict[str, Argument]:
+    return list_arguments(get_type_hints(function, include_extras=True))
+
+
+_NOT_GIVEN = {"string": "", "array": [], "boolean": False}
+_FUNCTIONS = (add_task, list_tasks, complete_task, update_task, delete_task)
+RULES = {
+    f"{function.__name__}.{name}": argument.rule
+    for function in _FUNCTIONS
+    for name, argument in _list_arguments(function).items()
+}
 _TOOLS = (
     _create_tool(add_task, "Add a task", ChangedTask, _create_annotations(idempotent=False)),
     _create_tool(list_tasks, "List tasks", TaskPage, _create_annotations(reads=True)),

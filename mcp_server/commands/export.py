@@ -6,7 +6,7 @@ from common import data_commands
 from common.data_commands import JsonWriter
 from common.database import Database
 from mcp_server.imports.importer import ACTOR
-from mcp_server.tasks.task import TASK_COLUMNS
+from mcp_server.tasks.fields import TASK_COLUMNS
 
 _QUERIES: dict[str, LiteralString] = {
     "tasks": f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s ORDER BY id",

@@ -1,24 +1,20 @@
 """The tasks of a file before they are checked, and the lines that cannot be read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 
 @dataclass(frozen=True)
 class FileTask:
-    """A task of a file, with the fields of `add_task`."""
+    """A task of a file."""
 
     location: str
     """Such as "line 14"."""
     identity: tuple[object, ...]
     """Identifies the task when the file is read again; equal tasks are numbered."""
-    title: str
-    description: str = ""
-    due: str | None = None
-    priority: str | None = None
-    labels: tuple[str, ...] = ()
-    repeat: str | None = None
+    arguments: Mapping[str, object]
+    """Those of `add_task`, not checked yet."""
     completed: bool = False
     created_at: datetime | None = None
     updated_at: datetime | None = None

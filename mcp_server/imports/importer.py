@@ -9,17 +9,17 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError, create_model
 
 from common.clock import to_utc
 from common.database import Database, Transaction
 from common.tool_server.errors import ArgumentsInvalid, CallError
-from mcp_server import arguments
+from mcp_server.arguments import list_arguments
 from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine
 from mcp_server.tasks import changes, undo, zones
 from mcp_server.tasks.changes import LOCK, Caller, LoggedChange
-from mcp_server.tasks.fields import TaskPatch, apply_patch
-from mcp_server.tasks.task import Task
+from mcp_server.tasks.fields import ARGUMENTS, Task, TaskPatch
+from mcp_server.tasks.patches import apply_patch
 from mcp_server.tasks.zones import Now
 
 ACTOR = "import"
@@ -163,20 +163,16 @@ def _identify(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
     return id, created_at, None if created_at.microsecond else title
 
 
-class _Arguments(BaseModel):
-    title: arguments.Title
-    description: arguments.Description = None
-    due: arguments.Due = None
-    priority: arguments.NewPriority = None
-    labels: arguments.Labels = None
-    repeat: arguments.Repeat = None
+_TYPES = {name: argument.add for name, argument in ARGUMENTS.items() if argument.add}
+_RULES = list_arguments(_TYPES)
+_OPTIONAL: dict[str, Any] = {name: (type, None) for name, type in _TYPES.items()}
+_Arguments = create_model("_Arguments", **_OPTIONAL)
 
 
 def _create_task(file_task: FileTask, now: Now) -> Task:
     """Returns a task without an id; raises the same `CallError` as `add_task`."""
-    checked = _check_arguments(file_task)
-    patch = TaskPatch(**checked.model_dump(exclude={"title"}))
-    task = apply_patch(Task.new(checked.title, now.instant), patch, now)
+    patch = TaskPatch(**_check_arguments(file_task.arguments))
+    task = apply_patch(Task.new(patch["title"], now.instant), patch, now)
     moments: dict[str, Any] = {"created_at": to_utc(file_task.created_at or file_task.completed_at or now.instant)}
     moments["updated_at"] = to_utc(file_task.updated_at or now.instant)
     if file_task.completed:
@@ -184,10 +180,10 @@ def _create_task(file_task: FileTask, now: Now) -> Task:
     return task.model_copy(update=moments)
 
 
-def _check_arguments(file_task: FileTask) -> _Arguments:
+def _check_arguments(arguments: Mapping[str, object]) -> dict[str, Any]:
     try:
-        return _Arguments.model_validate({name: getattr(file_task, name) for name in _Arguments.model_fields})
+        return _Arguments.model_validate(arguments).model_dump()
     except ValidationError as error:
         names = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors(include_input=False))
-        problems = "; ".join(f"{name} must be {arguments.RULES[name]}" for name in names)
+        problems = "; ".join(f"{name} must be {_RULES[name].rule}" for name in names)
         raise ArgumentsInvalid(problems=problems) from None

@@ -5,7 +5,7 @@ from datetime import date, datetime, time
 from io import BytesIO
 from typing import Annotated, Any, BinaryIO, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationError, create_model
 
 from common.clock import to_utc
 from common.tool_server.errors import CallError
@@ -13,7 +13,7 @@ from mcp_server.arguments import MAX_ID
 from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart
 from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
-from mcp_server.tasks.task import PRIORITIES
+from mcp_server.tasks.fields import ARGUMENTS, Task, render_value
 
 VERSIONS = (1, 2)
 # The beginning of an export, and what completes its JSON after the comma that follows the tasks.
@@ -30,9 +30,16 @@ def _check_year(moment: datetime) -> datetime:
 _Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]
 
 
-class _Task(BaseModel):
+# The stored fields that an argument of `add_task` sets.
+_FIELDS: dict[str, Any] = {
+    name: (field.annotation, field)
+    for name, field in Task.model_fields.items()
+    if name in ARGUMENTS and ARGUMENTS[name].add
+}
+
+
+class _Task(create_model("_Fields", **_FIELDS)):
     id: Annotated[int, Field(ge=1, le=MAX_ID)]
-    title: str
     description: str = ""
     status: Literal["pending", "completed"]
     created_at: _Moment
@@ -40,8 +47,6 @@ class _Task(BaseModel):
     completed_at: _Moment | None = None
     due_on: date | None = None
     due_time: time | None = None
-    priority: Annotated[int, Field(ge=1, le=len(PRIORITIES))] | None = None
-    labels: tuple[str, ...] = ()
     repeat: str | None = None
 
 
@@ -108,15 +113,11 @@ def _read_task(location: str, task: _Task, user: str) -> FileTask:
     if task.due_time and not task.due_on:
         raise UnreadPart("due_time needs due_on as well.")
     clock = f" {task.due_time:%H:%M}" if task.due_time else ""
+    fields = {name: render_value(name, getattr(task, name)) for name in _FIELDS}
     return FileTask(
         location,
         ("export", user, task.id, task.created_at.isoformat()),
-        task.title,
-        task.description,
-        due=f"{task.due_on}{clock}" if task.due_on else None,
-        priority=PRIORITIES[task.priority - 1] if task.priority else None,
-        labels=task.labels,
-        repeat=_get_rule(task),
+        fields | {"due": f"{task.due_on}{clock}" if task.due_on else None, "repeat": _get_rule(task)},
         completed=task.status == "completed",
         created_at=task.created_at,
         updated_at=task.updated_at,

@@ -49,12 +49,14 @@ def _parse_task(location: str, line: str, now: Now) -> FileTask:
     return FileTask(
         location,
         ("todo.txt", created and created.strip(), *(word for word in words if not word.startswith("pri:"))),
-        title,
-        due=values.get("due"),
-        priority=_PRIORITIES.get(parts["priority"] or parts["after"] or values.get("pri", "")),
-        labels=labels,
-        # The next task after a completed one has a line of its own.
-        repeat=_parse_rule(values["rec"]) if "rec" in values and not done else None,
+        {
+            "title": title,
+            "due": values.get("due"),
+            "priority": _PRIORITIES.get(parts["priority"] or parts["after"] or values.get("pri", "")),
+            "labels": labels,
+            # The next task after a completed one has a line of its own.
+            "repeat": _parse_rule(values["rec"]) if "rec" in values and not done else None,
+        },
         completed=done,
         created_at=_parse_day(created, now),
         completed_at=_parse_day(completed, now),

@@ -14,7 +14,7 @@ import english
 from common.tool_server.errors import to_printable
 from mcp_server.errors import LabelInvalid
 from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart, split_labels
-from mcp_server.tasks.fields import normalize_label
+from mcp_server.tasks.patches import normalize_label
 from mcp_server.tasks.zones import Now
 
 _HEADER = re.compile(r'\s{0,9}"?TYPE"?([,;\t])"?CONTENT\b', re.IGNORECASE)
@@ -94,7 +94,8 @@ def _read_tasks(rows: Iterator[_Row | UnreadLine], now: Now) -> FileTasks:
 
 def _add_notes(previous: FileTask | UnreadLine | None, notes: list[str]) -> FileTasks:
     if isinstance(previous, FileTask):
-        yield replace(previous, description="\n".join(part for part in (previous.description, *notes) if part))
+        description = "\n".join(part for part in (str(previous.arguments["description"]), *notes) if part)
+        yield replace(previous, arguments={**previous.arguments, "description": description})
     elif previous:
         yield previous
 
@@ -147,12 +148,14 @@ def _read_task(row: _Row, section: str | None, now: Now) -> FileTask:
     return FileTask(
         row.location,
         ("todoist", *(row[name] for name in ("CONTENT", "DESCRIPTION", "DATE", "DEADLINE"))),
-        title,
-        "\n".join(part for part in (row["DESCRIPTION"], deadline) if part),
-        due=due,
-        priority=_PRIORITIES[row["PRIORITY"]],
-        labels=(*labels, section) if section else labels,
-        repeat=repeat,
+        {
+            "title": title,
+            "description": "\n".join(part for part in (row["DESCRIPTION"], deadline) if part),
+            "due": due,
+            "priority": _PRIORITIES[row["PRIORITY"]],
+            "labels": (*labels, section) if section else labels,
+            "repeat": repeat,
+        },
     )
 
 

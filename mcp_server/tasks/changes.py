@@ -14,8 +14,8 @@ from common.database import Transaction, advisory_locks
 from common.tool_server.errors import IdempotencyKeyReused
 from mcp_server.errors import OneIsOpen
 from mcp_server.tasks import quota
+from mcp_server.tasks.fields import ONE_OPEN, REPLACED_COLUMNS, TASK_COLUMNS, TYPED_COLUMNS, Task
 from mcp_server.tasks.quota import UNLIMITED, TaskQuota
-from mcp_server.tasks.task import ONE_OPEN, TASK_COLUMNS, Task
 
 UTC = ZoneInfo("UTC")
 Operation = Literal["add", "complete", "update", "delete", "undo"]
@@ -74,18 +74,11 @@ SELECT k.operation, k.arguments, c.before, c.after
 FROM task_calls k JOIN task_changes c ON c.call_id = k.id AND c.user_id = %(user)s
 WHERE k.user_id = %(user)s AND k.idempotency_key = %(key)s
 ORDER BY c.id"""
-# The columns of rows that are JSON objects, in the order of TASK_COLUMNS.
-_JSON_COLUMNS = """id bigint, title text, description text, status text, created_at timestamptz,
-    updated_at timestamptz, completed_at timestamptz, due_on date, due_time time(0), priority smallint, labels text[],
-    repeat text, series bigint"""
 _WRITE = f"""
 WITH written AS (
     INSERT INTO tasks (user_id, {TASK_COLUMNS})
-    SELECT %(user)s, {TASK_COLUMNS} FROM jsonb_to_recordset(%(rows)s) AS r ({_JSON_COLUMNS})
-    ON CONFLICT (user_id, id) DO UPDATE SET title = excluded.title, description = excluded.description,
-        status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
-        completed_at = excluded.completed_at, due_on = excluded.due_on, due_time = excluded.due_time,
-        priority = excluded.priority, labels = excluded.labels, repeat = excluded.repeat, series = excluded.series
+    SELECT %(user)s, {TASK_COLUMNS} FROM jsonb_to_recordset(%(rows)s) AS r ({TYPED_COLUMNS})
+    ON CONFLICT (user_id, id) DO UPDATE SET {REPLACED_COLUMNS}
 ), deleted AS (
     DELETE FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])
 )
@@ -165,10 +158,7 @@ async def write_changes(tx: Transaction, caller: Caller, calls: Sequence[int], c
 
     Errors, such as `OneIsOpen`, are raised at the end of the transaction.
     """
-    last = {change.task.id: change for change in changes}
-    # Completed tasks first, so that two tasks of a repeat are never open at the same time.
-    tasks = sorted((change.after for change in last.values() if change.after), key=lambda task: task.status)
-    log = [
+    log: list[dict[str, Any]] = [
         {
             "nth": nth,
             "call": call,
@@ -179,13 +169,11 @@ async def write_changes(tx: Transaction, caller: Caller, calls: Sequence[int], c
         }
         for nth, (call, change) in enumerate(zip(calls, changes, strict=True))
     ]
-    await tx.execute(
-        _WRITE,
-        rows=Jsonb([task.as_json() for task in tasks]),
-        ids=[id for id, change in last.items() if change.after is None],
-        changes=Jsonb(log),
-        logged_at=caller.clock(),
-    )
+    last = {entry["task_id"]: entry["after"] for entry in log}
+    # Completed tasks first, so that two tasks of a repeat are never open at the same time.
+    rows = sorted((row for row in last.values() if row), key=lambda row: row["status"])
+    ids = [id for id, row in last.items() if row is None]
+    await tx.execute(_WRITE, rows=Jsonb(rows), ids=ids, changes=Jsonb(log), logged_at=caller.clock())
 
 
 async def lock_tasks(tx: Transaction, ids: Sequence[int]) -> dict[int, Task]:

@@ -7,9 +7,9 @@ from common.database import Transaction
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
 from mcp_server.tasks import changes, zones
 from mcp_server.tasks.changes import Caller, LoggedChange
-from mcp_server.tasks.fields import TaskPatch, apply_patch, create_next_task
+from mcp_server.tasks.fields import Task, TaskPatch
+from mcp_server.tasks.patches import apply_patch, create_next_task
 from mcp_server.tasks.results import Result, render_changed, render_deleted, render_tasks
-from mcp_server.tasks.task import Task
 from mcp_server.tasks.zones import Now
 
 _OPEN_OF_SERIES = "SELECT id FROM tasks WHERE user_id = %(user)s AND series = %(series)s AND status = 'pending'"
@@ -20,10 +20,10 @@ async def add_tasks(
 ) -> Result:
     titles = [title, *also]
     others: dict[str, Any] = {"also": [*also]} if also else {}
-    arguments = {"title": title, "description": "", **patch.values(), **others}
+    arguments = {"title": title, "description": "", **patch, **others}
 
     async def work() -> list[LoggedChange]:
-        now = await _get_now(tx, caller, needed=patch.due is not None)
+        now = await _get_now(tx, caller, needed="due" in patch)
         new = apply_patch(Task.new(title, now.instant), patch, now)
         tasks = await changes.number_tasks(tx, [new.model_copy(update={"title": title}) for title in titles])
         return [LoggedChange(None, task) for task in tasks]
@@ -47,19 +47,19 @@ async def complete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) ->
 
 
 async def update_tasks(tx: Transaction, caller: Caller, ids: Sequence[int], patch: TaskPatch) -> Result:
-    if not patch.values():
+    if not patch:
         raise NothingToUpdate
-    if patch.title is not None and len(ids) > 1:
+    if "title" in patch and len(ids) > 1:
         raise TitleOfMany
 
     async def work() -> list[LoggedChange]:
         tasks = await _lock_tasks(tx, ids)
-        dated = patch.due is not None or patch.repeat is not None
+        dated = "due" in patch or "repeat" in patch
         now = await _get_now(tx, caller, needed=dated or any(task.repeat for task in tasks))
         log = [LoggedChange(task, await _update_task(tx, task, patch, now)) for task in tasks]
         return log + await _add_next_tasks(tx, log, now)
 
-    arguments = changes.get_id_arguments(ids) | patch.values()
+    arguments = changes.get_id_arguments(ids) | patch
     log = await changes.make_call(tx, caller, operation="update", arguments=arguments, work=work)
     return render_changed(log, ids, user_id=caller.user_id)
 
@@ -87,11 +87,12 @@ async def _lock_tasks(tx: Transaction, ids: Sequence[int]) -> list[Task]:
 
 async def _update_task(tx: Transaction, task: Task, patch: TaskPatch, now: Now) -> Task:
     changed = apply_patch(task, patch, now)
-    if patch.values().keys() != {"status"}:
+    if patch.keys() != {"status"}:
         changed = changed.model_copy(update={"updated_at": now.instant})
-    if patch.status == "completed":
+    status = patch.get("status")
+    if status == "completed":
         return _complete_task(changed, now)
-    if patch.status == "pending" and task.status == "completed":
+    if status == "pending" and task.status == "completed":
         if task.series is not None:
             await _check_series(tx, task)
         return changed.model_copy(update={"status": "pending", "completed_at": None, "updated_at": now.instant})

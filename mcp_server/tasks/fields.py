@@ -1,113 +1,209 @@
-"""Applies the arguments of a call to a task."""
+"""The fields of a task.
 
-import unicodedata
-from collections.abc import Sequence
+Each line of `Task` is a field: its type, its column, and the arguments of `add_task` and `update_task` that set it.
+Statements, checks, results and their schema, import and export are made of these lines. Only the signatures in
+`tools.py`, the model `TaskRow` and a migration repeat them, and `tests/mcp/test_fields.py` compares these.
+"""
+
 from dataclasses import dataclass
-from typing import Literal
+from datetime import date, datetime, time
+from typing import Annotated, Any, Literal, LiteralString, cast
 
-from mcp_server.errors import LabelInvalid, NotRepeating, RepeatEnded, RepeatNeedsDue, TooManyLabels
-from mcp_server.tasks import dates, repeats
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from common.clock import to_utc
+from mcp_server.arguments import (
+    KEEP,
+    NONE,
+    NONE_IF_EMPTY,
+    Argument,
+    LongText,
+    OptionalText,
+    OptionalTexts,
+    Priority,
+    TitleText,
+    empty_if_none,
+    none_if,
+)
 from mcp_server.tasks.dates import Due
-from mcp_server.tasks.task import PRIORITIES, Task
-from mcp_server.tasks.zones import Now
 
-MAX_LABELS = 10
-_MAX_LABEL_LENGTH = 40  # characters
-_ALL_LABELS = "*"  # in remove_labels; models send an empty list of labels for "not given"
+ONE_OPEN = "tasks_one_open_of_series"  # the index that allows one open task in a series
+PRIORITIES = ("high", "medium", "low")
+DUE_COLUMNS = {"due_on", "due_time"}
+
+_TITLE = Argument("1 to 200 characters on one line, not counting spaces around it")
+AddTitle = Annotated[
+    TitleText, _TITLE, Field(description="What to do, on one line.", json_schema_extra={"maxLength": 200})
+]
+UpdateTitle = Annotated[TitleText | None, NONE_IF_EMPTY, _TITLE, Field(description="New title.")]
+
+_DESCRIPTION = Argument("text of at most 4,000 characters without control characters other than line breaks and tabs")
+AddDescription = Annotated[LongText | None, NONE_IF_EMPTY, _DESCRIPTION, Field(description="Details, if any.")]
+UpdateDescription = Annotated[
+    LongText | None, BeforeValidator(empty_if_none), _DESCRIPTION, Field(description="New details; none removes them.")
+]
+
+UpdateStatus = Annotated[
+    Literal["pending", "completed"] | None,
+    none_if(KEEP),
+    Argument("pending or completed", not_given=KEEP),
+    Field(description="pending reopens it."),
+]
+
+_DUE = Argument("text such as Fri 2026-11-27 15:00, tomorrow, +1w or none")
+AddDue = Annotated[
+    OptionalText,
+    _DUE,
+    Field(description="Fri 2026-11-27, with a time Fri 2026-11-27 15:00; also tomorrow, Friday, 15:00."),
+]
+UpdateDue = Annotated[
+    OptionalText,
+    _DUE,
+    Field(description="As in add_task; or +1w, -2d, +1m to move it, next to skip one of a repeat, none to remove it."),
+]
+
+_PRIORITY = "high, medium, low or none"
+AddPriority = Annotated[
+    Priority | None, none_if(KEEP), Argument(_PRIORITY, not_given=NONE), Field(description="How much it matters.")
+]
+UpdatePriority = Annotated[
+    Priority | None, none_if(KEEP), Argument(_PRIORITY, not_given=KEEP), Field(description="How much it matters.")
+]
+
+_LABELS = Argument("a list of at most 10 texts")
+AddLabels = Annotated[OptionalTexts, _LABELS, Field(description="Such as work.")]
+UpdateLabels = Annotated[OptionalTexts, _LABELS, Field(description="Replace all labels.")]
+MoreLabels = Annotated[OptionalTexts, _LABELS, Field(description="Labels to add.")]
+FewerLabels = Annotated[OptionalTexts, _LABELS, Field(description="Labels to remove; * for all.")]
+
+_REPEAT = Argument("an RRULE such as FREQ=WEEKLY;BYDAY=MO, or none")
+AddRepeat = Annotated[
+    OptionalText, _REPEAT, Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion.")
+]
+UpdateRepeat = Annotated[OptionalText, _REPEAT, Field(description="As in add_task; none ends it.")]
 
 
 @dataclass(frozen=True)
-class TaskPatch:
-    """The fields of a call as texts; None leaves a field unchanged."""
+class Column:
+    """The column of a field."""
 
-    title: str | None = None
-    description: str | None = None
-    due: str | None = None
-    priority: Literal["high", "medium", "low", "none"] | None = None
-    labels: Sequence[str] | None = None
-    add_labels: Sequence[str] | None = None
-    remove_labels: Sequence[str] | None = None
-    repeat: str | None = None
-    status: Literal["pending", "completed"] | None = None
-
-    def values(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if value is not None}
+    type: LiteralString
+    check: LiteralString | None = None
+    check_name: str | None = None
+    """By default the name of the column."""
+    words: tuple[str, ...] = ()
+    """The words for its numbers 1, 2, 3 …"""
 
 
-def apply_patch(task: Task, patch: TaskPatch, now: Now) -> Task:
-    """Returns the task with the new fields, except its status."""
-    changed: dict[str, object] = {}
-    for name in ("title", "description"):
-        if (text := getattr(patch, name)) is not None:
-            changed[name] = text
-    if patch.priority is not None:
-        changed["priority"] = None if patch.priority == "none" else PRIORITIES.index(patch.priority) + 1
-    if any(labels is not None for labels in (patch.labels, patch.add_labels, patch.remove_labels)):
-        changed["labels"] = _merge_labels(task, patch)
-    return _apply_dates(task.model_copy(update=changed), patch, now)
+@dataclass(frozen=True)
+class Arguments:
+    """The types of the arguments of `add_task` and `update_task` that set a field."""
+
+    add: Any = None
+    update: Any = None
 
 
-def _apply_dates(task: Task, patch: TaskPatch, now: Now) -> Task:
-    due, rule = task.due, task.repeat
-    if patch.due is not None:
-        new_due = dates.read_due(patch.due, now=now.local, zone=now.zone, current=due)
-        if new_due == "next":
-            due, rule = _skip_occurrence(task, now)
-        else:
-            due = new_due
-    if patch.repeat is not None:
-        rule = _parse_rule(patch.repeat, due, now)
-    if rule is not None and due is None:
-        raise RepeatNeedsDue
-    series = (task.series or task.id) if rule else task.series
-    day, time = (due.day, due.time) if due else (None, None)
-    return task.model_copy(update={"due_on": day, "due_time": time, "repeat": rule, "series": series})
+_Moment = Annotated[datetime, AfterValidator(to_utc)]
 
 
-def _parse_rule(text: str, due: Due | None, now: Now) -> str | None:
-    if text.strip().lower() == "none":
+class Task(BaseModel):
+    """A row of the table `tasks` or of its log, whose older rows lack the newer fields."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: Annotated[int, Column("bigint")]
+    title: Annotated[
+        str,
+        Column("text", "char_length(title) BETWEEN 1 AND 200", "title_length"),
+        Arguments(add=AddTitle, update=UpdateTitle),
+    ]
+    description: Annotated[
+        str,
+        Column("text", "char_length(description) <= 4000", "description_length"),
+        Arguments(add=AddDescription, update=UpdateDescription),
+    ]
+    status: Annotated[
+        Literal["pending", "completed"],
+        Column("text", "status IN ('pending', 'completed')"),
+        Arguments(update=UpdateStatus),
+    ]
+    created_at: Annotated[_Moment, Column("timestamptz")]
+    updated_at: Annotated[_Moment, Column("timestamptz")]
+    completed_at: Annotated[_Moment | None, Column("timestamptz")]
+    due_on: Annotated[date | None, Column("date")] = None
+    due_time: Annotated[time | None, Column("time(0)", "due_time IS NULL OR due_on IS NOT NULL")] = None
+    priority: Annotated[
+        int | None,
+        Column("smallint", "priority BETWEEN 1 AND 3", words=PRIORITIES),
+        Arguments(add=AddPriority, update=UpdatePriority),
+        Field(ge=1, le=len(PRIORITIES)),
+    ] = None
+    labels: Annotated[
+        tuple[str, ...], Column("text[]", "cardinality(labels) <= 10"), Arguments(add=AddLabels, update=UpdateLabels)
+    ] = ()
+    repeat: Annotated[
+        str | None,
+        Column(
+            "text",
+            "repeat IS NULL OR (due_on IS NOT NULL AND series IS NOT NULL AND char_length(repeat) <= 200)",
+        ),
+        Arguments(add=AddRepeat, update=UpdateRepeat),
+    ] = None
+    series: Annotated[int | None, Column("bigint"), Field(description="The id of the first task of a repeat.")] = None
+
+    @classmethod
+    def new(cls, title: str, moment: datetime) -> "Task":
+        moments = {"created_at": moment, "updated_at": moment, "completed_at": None}
+        return cls(id=0, title=title, description="", status="pending", **moments)
+
+    @property
+    def due(self) -> Due | None:
+        return Due(self.due_on, self.due_time) if self.due_on else None
+
+    def as_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+    def render(self, user_id: str) -> dict[str, Any]:
+        values = self.model_dump(mode="json", exclude=DUE_COLUMNS)
+        words = {name: render_value(name, values[name]) for name, column in COLUMNS.items() if column.words}
+        return {"user_id": user_id, **values, **words, "due": self.due}
+
+
+COLUMNS = {
+    name: next(value for value in field.metadata if isinstance(value, Column))
+    for name, field in Task.model_fields.items()
+}
+ARGUMENTS = {
+    name: value for name, field in Task.model_fields.items() for value in field.metadata if isinstance(value, Arguments)
+} | {
+    "due": Arguments(add=AddDue, update=UpdateDue),
+    "add_labels": Arguments(update=MoreLabels),
+    "remove_labels": Arguments(update=FewerLabels),
+}
+
+_names = cast("list[LiteralString]", [*COLUMNS])
+TASK_COLUMNS = ", ".join(_names)
+TYPED_COLUMNS = ", ".join(f"{name} {COLUMNS[name].type}" for name in _names)
+"""The columns of rows that are JSON objects."""
+REPLACED_COLUMNS = ", ".join(f"{name} = excluded.{name}" for name in _names if name != "id")
+
+
+def render_value(name: str, value: Any) -> Any:
+    """Renders the stored value of a field."""
+    words = COLUMNS[name].words
+    return words[value - 1] if words and value is not None else value
+
+
+def parse_value(name: str, argument: Any) -> Any:
+    """Returns the value to store for an argument, which "none" removes."""
+    if argument == NONE and Task.model_fields[name].default is None:
         return None
-    if due is None:
-        raise RepeatNeedsDue
-    return str(repeats.read_rule(text, due.day, due.time, now.zone))
+    words = COLUMNS[name].words
+    return words.index(argument) + 1 if words else argument
 
 
-def _skip_occurrence(task: Task, now: Now) -> tuple[Due, str]:
-    if task.repeat is None or task.due is None:
-        raise NotRepeating(task=f"Task {task.id}" if task.id else "A new task")
-    rule = repeats.parse_rule(task.repeat)
-    day = repeats.find_next_date(rule, due=task.due.day, today=now.local.date())
-    if day is None:
-        raise RepeatEnded(task_id=task.id)
-    return Due(day, task.due.time), str(repeats.get_next_rule(rule))
+class TaskPatch(dict[str, Any]):
+    """The given arguments of a call that set fields, by their names."""
 
-
-def create_next_task(task: Task, now: Now) -> Task | None:
-    """Returns the task that follows a repeating one when it is completed; it has no id of its own yet."""
-    if task.repeat is None or task.due_on is None:
-        return None
-    rule = repeats.parse_rule(task.repeat)
-    day = repeats.find_next_date(rule, due=task.due_on, today=now.local.date())
-    if day is None:
-        return None
-    fresh = {"created_at": now.instant, "updated_at": now.instant, "completed_at": None, "status": "pending"}
-    return task.model_copy(update={"due_on": day, "repeat": str(repeats.get_next_rule(rule)), **fresh})
-
-
-def _merge_labels(task: Task, patch: TaskPatch) -> tuple[str, ...]:
-    removed = {*map(normalize_label, patch.remove_labels or ())}
-    labels = set(task.labels if patch.labels is None else map(normalize_label, patch.labels))
-    if _ALL_LABELS in removed:
-        labels = set[str]()
-    labels = labels.union(map(normalize_label, patch.add_labels or ())).difference(removed)
-    if len(labels) > MAX_LABELS:
-        raise TooManyLabels(most=MAX_LABELS)
-    return tuple(sorted(labels))
-
-
-def normalize_label(text: str) -> str:
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
-    label = " ".join(" ".join(folded.split()).lstrip("#@ ").split())
-    if not 1 <= len(label) <= _MAX_LABEL_LENGTH:
-        raise LabelInvalid(max_length=_MAX_LABEL_LENGTH)
-    return label
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__({name: value for name, value in arguments.items() if value is not None})

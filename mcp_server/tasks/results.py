@@ -10,7 +10,7 @@ from typing import Any
 from common.clock import to_utc
 from mcp_server.tasks.changes import LoggedChange
 from mcp_server.tasks.dates import Due, render_due
-from mcp_server.tasks.task import Task
+from mcp_server.tasks.fields import Task
 
 Result = dict[str, Any]
 """Has dates and times as objects, which `render_structured` and `render_for_model` render."""

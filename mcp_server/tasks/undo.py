@@ -12,8 +12,8 @@ from common.tool_server.errors import to_printable
 from mcp_server.errors import ChangedSince, NextIsChanged, NothingInBatch, NothingToUndo
 from mcp_server.tasks import changes
 from mcp_server.tasks.changes import CAN_BE_UNDONE, UNDO_PERIOD, Caller, LoggedChange, parse_change
+from mcp_server.tasks.fields import Task
 from mcp_server.tasks.results import Result, render_restored_batch, render_tasks
-from mcp_server.tasks.task import Task
 
 _LAST = f"""
 SELECT c.id, c.call_id, c.before, c.after FROM task_changes c

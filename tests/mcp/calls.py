@@ -10,6 +10,15 @@ from tests.mcp.wire import MODERN, call, send
 from tests.tokens import mint_mcp_token
 
 KEY = {"todo/idempotency_key": "key-1"}
+FULL: dict[str, Any] = {
+    "title": "milk",
+    "description": "2 litres",
+    "due": "Fri 2026-11-27 15:00",
+    "priority": "high",
+    "labels": ["shop"],
+    "repeat": "FREQ=WEEKLY;BYDAY=FR",
+}
+"""A value for each argument of add_task that sets a field."""
 
 
 class Tools:

@@ -11,7 +11,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
 from tests.conftest import ROOT
-from tests.mcp.calls import Tools, due
+from tests.mcp.calls import FULL, Tools, due
 from tests.mcp.servers import own
 from tests.mcp.wire import LEGACY, MODERN, request, send
 from tests.processes import ServiceProcess
@@ -93,8 +93,6 @@ async def test_a_client_connects(server: ServiceProcess) -> None:
 
 KEYWORDS = {"type", "description", "default", "enum", "items", "maxItems", "maxLength", "minimum", "maximum"}
 TYPES = {str: "string", bool: "boolean", int: "integer", list: "array"}
-FULL: dict[str, Any] = {"title": "milk", "description": "2 litres", "due": "Fri 2026-11-27 15:00", "priority": "high"}
-FULL |= {"labels": ["shop"], "repeat": "FREQ=WEEKLY;BYDAY=FR"}
 SHOWN = FULL | {"due": due("2026-11-27 15:00")}
 # What each tool must be given, and what it changes of the task.
 REQUIRED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.calls import Tools
+from tests.mcp.calls import FULL, Tools
 from tests.mcp.conftest import NewTools
 from tests.mcp.wire import LEGACY, MODERN, call, send
 from tests.mcp.wire import result as result_of
@@ -147,4 +147,5 @@ async def test_the_text_for_a_model_has_only_what_is_there(tools: Tools) -> None
     listed = await tools.text("list_tasks")
     assert (listed["tasks"], listed["total"], listed["next_cursor"]) == ([task], 1, None)
     assert listed["now"].startswith("Sun 2026-11-22")
+    assert FULL.keys() <= (await tools.text("add_task", **FULL)).keys()
     assert await tools.text("delete_task", task_id=1) == {"id": 1, "title": "crème brûlée", "deleted": True}

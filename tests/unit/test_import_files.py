@@ -20,7 +20,7 @@ def read(data: bytes, name: str = "") -> list[str]:
     """The titles of the tasks."""
     text = formats.decode(formats.read_bytes(io.BytesIO(data)))
     tasks = [*formats.parse(text, formats.detect_format(text, name), NOW)]
-    return [task.title for task in tasks if isinstance(task, FileTask)]
+    return [str(task.arguments["title"]) for task in tasks if isinstance(task, FileTask)]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any, LiteralString
 
 from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Range
+from mcp_server.tasks.fields import PRIORITIES
 from mcp_server.tasks.lists import spelling
 from mcp_server.tasks.lists.query import ListQuery
 from mcp_server.tasks.lists.spelling import FOLD_ACCENTS, fold_letters
-from mcp_server.tasks.task import PRIORITIES
 from mcp_server.tasks.zones import Now
 
 # Folded once in each statement, and then escaped, because a folded letter may be special in LIKE.

@@ -10,8 +10,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from common.tool_server.errors import to_printable
 from mcp_server.arguments import MAX_ID, Order, Status
 from mcp_server.errors import CursorOfOtherList, CursorUnknown
-from mcp_server.tasks.fields import normalize_label
-from mcp_server.tasks.task import PRIORITIES
+from mcp_server.tasks.fields import PRIORITIES
+from mcp_server.tasks.patches import normalize_label
 
 MAX_COUNTED = 2_000  # tasks of a list; counting all of a long list would take longer than reading a page
 Sorting = Literal[Order, "deleted"]

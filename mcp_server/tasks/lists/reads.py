@@ -6,9 +6,9 @@ from datetime import date, datetime, time, timedelta
 from common.database import Database, Transaction
 from mcp_server.tasks import zones
 from mcp_server.tasks.changes import UNDO_PERIOD, Caller
+from mcp_server.tasks.fields import TASK_COLUMNS
 from mcp_server.tasks.lists.statements import COMPLETION, DELETED
 from mcp_server.tasks.results import Result, render_row
-from mcp_server.tasks.task import TASK_COLUMNS
 
 MAX_IDS = 1_000
 _EXISTING = f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"

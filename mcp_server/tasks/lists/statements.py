@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from mcp_server.tasks.changes import CAN_BE_UNDONE
+from mcp_server.tasks.fields import PRIORITIES, TASK_COLUMNS, TYPED_COLUMNS
 from mcp_server.tasks.lists.query import Position, Sorting
 from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
-from mcp_server.tasks.task import PRIORITIES, TASK_COLUMNS
 
 PAGE_BYTES = 64_000  # of titles and descriptions in a page
 _NO_PRIORITY = len(PRIORITIES) + 1
@@ -15,17 +15,10 @@ _NO_PRIORITY = len(PRIORITIES) + 1
 _SEARCHED_TEXT = """(before->>'title') || ' ' || (before->>'description') || ' '
     || translate(coalesce(before->>'labels', ''), '[],"', '    ')"""
 # The deleted tasks that can be restored, from the log, as rows of tasks, with the id and time of the deletion. Restored
-# tasks are not among them, because restoring undoes the deletion.
+# tasks are not among them, because restoring undoes the deletion. Older rows of the log have no labels.
 DELETED = f"""(
-    SELECT c.task_id AS id, before->>'title' AS title, before->>'description' AS description,
-        before->>'status' AS status, (before->>'created_at')::timestamptz AS created_at,
-        (before->>'updated_at')::timestamptz AS updated_at, (before->>'completed_at')::timestamptz AS completed_at,
-        (before->>'due_on')::date AS due_on, (before->>'due_time')::time(0) AS due_time,
-        (before->>'priority')::smallint AS priority,
-        ARRAY(SELECT jsonb_array_elements_text(coalesce(before->'labels', '[]'))) AS labels,
-        before->>'repeat' AS repeat, (before->>'series')::bigint AS series,
-        {FOLD_ACCENTS.format(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
-    FROM task_changes c
+    SELECT task.*, {FOLD_ACCENTS.format(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
+    FROM task_changes c CROSS JOIN LATERAL jsonb_to_record('{{"labels": []}}' || c.before) AS task ({TYPED_COLUMNS})
     WHERE c.user_id = %(user)s AND c.created_at > %(since)s AND c.after IS NULL AND {CAN_BE_UNDONE}
 ) deleted"""
 _TASKS = "(SELECT * FROM tasks WHERE user_id = %(user)s) tasks"

@@ -1,0 +1,103 @@
+"""The places that repeat the table of a task's fields: signatures of the tools, and the model of the database."""
+
+import inspect
+from datetime import UTC, datetime
+from typing import Annotated, Any, get_args, get_type_hints
+
+import pytest
+from fastmcp.tools import Tool
+from pydantic import Field, TypeAdapter, ValidationError
+from sqlalchemy.dialects import postgresql
+
+from mcp_server import arguments, tools
+from mcp_server.models import TaskRow
+from mcp_server.tasks.fields import ARGUMENTS, COLUMNS, Task, TaskPatch, parse_value, render_value
+from tests.mcp.calls import FULL
+
+TABLE = TaskRow.metadata.tables["tasks"]
+SQL_TYPES = {"timestamptz": "TIMESTAMP WITH TIME ZONE", "time(0)": "TIME(0) WITHOUT TIME ZONE"}
+"""As SQLAlchemy spells them, if it is not the same."""
+TOOLS: dict[str, Any] = {"add": tools.add_task, "update": tools.update_task}
+OTHER_ARGUMENTS = {"user_id", "task_id", "also", "undo"}
+
+
+def test_model_has_the_columns_of_the_table() -> None:
+    assert [column.name for column in TABLE.columns] == ["user_id", *COLUMNS, "folded"]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_column_of_the_model(name: str) -> None:
+    kind = TABLE.columns[name].type.compile(postgresql.dialect())
+    assert kind == SQL_TYPES.get(COLUMNS[name].type, COLUMNS[name].type.upper())
+    assert TABLE.columns[name].nullable == (type(None) in get_args(Task.model_fields[name].annotation))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_arguments_of_a_tool_are_those_of_the_table(tool: str) -> None:
+    hints = get_type_hints(TOOLS[tool], include_extras=True)
+    assert arguments.list_arguments(hints).keys() - OTHER_ARGUMENTS == {
+        name for name, types in ARGUMENTS.items() if getattr(types, tool)
+    }
+
+
+def test_tests_set_each_field() -> None:
+    assert FULL.keys() == {name for name, types in ARGUMENTS.items() if types.add}
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"), [(tool, name) for tool in TOOLS for name, types in ARGUMENTS.items() if getattr(types, tool)]
+)
+def test_argument_of_a_tool(tool: str, name: str) -> None:
+    assert get_type_hints(TOOLS[tool], include_extras=True)[name] == getattr(ARGUMENTS[name], tool)
+    is_required = (tool, name) == ("add", "title")
+    assert inspect.signature(TOOLS[tool]).parameters[name].default is (inspect.Parameter.empty if is_required else None)
+
+
+@pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.words])
+def test_words_of_numbers(name: str) -> None:
+    words, values = COLUMNS[name].words, range(1, len(COLUMNS[name].words) + 1)
+    assert [render_value(name, value) for value in values] == [*words]
+    assert [parse_value(name, word) for word in words] == [*values]
+    assert (render_value(name, None), parse_value(name, "none")) == (None, None)
+    assert COLUMNS[name].check == f"{name} BETWEEN 1 AND {len(words)}"
+    row = Task.new("milk", datetime.now(UTC)).as_json()
+    for wrong in (0, len(words) + 1):
+        with pytest.raises(ValidationError):
+            Task.model_validate(row | {name: wrong})
+
+
+async def set_minutes(
+    *,
+    minutes: Annotated[
+        arguments.OptionalNumber[Annotated[int, Field(ge=1, le=600)]],
+        arguments.Argument("a whole number from 1 to 600, or none"),
+        Field(description="How long it takes."),
+    ] = None,
+) -> None:
+    """A tool with an optional number, as no field has one yet."""
+
+
+def test_number_is_published_as_text() -> None:
+    published = tools.publish_parameters(set_minutes, Tool.from_function(set_minutes).parameters)
+    assert published["properties"] == {
+        "minutes": {"type": "string", "description": "How long it takes.", "default": ""}
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "value"), [(30, 30), ("30", 30), ("none", "none"), ("", None), ("null", None), (None, None)]
+)
+def test_number(given: object, value: object) -> None:
+    read = TypeAdapter(get_type_hints(set_minutes, include_extras=True)["minutes"]).validate_python(given)
+    assert read == value
+    assert TaskPatch(minutes=read) == ({} if value is None else {"minutes": value})
+
+
+@pytest.mark.parametrize("given", [0, 601, "601", "many", True, 1.5, [1]])
+def test_number_that_is_rejected(given: object) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(get_type_hints(set_minutes, include_extras=True)["minutes"]).validate_python(given)
+
+
+def test_none_removes_a_number() -> None:
+    assert (parse_value("series", "none"), parse_value("series", 5)) == (None, 5)
