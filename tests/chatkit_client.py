@@ -9,6 +9,7 @@ import httpx2
 from chatkit.types import ThreadStreamEvent
 from pydantic import TypeAdapter
 
+from tests.waiting import WAIT_SECONDS
 from todo_client import chatkit
 from todo_client.chatkit import request, user_input
 
@@ -75,7 +76,7 @@ def text_of(item: dict[str, Any]) -> str:
 
 class ChatKit(chatkit.ChatKit):
     def __init__(self, base_url: str, *, headers: dict[str, str] | None = None, detached: bool = False) -> None:
-        super().__init__(base_url, headers=headers, timeout=120)
+        super().__init__(base_url, headers=headers, timeout=WAIT_SECONDS)
         self._metadata = {"detached": True} if detached else {}
 
     async def post(self, kind: str, /, **params: Any) -> httpx2.Response:

@@ -15,8 +15,8 @@ import httpx2
 
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
+from tests.waiting import WAIT_SECONDS
 
-START_SECONDS = 240  # of a service on a busy machine
 POOLED = ("LISTEN_DATABASE_URL", "DATABASE_PREPARED")  # with --pooled
 INHERITED = (*POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 # A busy machine delays the event loop of every service.
@@ -36,8 +36,8 @@ class Program:
             self.process = subprocess.Popen[bytes](command, stdout=log, stderr=log, preexec_fn=kill, **options)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Waits for the condition; fails if the program ends before, or after `START_SECONDS`."""
-        deadline = time.monotonic() + START_SECONDS
+        """Waits for the condition; fails if the program ends before, or after `WAIT_SECONDS`."""
+        deadline = time.monotonic() + WAIT_SECONDS
         while True:
             assert self.is_running, f"{self._log}: it ended:\n{self.log_text[-2000:]}"
             if condition():
@@ -49,7 +49,7 @@ class Program:
         assert self.process is not None
         self.process.send_signal(request)
 
-    def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 60) -> int:
+    def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = WAIT_SECONDS) -> int:
         """Sends the signal, waits for the end, and returns the exit status; 0 if it was never started."""
         if self.process is None:
             return 0
@@ -159,5 +159,5 @@ def run(service: str, *arguments: str, **settings: str) -> subprocess.CompletedP
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     command = [sys.executable, "-m", service, *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=inherited | settings, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ROOT, env=inherited | settings, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False
     )

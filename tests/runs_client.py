@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.conftest import ROOT
-from tests.waiting import until
+from tests.waiting import WAIT_SECONDS, until
 from todo_client import runs
 from todo_client.runs import RunEvent
 
@@ -30,7 +30,7 @@ AGENT_EVENTS = frozenset(name for name, fields in SHAPES.items() if "type" in fi
 
 class Runs(runs.Runs):
     def __init__(self, base_url: str, *, token: str | None = None) -> None:
-        super().__init__(base_url, token=token, timeout=120)
+        super().__init__(base_url, token=token, timeout=WAIT_SECONDS)
 
     async def ready(self) -> dict[str, Any]:
         """Waits until the server is ready: it is not while another service is slow for a second or two."""

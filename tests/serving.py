@@ -13,12 +13,15 @@ import uvicorn
 
 from common.server.limits import THIS_MACHINE, ClientLimits
 from common.server.serving import create_config
+from tests.waiting import WAIT_SECONDS
 
 
 def http_client(url: str = "", **options: Any) -> httpx2.AsyncClient:
     """Returns a patient client without TLS: reading the root certificates takes longer than most tests."""
     limits = httpx2.Limits(max_connections=20)
-    return httpx2.AsyncClient(base_url=url, verify=False, trust_env=False, timeout=120, limits=limits, **options)
+    return httpx2.AsyncClient(
+        base_url=url, verify=False, trust_env=False, timeout=WAIT_SECONDS, limits=limits, **options
+    )
 
 
 @asynccontextmanager

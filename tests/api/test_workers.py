@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import START_SECONDS, ServiceProcess
+from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import list_texts
 from tests.support.backends import LocalBackend
@@ -20,7 +20,7 @@ from tests.support.script import PAUSING, SLOW_TEXT, add_task, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
-from tests.waiting import until
+from tests.waiting import WAIT_SECONDS, until
 from todo_client.chatkit import user_input
 from todo_client.connection import ConnectionLost
 
@@ -127,5 +127,5 @@ def test_too_many_processes(services: Services, tmp_path: Path) -> None:
     service = ServiceProcess("backend", "BACKEND_PORT", tmp_path / "log", **environment)
     service.start()
     assert service.process is not None
-    assert service.process.wait(START_SECONDS) == os.EX_CONFIG
+    assert service.process.wait(WAIT_SECONDS) == os.EX_CONFIG
     assert "BACKEND_WORKERS" in service.log_text

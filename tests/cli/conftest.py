@@ -14,7 +14,7 @@ import pytest
 
 from cli.database import postgres
 from tests.conftest import ROOT, find_memory
-from tests.processes import START_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def shared_dir() -> Iterator[Path]:
 
 def _remove(directory: str) -> None:
     """Remove it, while a PostgreSQL whose owner was killed may still be writing its last."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
             return shutil.rmtree(directory)
@@ -71,7 +71,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], None]:
-    def wait(condition: Callable[[], object], seconds: float = START_SECONDS) -> None:
+    def wait(condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} seconds"

@@ -14,6 +14,7 @@ import pytest
 from cli.__main__ import parse
 from tests.conftest import ROOT, find_free_port
 from tests.support.commands import todo
+from tests.waiting import WAIT_SECONDS
 
 USER = ("--user", "alice")
 
@@ -170,7 +171,7 @@ def test_data_of_another_account(tmp_path: Path, command: str) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_SECONDS,
         check=False,
     )
     tmp_path.chmod(0o700)
@@ -205,7 +206,7 @@ class TestLogs:
         log.write_text("third\n")
         assert following.stdout.readline() == "third\n"
         following.send_signal(2)
-        assert following.wait(60) == 130
+        assert following.wait(WAIT_SECONDS) == 130
 
     def test_followed_until_the_reader_goes(self, directory: Path, start: Any) -> None:
         log = directory / "logs/backend.log"
@@ -215,7 +216,7 @@ class TestLogs:
         following.stdout.close()
         with log.open("a") as file:
             file.write("last\n")
-        assert following.wait(60) == 141
+        assert following.wait(WAIT_SECONDS) == 141
         assert following.stderr.read() == ""
 
 
@@ -224,7 +225,7 @@ def test_interrupt_during_an_import(tmp_path: Path, module: str) -> None:
     (tmp_path / f"{module}.py").write_text("import os\nos.kill(os.getpid(), 2)\n")
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     command = [sys.executable, "-P", "-m", "cli.entry", "status"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-2, "", "")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.waiting import WAIT_SECONDS
 
 OLD_PYTHON = "#!/bin/sh\ncase $1 in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac\n"
 FAKE_PYTHON = '#!/bin/sh\necho "$@"\n'
@@ -41,7 +42,7 @@ def todo(checkout, tmp_path):
     def run(*arguments: str, program: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(tmp_path / "bin"), "CHECKOUT": str(checkout), **more}
         command = [str(program or checkout / "todo"), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd="/")
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_SECONDS, cwd="/")
 
     return run
 
@@ -137,7 +138,7 @@ def calls(directory: Path) -> list[str]:
 )
 def test_commands_without_packages(entry, tmp_path, arguments, status):
     process = entry(*arguments)
-    assert process.wait(60) == status
+    assert process.wait(WAIT_SECONDS) == status
     assert calls(tmp_path) == []
     assert not (tmp_path / ".venv").exists()
 
@@ -145,7 +146,7 @@ def test_commands_without_packages(entry, tmp_path, arguments, status):
 def test_each_command_installs_what_it_needs(entry, tmp_path):
     installed = []
     for command in ("up", "migrate", "test", "up", "audit"):
-        output, _ = entry(command).communicate(timeout=60)
+        output, _ = entry(command).communicate(timeout=WAIT_SECONDS)
         assert output.endswith(RAN.format(command))
         installed.append((tmp_path / "calls.requirements").read_text().split("==1")[0])
         (tmp_path / "calls.requirements").write_text("nothing==1")
@@ -155,18 +156,18 @@ def test_each_command_installs_what_it_needs(entry, tmp_path):
 
 
 def test_changed_lock(entry, tmp_path):
-    entry("up").wait(60)
+    entry("up").wait(WAIT_SECONDS)
     (tmp_path / "requirements-runtime.lock").write_text("runtime.lock==2\n")
-    output, _ = entry("up").communicate(timeout=60)
+    output, _ = entry("up").communicate(timeout=WAIT_SECONDS)
     assert output == f"Updating {tmp_path}/.venv …\n  step 1 of 1: packages\n" + RAN.format("up")
     assert calls(tmp_path) == ["pip"] * 2
 
 
 def test_tools_of_the_tests_are_kept(entry, tmp_path):
-    entry("test").wait(60)
+    entry("test").wait(WAIT_SECONDS)
     for lock in ("requirements-runtime.lock", "requirements.lock"):
         (tmp_path / lock).write_text(f"{lock}==2\n")
-    entry("up").wait(60)
+    entry("up").wait(WAIT_SECONDS)
     assert (tmp_path / "calls.requirements").read_text().startswith("requirements.lock==2\n")
 
 
@@ -177,7 +178,7 @@ def test_two_at_once(entry, tmp_path, eventually):
     second = entry("up")
     assert second.stdout.readline() == "Waiting for another ./todo that is installing packages …\n"
     (tmp_path / "calls.wait").unlink()
-    assert (first.wait(60), second.wait(60)) == (0, 0)
+    assert (first.wait(WAIT_SECONDS), second.wait(60)) == (0, 0)
     assert calls(tmp_path) == ["pip"]
 
 
@@ -202,11 +203,11 @@ def link_python(environment: Path, target: str) -> None:
     ids=["gone", "forbidden", "of another machine", "broken"],
 )
 def test_environment_whose_python_does_not_run_is_made_anew(entry, tmp_path, spoil, reason):
-    assert entry("up").wait(60) == 0
+    assert entry("up").wait(WAIT_SECONDS) == 0
     venv = tmp_path / ".venv"
     spoil(venv)
     process = entry("up")
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     sentence = f"The packages in {venv} cannot be used: {reason.format(venv)}. They are installed anew.\n"
     assert (process.returncode, output) == (0, sentence + "  step 1 of 1: packages\n" + RAN.format("up"))
 
@@ -233,7 +234,7 @@ def test_remains_are_replaced(entry, tmp_path, leave):
     leave(venv)
     python = venv / "bin/python" if leave == leave_an_interpreter else Path(sys.executable)
     process = entry("up", python=python)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert (process.returncode, output.splitlines()[-1]) == (0, RAN.format("up").strip())
     assert os.path.realpath(venv / "bin/python3") == os.path.realpath(sys.executable)
 
@@ -243,7 +244,7 @@ def test_what_a_link_leads_to_is_left_alone(entry, tmp_path):
     shared.mkdir()
     (shared / "package.py").touch()
     (tmp_path / ".venv").symlink_to(shared)
-    assert entry("up").wait(60) == 0
+    assert entry("up").wait(WAIT_SECONDS) == 0
     assert list(shared.iterdir()) == [shared / "package.py"]
     assert not (tmp_path / ".venv").is_symlink()
 
@@ -279,7 +280,7 @@ def open_checkout() -> Iterator[Path]:
 def test_environment_of_another_account(open_checkout, start, other_account, writable, advice):
     """Root's Python is often in its home, which is closed to others; the checkout, too, may belong to root."""
     entry = create_entry(open_checkout, start)
-    assert entry("up").wait(60) == 0
+    assert entry("up").wait(WAIT_SECONDS) == 0
     venv, home = open_checkout / ".venv", open_checkout / "home"
     home.mkdir(mode=0)
     link_python(venv, f"{home}/python3")
@@ -291,7 +292,7 @@ def test_environment_of_another_account(open_checkout, start, other_account, wri
     open_checkout.chmod(0o555 if writable == "nothing" else 0o777)
     venv.chmod(0o755 if writable == "all" else 0o555)
     process = entry("up", python="/usr/bin/python3" if other_account else sys.executable, **other_account)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     advice = advice.format(venv=venv, owner=pwd.getpwuid(os.geteuid()).pw_name)
     sentence = f"The packages in {venv} cannot be used: this account may not run {home}/python3. {advice}\n"
     if writable == "all":

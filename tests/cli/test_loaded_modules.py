@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import find_free_port
 from tests.processes import run
+from tests.waiting import WAIT_SECONDS
 
 _SETTING = re.compile("LLM_|CEREBRAS_|DATABASE_|OTEL_")
 
@@ -73,7 +74,7 @@ def test_services_load_only_what_a_first_request_needs(start, shared_dir: Path) 
             break
     logs = {path.stem: path.read_text() for path in (shared_dir / "data/logs").glob("*.log")}
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=WAIT_SECONDS)
     loaded = {part: find_modules(text) for part, text in {**logs, "up": shown}.items()}
     assert "backend.app" in loaded["backend"], shown
     assert all(loaded[part] for part in UNNEEDED)

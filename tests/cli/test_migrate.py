@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from cli.database import postgres
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = pytest.mark.long
 
@@ -21,7 +22,7 @@ def migrate(start, shared_dir):
     def run(**variables: str) -> int:
         kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         process = start("-m", "cli", "migrate", "--data-dir", str(shared_dir), env=kept | variables)
-        return process.wait(60)
+        return process.wait(WAIT_SECONDS)
 
     return run
 

@@ -12,6 +12,7 @@ import pytest
 from cli.database.postgres import Cluster
 from tests.conftest import find_free_port
 from tests.migrations.older import VERSION_0_1_0, create_tables, read_version_0_2_0
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = pytest.mark.long
 
@@ -32,7 +33,7 @@ def up(start, shared_dir: Path):
 
 
 def get(port: int, path: str) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)
     connection.request("GET", path)
     body = connection.getresponse().read()
     connection.close()
@@ -44,11 +45,11 @@ def test_version_0_2_0_is_upgraded(up) -> None:
     assert any(line.startswith("  page ") for line in process.stdout)
     assert len(get(port, "/chats")["chats"]) == 2
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert process.wait(WAIT_SECONDS) == 0
 
 
 def test_version_0_1_0_is_rejected(up) -> None:
     process = up(VERSION_0_1_0, find_free_port())
     output = process.stdout.read()
-    assert process.wait(60) == 1, output
+    assert process.wait(WAIT_SECONDS) == 1, output
     assert "install version 0.2.0 (commit 226d620b), run ./todo migrate there, then install this version" in output

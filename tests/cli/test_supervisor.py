@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import find_free_port
+from tests.waiting import WAIT_SECONDS
 
 STEADY = ("Steady", "", False)
 DIES = "os.kill(os.getpid(), signal.SIGABRT)"
@@ -59,7 +60,7 @@ def test_service_that_dies_at_once(supervise, tmp_path: Path, eventually) -> Non
     assert "  died      Steady" in read_until(process, "^  ready     Steady +again")
     eventually(lambda: pid_of(tmp_path, "Steady") not in (steady, None))
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(WAIT_SECONDS) == 0
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_service_that_dies_at_once(supervise, tmp_path: Path, eventually) -> Non
 )
 def test_first_start_fails(supervise, code: str, optional: bool, reason: str) -> None:
     process = supervise(STEADY, ("Service", code, optional))
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 1
     assert f"error: Service {reason}; the end of " in output
 

@@ -15,8 +15,8 @@ from cli.processes.children import die_with_parent
 from tests.compose import compose_file, docker_file
 from tests.compose.docker_file import Image
 from tests.compose.namespaces import Network
+from tests.waiting import WAIT_SECONDS
 
-READY_SECONDS = 120  # as long as the file's health checks wait
 DEFAULT_GRACE = "10s"
 
 
@@ -56,13 +56,13 @@ class Container:
     def execute(self, command: Sequence[str], **variables: str) -> tuple[int, str]:
         """As `docker compose exec`: the exit status and what it wrote."""
         process = self._popen(command, subprocess.PIPE, **variables)
-        output, _ = process.communicate(timeout=READY_SECONDS)
+        output, _ = process.communicate(timeout=WAIT_SECONDS)
         return process.returncode, output.decode()
 
     def wait_until_healthy(self) -> None:
         kind, *check = self.service["healthcheck"]["test"]
         assert kind == "CMD"
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         while (answer := self.execute(check))[0] != 0:
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() < deadline, answer[1] + self.log.read_text()[-3000:]
@@ -104,7 +104,7 @@ class Database(Container):
     def kill(self) -> None:
         """With every process in it, as the end of a container's first process does."""
         super().kill()
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         while processes := self._processes():  # one of them may have forked since they were listed
             assert time.monotonic() < deadline, processes
             for process in processes:
@@ -179,7 +179,7 @@ class Stack:
             if "healthcheck" in container.service:
                 container.wait_until_healthy()
             else:
-                assert container.process.wait(READY_SECONDS) == 0, container.log.read_text()
+                assert container.process.wait(WAIT_SECONDS) == 0, container.log.read_text()
 
     def create(self, *names: str) -> list[str]:
         """Builds the missing images of these services, and creates their containers."""

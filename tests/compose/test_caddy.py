@@ -17,6 +17,7 @@ from tests.processes import Program, ServiceProcess
 from tests.support.script import pausing_answer
 from tests.support.stack import AUDIENCE, SIGN_IN
 from tests.tokens import IDP_SECRET, ISSUER, mint_token
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = pytest.mark.long(seconds=20)
 
@@ -35,7 +36,9 @@ class Site:
         headers = {"accept": "application/json, text/event-stream"}
         if audience:
             headers["authorization"] = f"Bearer {mint_token(IDP_SECRET, iss=ISSUER, aud=audience)}"
-        return httpx2.Client(base_url=self.url, headers=headers, verify=self.trust, trust_env=False, timeout=30)
+        return httpx2.Client(
+            base_url=self.url, headers=headers, verify=self.trust, trust_env=False, timeout=WAIT_SECONDS
+        )
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,7 @@ def is_served(url: str, authority: Path) -> bool:
     """Caddy makes its certificates before and while it begins to listen."""
     try:
         trust = ssl.create_default_context(cafile=str(authority))
-        httpx2.get(url, verify=trust, trust_env=False, timeout=30)
+        httpx2.get(url, verify=trust, trust_env=False, timeout=WAIT_SECONDS)
     except (OSError, httpx2.TransportError):
         return False
     return True
@@ -103,7 +106,7 @@ def start_caddy(directory: Path, places: dict[str, str]) -> Program:
 
 
 def test_page_and_stream(site: Site) -> None:
-    redirect = httpx2.get(site.plain_url, trust_env=False, timeout=30)
+    redirect = httpx2.get(site.plain_url, trust_env=False, timeout=WAIT_SECONDS)
     assert (redirect.status_code, redirect.headers["location"]) == (308, "https://localhost/")
     with site.client() as http:
         page = http.get("/")
@@ -113,7 +116,10 @@ def test_page_and_stream(site: Site) -> None:
         assert http.get("/metrics").status_code == 404
         assert http.post("/chatkit", json={"message": "hello"}).status_code == 401
 
-    with httpx2.Client(base_url=site.model_url, trust_env=False, timeout=30) as model, site.client(AUDIENCE) as http:
+    with (
+        httpx2.Client(base_url=site.model_url, trust_env=False, timeout=WAIT_SECONDS) as model,
+        site.client(AUDIENCE) as http,
+    ):
         model.post("/script", json={"steps": [pausing_answer("Good ", "morning.")]})
         with http.stream("POST", "/chatkit", json={"message": "hello"}) as answer:
             lines = (line for line in answer.iter_lines() if line.startswith("data:"))

@@ -22,6 +22,7 @@ from tests.conftest import ROOT
 from tests.migrations.older import read_version_0_2_0
 from tests.node_packages import MCP_CLIENTS, install_packages
 from tests.tokens import IDP_SECRET
+from tests.waiting import WAIT_SECONDS
 from todo_client.chatkit import request, user_input
 
 pytestmark = [
@@ -35,7 +36,7 @@ import sys, urllib.request
 method, url, body = sys.argv[1:]
 headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 request = urllib.request.Request(url, body.encode() or None, headers, method=method)
-for line in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30):
+for line in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=300):
     print(line.decode().rstrip("\\n"), flush=True)
 """
 
@@ -50,7 +51,7 @@ def begin(stack: Stack, method: str, url: str, body: object = None) -> "subproce
 
 def ask(stack: Stack, method: str, url: str, body: object = None) -> str:
     process = begin(stack, method, url, body)
-    answer, _ = process.communicate(timeout=60)
+    answer, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 0
     return answer
 
@@ -225,7 +226,7 @@ def sign_in(guarded: Container, stack: Stack, url: str) -> tuple[int, str]:
     variables = [f"NODE_MODULES={node_modules}", f"IDP_SECRET={IDP_SECRET}"]
     program = [node_modules / ".bin" / "node", MCP_CLIENTS / "sign_in.mjs", url, ports, ISSUER]
     client = popen_in(stack.network, ["env", *variables, *map(str, program)])
-    output, _ = client.communicate(timeout=30)
+    output, _ = client.communicate(timeout=WAIT_SECONDS)
     return client.returncode, output.strip()
 
 
@@ -253,7 +254,7 @@ def test_invalid_settings_stop_the_start(place: Path, stack: Stack, variables: d
     log.write_text("")
     check = Container("settings", service, stack.images["todo-assistant"], stack.network, place, **variables)
     check.start()
-    assert check.process.wait(30) == os.EX_CONFIG
+    assert check.process.wait(WAIT_SECONDS) == os.EX_CONFIG
     assert sentence in log.read_text()
     assert len(log.read_text().splitlines()) == 1
 
@@ -264,7 +265,7 @@ def test_stop_within_the_grace_period(stack: Stack) -> None:
     assert any("text_delta" in line for line in events.stdout), "no answer began"
     ends = {name: stack.containers[name].stop() for name in ("backend", "mcp", "offline-model")}
     assert set(ends.values()) <= {0, -signal.SIGTERM}, ends
-    assert "error" in events.communicate(timeout=10)[0]
+    assert "error" in events.communicate(timeout=WAIT_SECONDS)[0]
     with psycopg.connect(stack.database.url) as connection:
         runs = connection.execute("SELECT id, status FROM runs ORDER BY seq DESC").fetchall()
         answer = connection.execute(

@@ -12,7 +12,7 @@ import pytest
 
 from tests.mcp.servers import AUDIENCE, COMMON
 from tests.mcp.wire import call, result, send
-from tests.processes import START_SECONDS, ServiceProcess
+from tests.processes import ServiceProcess
 from tests.serving import http_client
 from tests.support.stored import Stored
 from tests.tokens import mint_mcp_token
@@ -97,7 +97,7 @@ async def test_a_worker_that_dies_before_it_serves_is_replaced_at_once(
     environment = {"DATABASE_URL": session_database_url, "MCP_WORKERS": "2", **COMMON}
     service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "log", **environment)
     service.start()
-    await until(lambda: len(service.workers) == 2, seconds=START_SECONDS)
+    await until(lambda: len(service.workers) == 2)
     worker = service.workers[0]
     os.kill(worker, signal.SIGSTOP)
     await asyncio.sleep(1.5)  # the supervisor waits for the first answer of the worker

@@ -15,7 +15,7 @@ from tests.chaos.client_record import ClientRecord
 from tests.chaos.scenarios import simulate_user
 from tests.chaos.system import reachable_directory
 from tests.chatkit_client import ChatKit
-from tests.processes import START_SECONDS, ServiceProcess, run_service
+from tests.processes import ServiceProcess, run_service
 from tests.runs_client import Runs
 from tests.scale.system import ScaledSystem
 from tests.scripted_model import ScriptedModel
@@ -82,7 +82,7 @@ async def restart(system: ScaledSystem, names: Sequence[str]) -> None:
         service, before = system.services[name], system.proxy.count_up(name)
         assert await asyncio.to_thread(service.end, timeout=END_SECONDS) == 0, name
         service.start()
-        await until(lambda: system.proxy.count_up(name) > before, seconds=START_SECONDS)
+        await until(lambda: system.proxy.count_up(name) > before)
 
     await asyncio.gather(*map(restart_one, names))
 

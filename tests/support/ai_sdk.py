@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.node_packages import MCP_CLIENTS, install_packages
+from tests.waiting import WAIT_SECONDS
 
 FRONTENDS = Path(__file__).resolve().parents[1] / "frontends"
 
@@ -34,7 +35,7 @@ async def run_ai_sdk(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(WAIT_SECONDS):
         output, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
     assert not errors, errors.decode()

@@ -12,6 +12,7 @@ from tests.conftest import ROOT
 from tests.logins import as_owner
 from tests.processes import INHERITED
 from tests.support.stack import SIGN_IN, Stack
+from tests.waiting import WAIT_SECONDS
 
 
 def redirected(command: Sequence[str], redirection: str) -> list[str]:
@@ -28,7 +29,7 @@ def todo(
     variables = {**inherited, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **environment}
     options: dict[str, Any] = {"stdin": subprocess.DEVNULL if stdin is None else stdin}
     return subprocess.run(
-        command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=120, check=False, **options
+        command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False, **options
     )
 
 

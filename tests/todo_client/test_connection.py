@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.todo_client.server import END, EVENTS, answering, chunk, whole
+from tests.waiting import WAIT_SECONDS
 from todo_client.chatkit import ChatKit, user_input
 from todo_client.connection import ApiError, ConnectionLost, RunEvent
 from todo_client.runs import Events, Runs
@@ -79,7 +80,7 @@ async def test_event_is_there_as_soon_as_it_was_sent_and_leaving_closes_the_conn
         async with runs.interact("one", "hello") as events:
             assert await anext(events) == SENT[0]
             assert not server.left.is_set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WAIT_SECONDS):
             await server.left.wait()
 
 

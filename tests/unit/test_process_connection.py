@@ -14,7 +14,7 @@ from common.database import Database, run_sweeps
 from tests.conftest import ROOT
 from tests.logins import as_service
 from tests.support.database_proxy import DatabaseProxy, database_proxy
-from tests.waiting import until
+from tests.waiting import WAIT_SECONDS, until
 
 SECONDS = 0.4
 """How long a process must be absent in these tests; ten seconds in the product."""
@@ -71,7 +71,7 @@ async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
 
 def test_a_process_whose_loop_hangs_ends_itself() -> None:
     command = [sys.executable, "-c", HANGING_PROCESS]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
     assert ended.stdout == "the loop runs\n"
     assert ended.returncode == 1
     assert "Timeout" in ended.stderr

@@ -12,8 +12,7 @@ import httpx2
 import pytest
 
 from tests.conftest import ROOT, find_free_port
-from tests.processes import START_SECONDS
-from tests.waiting import until
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = pytest.mark.long(seconds=2)
 
@@ -107,7 +106,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def test_service_that_cannot_start(start: Start, workers: int, failure: str) -> None:
     """It does not try again for ever."""
     process = start(failure, workers=workers)
-    _, log = process.communicate(timeout=START_SECONDS)
+    _, log = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 3, log.decode()
     assert failure == "startup" or b"no application" in log
 
@@ -117,13 +116,13 @@ async def test_service_that_drains(start: Start, tmp_path: Path) -> None:
     port = find_free_port()
     (tmp_path / "busy").touch()
     process = start(port=port, drain=60)
-    await until(lambda: answers(port, "/ready"), seconds=START_SECONDS)
+    await until(lambda: answers(port, "/ready"))
     process.send_signal(signal.SIGTERM)
     await until(lambda: not answers(port, "/ready"))
     process.send_signal(signal.SIGTERM)
     assert answers(port, "/")
     (tmp_path / "busy").unlink()
-    process.communicate(timeout=60)
+    process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 0
 
 
@@ -132,20 +131,20 @@ async def test_both_loopback_addresses_and_no_other(start: Start, host: str, wor
     port = find_free_port()
     process = start(workers=workers, port=port, HOST=host)
     for address in LOOPBACK:
-        await until(lambda address=address: answers(port, "/", address), seconds=START_SECONDS)
+        await until(lambda address=address: answers(port, "/", address))
     assert list_listeners(port) == set(LOOPBACK)
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 0
 
 
 async def test_one_other_address(start: Start) -> None:
     port = find_free_port()
     process = start(port=port, HOST="127.0.0.2")
-    await until(lambda: answers(port, "/", "127.0.0.2"), seconds=START_SECONDS)
+    await until(lambda: answers(port, "/", "127.0.0.2"))
     assert list_listeners(port) == {"127.0.0.2"}
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=WAIT_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ async def test_trusted_proxy_on_this_machine(start: Start, proxies: str, scheme:
     """It reaches the service at either address, and is trusted by either."""
     port = find_free_port()
     start(port=port, PROXIES=proxies)
-    await until(lambda: answers(port, "/"), seconds=START_SECONDS)
+    await until(lambda: answers(port, "/"))
     for host in ("127.0.0.1", "[::1]"):
         by_https = {"X-Forwarded-Proto": "https"}
         assert httpx2.get(f"http://{host}:{port}/", headers=by_https, trust_env=False, verify=False).text == scheme
@@ -165,10 +164,10 @@ async def test_trusted_proxy_on_this_machine(start: Start, proxies: str, scheme:
 async def test_machine_without_ipv6(start: Start, reason: str) -> None:
     port = find_free_port()
     process = start(port=port, IPV6_ERROR=reason)
-    await until(lambda: answers(port, "/"), seconds=START_SECONDS)
+    await until(lambda: answers(port, "/"))
     assert list_listeners(port) == {"127.0.0.1"}
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=WAIT_SECONDS)
 
 
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
@@ -178,7 +177,7 @@ def test_address_that_is_taken(start: Start, family: socket.AddressFamily, addre
     with socket.socket(family) as other:
         other.bind((address, port))
         other.listen()
-        _, log = start(port=port).communicate(timeout=60)
+        _, log = start(port=port).communicate(timeout=WAIT_SECONDS)
     assert log.decode() == (
         f"Cannot listen on {address} port {port} (Address already in use): set X_HOST and X_PORT to an address of this "
         "machine and a free port.\n"

@@ -23,11 +23,10 @@ import pyte
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT
 from tests.support.commands import redirected
-from tests.waiting import until
+from tests.waiting import WAIT_SECONDS, until
 
 ENTER, TAB, ALT_ENTER, UP = "\r", "\t", "\x1b\r", "\x1b[A"
 CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R = "\x01", "\x03", "\x04", "\n", "\x12"
-SECONDS = 120  # of a busy machine that starts all services
 
 
 class _Screen(pyte.HistoryScreen):
@@ -124,7 +123,7 @@ class Terminal:
         return await self.wait_until(lambda text: all(one in text for one in texts) and text.count(texts[-1]) >= times)
 
     async def wait_until(self, condition: Callable[[str], bool]) -> str:
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         while not condition(text := self.text):
             assert time.monotonic() < deadline, f"it is not there:\n{text}"
             await asyncio.sleep(0.01)
@@ -132,7 +131,7 @@ class Terminal:
 
     async def complete(self, text: str) -> None:
         """Presses Tab until the text is there: the names that can be completed are read in the background."""
-        for _ in range(SECONDS):
+        for _ in range(WAIT_SECONDS):
             self.keys(TAB)
             with suppress(AssertionError):
                 await until(lambda: text in self.text, seconds=1)
@@ -141,8 +140,8 @@ class Terminal:
 
     async def ended(self) -> int:
         """The status, when all that it has printed is read."""
-        status = await asyncio.to_thread(self.process.wait, SECONDS)
-        await asyncio.to_thread(self._reader.join, SECONDS)
+        status = await asyncio.to_thread(self.process.wait, WAIT_SECONDS)
+        await asyncio.to_thread(self._reader.join, WAIT_SECONDS)
         return status
 
     def _read(self) -> None:
@@ -183,6 +182,6 @@ async def chat(
     """`./todo chat` without a terminal."""
     kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **variables}
     command = redirected([sys.executable, "-P", "-m", "cli", "chat", *arguments], redirection)
-    run = partial(subprocess.run, command, cwd=cwd, env=kept, capture_output=True, timeout=SECONDS)
+    run = partial(subprocess.run, command, cwd=cwd, env=kept, capture_output=True, timeout=WAIT_SECONDS)
     done = await asyncio.to_thread(run, input=stdin)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
