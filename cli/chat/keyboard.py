@@ -1,8 +1,8 @@
 """The keyboard, for what prompt_toolkit 3.0 does otherwise than a conversation needs."""
 
+import asyncio
 import re
 import sys
-import time
 from contextlib import AbstractContextManager
 
 from prompt_toolkit.input.vt100 import Vt100Input
@@ -21,7 +21,7 @@ class Keyboard(Vt100Input):
 
     def __init__(self) -> None:
         super().__init__(sys.stdin)
-        self._pasted_at = -PASTE_SECONDS
+        self._pasting: asyncio.TimerHandle | None = None
 
     def cooked_mode(self) -> AbstractContextManager[None]:
         """Stays in raw mode while text is printed above the prompt.
@@ -37,11 +37,21 @@ class Keyboard(Vt100Input):
         typed = [key for key in keys if key.key is not Keys.CPRResponse]
         if any(isinstance(key.key, Keys) and key.key not in _TEXT_KEYS for key in typed):
             return keys
-        text, now = "".join(key.data for key in typed), time.monotonic()
+        text = "".join(key.data for key in typed)
         pasted = text.rstrip("\r\n")
-        if _LINES.search(text) or (pasted and now - self._pasted_at < PASTE_SECONDS):
-            pasted, self._pasted_at = text, now
+        if _LINES.search(text) or (pasted and self._pasting):
+            pasted = text
+            self._expect_more()
         elif len(pasted) <= _MAX_TYPED_KEYS:  # each of many keys takes longer than the one before
             return keys
         answers = [key for key in keys if key.key is Keys.CPRResponse]
         return [*answers, KeyPress(Keys.BracketedPaste, pasted), *typed[len(pasted) :]]
+
+    def _expect_more(self) -> None:
+        """Waits by a timer: on a busy machine, the event loop reads what has come in the meantime before it ends."""
+        if self._pasting is not None:
+            self._pasting.cancel()
+        self._pasting = asyncio.get_running_loop().call_later(PASTE_SECONDS, self._end_paste)
+
+    def _end_paste(self) -> None:
+        self._pasting = None
