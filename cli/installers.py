@@ -105,7 +105,7 @@ class Environment:
 
 def install(directory: Path, requirements: str, lock: int, *, fresh: bool) -> None:
     """Makes an environment of these packages and no others, except uv. Processes that install inherit `lock`."""
-    uv = _find_uv(directory)
+    uv = find_uv(directory)
     environment = Environment(directory, lock, terminal.Steps(2 if uv is None else 1))
     try:
         if fresh:
@@ -146,7 +146,7 @@ def _install_with_pip(environment: Environment, requirements: str) -> None:
             environment.run([*pip.command, "uninstall", "--yes", *sorted(surplus)])
 
 
-def _find_uv(directory: Path) -> str | None:
+def find_uv(directory: Path) -> str | None:
     """Returns the machine's uv, or else the environment's, if it can be run and is new enough."""
     for uv in (shutil.which("uv"), str(directory / "bin" / "uv")):
         version = UV_VERSION.match((uv and _read_output([uv, "--version"])) or "")

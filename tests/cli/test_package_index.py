@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from cli import installers
 from tests.conftest import ROOT
 from tests.support.package_index import PackageIndex, serve
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = pytest.mark.long(seconds=4)
 
@@ -79,14 +81,14 @@ def test_uv_is_installed_by_pip_and_uses_its_index(install, index, tmp_path):
     index.login = "me:very-secret"
     (tmp_path / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\n")
     process = install()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert (process.returncode, output) == (0, STARTED.format(tmp_path / "checkout") + TWO_STEPS)
     assert list_installed(tmp_path) == installed("uv", *NAMES)
     assert index.agents[-1] == "uv"
     index.agents.clear()
-    assert install().communicate(timeout=120)[0] == ""
+    assert install().communicate(timeout=WAIT_SECONDS)[0] == ""
     (tmp_path / "checkout/requirements-embedded.lock").write_text(index.add("more"))
-    output, _ = install().communicate(timeout=120)
+    output, _ = install().communicate(timeout=WAIT_SECONDS)
     assert output == f"Updating {tmp_path}/checkout/.venv …\n  step 1 of 1: packages\n"
     assert list_installed(tmp_path) == installed("uv", "runtime", "more")
     assert set(index.agents) == {"uv"}
@@ -104,20 +106,25 @@ def test_uv_is_installed_by_pip_and_uses_its_index(install, index, tmp_path):
     ],
     ids=["broken", "failing", "another", "no text", "too old", "hanging"],
 )
-def test_uv_of_the_machine_that_cannot_be_used(install, tmp_path, program):
+def test_uv_of_the_machine_that_cannot_be_used(tmp_path, monkeypatch, program):
     executable(tmp_path / "bin/uv", program)
-    shorter = "from cli import installers; installers.PROBE_SECONDS = 3\n" if "sleep" in program else ""
-    process = install(shorter)
-    output, _ = process.communicate(timeout=120)
-    assert (process.returncode, output) == (0, STARTED.format(tmp_path / "checkout") + TWO_STEPS)
-    assert list_installed(tmp_path) == installed("uv", *NAMES)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    if "sleep" in program:
+        monkeypatch.setattr(installers, "PROBE_SECONDS", 0.2)
+    assert installers.find_uv(tmp_path) is None
+
+
+def test_uv_of_the_machine_is_used(tmp_path, monkeypatch):
+    executable(tmp_path / "bin/uv", "#!/bin/sh\necho uv 0.4.23\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert installers.find_uv(tmp_path) == str(tmp_path / "bin/uv")
 
 
 def test_full_disk_is_named_at_once(install, index, tmp_path):
     reason = "error: Failed to install: No space left on device (os error 28)"
     executable(tmp_path / "bin/uv", f'#!/bin/sh\n[ "$1" != pip ] || {{ echo "{reason}"; exit 2; }}; echo uv 1.0.0\n')
     process = install()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 1
     assert output.splitlines()[-2:] == [
         reason,
@@ -130,7 +137,7 @@ def test_full_disk_is_named_at_once(install, index, tmp_path):
 def test_pip_installs_what_uv_cannot(install, index, tmp_path):
     index.rejected = "uv"
     process = install()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 0
     assert output.splitlines()[-1] == "  step 2 of 2: packages, by pip, because uv cannot install them here"
     assert list_installed(tmp_path) == installed(*NAMES)
@@ -140,7 +147,7 @@ def test_machine_without_pip(install, tmp_path):
     """Its `python3 -m pip` fails, as on a bare Debian; `ensurepip` is there."""
     without = "import sys\nif sys.prefix == sys.base_prefix: sys.modules['pip'] = None\n"
     (tmp_path / "checkout/sitecustomize.py").write_text(without)
-    output, _ = install().communicate(timeout=120)
+    output, _ = install().communicate(timeout=WAIT_SECONDS)
     assert output.endswith(TWO_STEPS)
 
 
@@ -149,7 +156,7 @@ def test_failure_shows_the_end_of_the_output_without_passwords(install, index, t
     index.rejected = ""
     (tmp_path / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\nextra-index-url = {index.url}/more\n")
     process = install()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 1
     _, _, _, *reason, advice = output.splitlines()
     assert 0 < len(reason) <= 20
@@ -163,7 +170,7 @@ def test_terminal_shows_the_seconds(install, tmp_path):
     with open(reader, "rb", closefd=True) as terminal:
         process = install(stderr=writer, TERM="xterm", COLUMNS="60")
         os.close(writer)
-        assert process.wait(120) == 0
+        assert process.wait(WAIT_SECONDS) == 0
         shown = os.read(terminal.fileno(), 100_000).decode().split("\r\n")
     last = [line.split("\r")[-1] for line in shown]
     assert last[0].startswith("Installing packages into ")
@@ -193,9 +200,9 @@ def test_interrupted_installation_is_completed(install, index, tmp_path, eventua
             partial(lambda process, wanted: len(index.agents) >= wanted or process.poll() == 0, process, requests)
         )
         stop(process)
-        process.wait(60)
+        process.wait(WAIT_SECONDS)
     process = install()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 0, output
     assert list_installed(tmp_path) == installed("uv", *NAMES)
     subprocess.run([tmp_path / "checkout/.venv/bin/python", "-c", "import runtime, embedded"], check=True)
@@ -204,12 +211,12 @@ def test_interrupted_installation_is_completed(install, index, tmp_path, eventua
 def test_reason_of_uv_where_there_is_no_pip(install, tmp_path):
     (tmp_path / "checkout/sitecustomize.py").write_text("import sys\nsys.modules['pip'] = None\n")
     executable(tmp_path / "bin/uv", '#!/bin/sh\n[ "$1" != pip ] || { echo no route; exit 2; }; echo uv 1.0.0\n')
-    output, _ = install(WITHOUT_ENSUREPIP).communicate(timeout=120)
+    output, _ = install(WITHOUT_ENSUREPIP).communicate(timeout=WAIT_SECONDS)
     *_, reason, advice = output.splitlines()
     assert (reason, advice[:44]) == ("no route", "error: The packages could not be installed, ")
 
 
 def test_machine_with_neither(install, tmp_path):
     (tmp_path / "checkout/sitecustomize.py").write_text("import sys\nsys.modules['pip'] = None\n")
-    output, _ = install(WITHOUT_ENSUREPIP).communicate(timeout=120)
+    output, _ = install(WITHOUT_ENSUREPIP).communicate(timeout=WAIT_SECONDS)
     assert "has no pip that could install packages. Install what is missing" in output.splitlines()[-1]

@@ -13,6 +13,7 @@ from cli.services import env_file
 from tests.conftest import ROOT, find_free_port
 from tests.fake_ollama import send, serve_ollama
 from tests.processes import INHERITED
+from tests.waiting import WAIT_SECONDS
 
 PACKAGES = (
     *("backend", "bench", "cli", "common", "english", "evals", "mcp_server", "migrations", "offline_model"),
@@ -42,7 +43,7 @@ def todo(checkout: Path) -> Todo:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=WAIT_SECONDS,
             check=False,
         )
 
@@ -223,8 +224,14 @@ OTEL_EXPORTER_OTLP_ENDPOINT=ftp://me:{SECRET}@traces.example
         assert f"  {checkout}/.env:1: LLM_BASE_URL must be an address, " in done.stderr
         assert SECRET not in done.stderr
 
-    @pytest.mark.parametrize("command", [("migrate",), ("backup", "/nowhere/backup.zip"), ("usage",)], ids=" ".join)
-    @pytest.mark.parametrize("address", ["mysql://me:{}@db.example/todo", "postgresql://me:{}@[::1/todo"])
+    @pytest.mark.parametrize(
+        ("command", "address"),
+        [
+            (("migrate",), "mysql://me:{}@db.example/todo"),
+            (("backup", "/nowhere/backup.zip"), "mysql://me:{}@db.example/todo"),
+            (("usage",), "postgresql://me:{}@[::1/todo"),
+        ],
+    )
     def test_database_of_a_command(self, todo: Todo, checkout: Path, command: tuple[str, ...], address: str) -> None:
         (checkout / ".env").write_text(f"DATABASE_URL={address.format(SECRET)}\n")
         done = todo(*command)

@@ -24,6 +24,7 @@ from cli.services.ports import Ports, choose_ports
 from tests.chatkit_client import Answer, ChatKit
 from tests.conftest import find_free_port
 from tests.fake_ollama import model, serve_ollama
+from tests.waiting import WAIT_SECONDS
 
 KEYS = ("AGENTS", "DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
 SET = {
@@ -66,7 +67,7 @@ def ask(start, shared_dir):
         kept = {name: value for name, value in os.environ.items() if name not in KEYS}
         command = ["-m", "cli", *arguments, "--data-dir", str(shared_dir / "data")]
         process = start(*command, env=kept | {"NO_COLOR": "1"} | variables)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=WAIT_SECONDS)
         return output, process.returncode
 
     return run
@@ -87,7 +88,7 @@ def read_until(process: subprocess.Popen[str], text: str) -> str:
 
 
 def get(port: int, path: str, *, host: str = "127.0.0.1") -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection(host, port, timeout=10)
+    connection = http.client.HTTPConnection(host, port, timeout=WAIT_SECONDS)
     connection.request("GET", path)
     response = connection.getresponse()
     body = response.read()
@@ -128,7 +129,7 @@ def tools_answer(port: int, *, token: str | None) -> int:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)
     connection.request("POST", "/mcp", body, headers | ({"authorization": f"Bearer {token}"} if token else {}))
     status = connection.getresponse().status
     connection.close()
@@ -194,12 +195,46 @@ def check_what_other_terminals_learn(pid: int, mcp_port: int, secret: str, ask, 
     assert (private.stat().st_mode & 0o777, private.stat().st_uid) == (0o700, os.getuid())
 
 
+def check_status(process, ask, shared_dir: Path, *, since: datetime.date) -> None:
+    output, status = ask("status")
+    assert status == 0
+    days = f"{since}|{datetime.date.today()}"
+    missing = r"ready, but mcp\.gone cannot be used: the program no-such-program is not there"
+    for name, where, how in (("Backend", process.port, missing), ("MCP server", process.mcp_port, "ready")):
+        assert re.search(rf"^  {name} +127\.0\.0\.1:{where} +since (?:{days}) [\d:]+ +{how}$", output, re.MULTILINE)
+    assert re.search(r"^  Workspace +127\.0\.0\.1:\d+ +since .* ready, (no )?commands", output, re.MULTILINE)
+    assert re.search(r"^  PostgreSQL +a local socket +since .* runs$", output, re.MULTILINE)
+    assert f"  page  http://localhost:{process.port}/\n  data  {shared_dir}/data\n" in output
+    assert f"./todo up is process {process.pid}.\n" in output
+
+    assert ask("calendar", "--user", "local")[0].startswith(f"http://localhost:{process.port}/calendar/")
+    assert ask("calendar", "--user", "alice") == (
+        "error: There is no user alice: with AUTH_MODE=none the only user is local.\n",
+        1,
+    )
+    token, _ = ask("token", "--user", "local")
+    audience = jwt.decode(token.split()[0], options={"verify_signature": False})["aud"]
+    assert audience == f"http://127.0.0.1:{process.mcp_port}/mcp"
+
+    output, status = ask("up", "--port", str(process.port), LLM_PROVIDER="offline")
+    assert status == 1
+    assert output.startswith(f"error: The data directory {shared_dir}/data is in use by process {process.pid}, ")
+    assert f"with the page at http://localhost:{process.port}/. ./todo status shows it" in output
+    assert output.count("\n") == 1
+
+    os.kill(child_of(process, "mcp_server"), signal.SIGSTOP)
+    output, status = ask("status")
+    assert status == 2
+    assert re.search(r"^  MCP server .* does not answer$", output, re.MULTILINE)
+    os.kill(child_of(process, "mcp_server"), signal.SIGCONT)
+
+
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_port_in_use(up, family, address):
     with socket.create_server((address, 0), family=family) as taken:
         port = taken.getsockname()[1]
         process = up("--port", str(port))
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=WAIT_SECONDS)
         for position, option in ((1, "--mcp-port"), (2, "--workspace-port")):
             wanted = [find_free_port() for _ in range(3)]
             wanted[position] = port
@@ -238,20 +273,29 @@ def test_to_look_whether_it_runs_keeps_it_from_no_start(start, tmp_path):
 def test_directory_that_cannot_be_written(up, tmp_path):
     (tmp_path / "file").touch()
     process = up("--data-dir", str(tmp_path / "file"))
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 1
     assert re.fullmatch(r"error: The data directory \S+/file cannot be written: [\w ]+\.\n", output)
 
 
 @pytest.mark.long(seconds=20)
 class TestRunning:
-    def test_start_and_stop(self, up, shared_dir):
+    def test_start_status_and_stop(self, up, ask, shared_dir):
+        assert ask("status") == (
+            f"Nothing is running with the data in {shared_dir}/data. Start it with ./todo up.\n",
+            1,
+        )
+        servers = shared_dir / "mcp.json"
+        gone = {"command": "no-such-program", "env": {"KEY": "${env:WIKI_KEY}"}, "readOnly": True}
+        servers.write_text(json.dumps({"mcpServers": {"gone": gone}}))
+        started_on = datetime.date.today()
+        variables = SET | {"MCP_SERVERS_FILE": str(servers), "BACKEND_HOST": "::1", "MCP_HOST": "192.0.2.1"}
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):  # somebody else has it
                 taken.bind(("127.0.0.1", 8003))
                 taken.listen()
-            process = up(chooses_workspace_port=False, BACKEND_HOST="::1", MCP_HOST="192.0.2.1")
+            process = up(chooses_workspace_port=False, **variables)
             output = wait_until_up(process)
         parts = json.loads((shared_dir / "data/up.json").read_text())["parts"]
         workspace_port = next(part["port"] for part in parts if part["name"] == "Workspace")
@@ -279,13 +323,20 @@ class TestRunning:
         for secret in ("mcp_token_secret", "workspace_token_secret"):
             assert (shared_dir / "data" / secret).stat().st_mode & 0o777 == 0o600
         assert (shared_dir / "data/workspaces").stat().st_mode & 0o777 == 0o700
+        check_what_each_part_knows(process)
+        check_status(process, ask, shared_dir, since=started_on)
 
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=WAIT_SECONDS)
         assert (process.returncode, output) == (0, "\nStopping …\nStopped.\n")
         assert running_in(shared_dir) == []
         logs = {path.stem for path in (shared_dir / "data/logs").iterdir()}
         assert {"backend", "mcp-server", "workspace", "offline-model", "migrations", "postgres"} <= logs
+        assert ask("status")[1] == 1
+        output, status = ask("logs", "backend")
+        assert status == 0
+        assert "backend listens on http://127.0.0.1" in output
+        assert " mcp-server | " in ask("logs")[0]
 
     def test_only_what_is_needed_is_started(self, up, ask, shared_dir, empty_database_url):
         with serve_ollama(model("qwen3:8b", "completion", "tools")) as ollama:
@@ -306,10 +357,10 @@ class TestRunning:
         assert "OLLAMA_HOST" not in told
         private = Path(json.loads((shared_dir / "data/up.json").read_text())["settings"]).parent
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(WAIT_SECONDS) == 0
         assert not private.exists()
 
-    def test_killed_and_started_again(self, up, shared_dir, eventually):
+    def test_it_and_its_parts_are_killed_and_started_again(self, up, shared_dir, eventually):
         first = up()
         wait_until_up(first)
         private = Path(json.loads((shared_dir / "data/up.json").read_text())["settings"]).parent
@@ -317,19 +368,12 @@ class TestRunning:
         first.wait()
         ports = ("--port", "--mcp-port", "--workspace-port")
         same = zip(ports, map(str, (first.port, first.mcp_port, first.workspace_port)), strict=True)
-        second = up(*(word for pair in same for word in pair))  # while services of the first still end
-        output = wait_until_up(second)
+        process = up(*(word for pair in same for word in pair))  # while services of the first still end
+        output = wait_until_up(process)
         assert "ready     Backend" in output
         assert "Migrations" not in output, "the tables are those of this version"
         assert not private.exists()
-        second.kill()
-        second.wait()
-        eventually(lambda: running_in(shared_dir) == [])
-
-    def test_killed_parts_are_started_again(self, up, shared_dir, eventually):
-        process = up()
-        wait_until_up(process)
-        say(process.port, "add buy milk")
+        say(first.port, "add buy milk")
         for name, shown in (
             ("\0workspace\0", "Workspace"),
             ("mcp_server", "MCP server"),
@@ -338,8 +382,8 @@ class TestRunning:
         ):
             os.kill(child_of(process, name), signal.SIGKILL)
             assert f"  died      {shown}" in read_until(process, f"  ready     {shown}")
-            eventually(lambda: is_ready(process.port))
-            assert "buy milk" in say(process.port, "show my tasks")
+            eventually(lambda: is_ready(first.port))
+            assert "buy milk" in say(first.port, "show my tasks")
 
         settings = shared_dir / "data/postgres/postgresql.conf"
         good = settings.read_text()
@@ -347,12 +391,13 @@ class TestRunning:
         os.kill(child_of(process, "bin/postgres"), signal.SIGKILL)
         reported = read_until(process, "  died      PostgreSQL     could not be started: PostgreSQL did not start;")
         assert "restarts in 1 s" in reported
-        for port in (process.port, process.mcp_port, process.workspace_port):
+        for port in (first.port, first.mcp_port, first.workspace_port):
             assert get(port, "/health")[0] == 200
         settings.write_text(good)
         read_until(process, "  ready     PostgreSQL     again")
-        process.terminate()
-        assert process.wait(60) == 0
+        process.kill()
+        process.wait()
+        eventually(lambda: running_in(shared_dir) == [])
         with Cluster.start(shared_dir / "data") as cluster, psycopg.connect(cluster.admin_url) as connection:
             assert connection.execute("SELECT title FROM tasks").fetchall() == [("buy milk",)]
 
@@ -381,68 +426,15 @@ class TestRunning:
             assert process.poll() is None
             filler.unlink()
             # PostgreSQL may have died five times, and is tried again after a minute; then it waits for a checkpoint.
-            eventually(lambda: is_ready(process.port), seconds=150)
+            eventually(lambda: is_ready(process.port))
             assert "buy milk" in say(process.port, "show my tasks")
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(WAIT_SECONDS) == 0
         finally:
             subprocess.run(["umount", "--lazy", str(shared_dir / "data")], check=True)
 
-    def test_environments_status_and_logs(self, up, ask, shared_dir):
-        assert ask("status") == (
-            f"Nothing is running with the data in {shared_dir}/data. Start it with ./todo up.\n",
-            1,
-        )
-        servers = shared_dir / "mcp.json"
-        gone = {"command": "no-such-program", "env": {"KEY": "${env:WIKI_KEY}"}, "readOnly": True}
-        servers.write_text(json.dumps({"mcpServers": {"gone": gone}}))
-        started_on = datetime.date.today()
-        first = up(**SET | {"MCP_SERVERS_FILE": str(servers)})
-        wait_until_up(first)
-        check_what_each_part_knows(first)
-        output, status = ask("status")
-        assert status == 0
-        days = f"{started_on}|{datetime.date.today()}"
-        missing = r"ready, but mcp\.gone cannot be used: the program no-such-program is not there"
-        for name, where, how in (("Backend", first.port, missing), ("MCP server", first.mcp_port, "ready")):
-            assert re.search(rf"^  {name} +127\.0\.0\.1:{where} +since (?:{days}) [\d:]+ +{how}$", output, re.MULTILINE)
-        assert re.search(r"^  Workspace +127\.0\.0\.1:\d+ +since .* ready, (no )?commands", output, re.MULTILINE)
-        assert re.search(r"^  PostgreSQL +a local socket +since .* runs$", output, re.MULTILINE)
-        assert f"  page  http://localhost:{first.port}/\n  data  {shared_dir}/data\n" in output
-        assert f"./todo up is process {first.pid}.\n" in output
-
-        assert ask("calendar", "--user", "local")[0].startswith(f"http://localhost:{first.port}/calendar/")
-        assert ask("calendar", "--user", "alice") == (
-            "error: There is no user alice: with AUTH_MODE=none the only user is local.\n",
-            1,
-        )
-        token, _ = ask("token", "--user", "local")
-        audience = jwt.decode(token.split()[0], options={"verify_signature": False})["aud"]
-        assert audience == f"http://127.0.0.1:{first.mcp_port}/mcp"
-
-        second = up("--port", str(first.port))
-        output, _ = second.communicate(timeout=60)
-        assert second.returncode == 1
-        assert output.startswith(f"error: The data directory {shared_dir}/data is in use by process {first.pid}, ")
-        assert f"with the page at http://localhost:{first.port}/. ./todo status shows it" in output
-        assert output.count("\n") == 1
-
-        os.kill(child_of(first, "mcp_server"), signal.SIGSTOP)
-        output, status = ask("status")
-        assert status == 2
-        assert re.search(r"^  MCP server .* does not answer$", output, re.MULTILINE)
-        os.kill(child_of(first, "mcp_server"), signal.SIGCONT)
-
-        first.terminate()
-        first.communicate(timeout=60)
-        assert ask("status")[1] == 1
-        output, status = ask("logs", "backend")
-        assert status == 0
-        assert "backend listens on http://127.0.0.1" in output
-        assert " mcp-server | " in ask("logs")[0]
-
     def test_database_that_cannot_be_reached(self, up):
         process = up(DATABASE_URL=f"postgresql://nobody@127.0.0.1:{find_free_port()}/none")
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=WAIT_SECONDS)
         assert process.returncode == 1
         assert "The database cannot be reached" in output
