@@ -21,7 +21,7 @@ from bench.services import BenchServices
 
 TOKENS_A_SECOND, ANSWER_SECONDS = 50, 30
 _ADDED_A_SECOND = 4  # during the search for the capacity
-_MAX_SEARCH_SECONDS = 120  # seconds
+_MAX_SEARCH_SECONDS = 120
 _MAX_GAP_MS = 100  # a longer gap between tokens means overload
 _END_SECONDS = 30  # the time for answers to end after their readers have left
 _MIB = 1024 * 1024

@@ -45,9 +45,9 @@ WHERE conversation_id = %(template)s
 """
 _LAST_NUMBER = "SELECT setval('event_seq', %(base)s + %(threads)s::bigint * %(turns)s * %(span)s)"
 _TASKS = """
-WITH new_user AS (INSERT INTO people (user_id, last_task_id) VALUES (%(person)s, %(count)s))
+WITH new_user AS (INSERT INTO people (user_id, last_task_id) VALUES (%(user)s, %(count)s))
 INSERT INTO tasks (user_id, id, title, status, completed_at, due_on, priority, labels)
-SELECT %(person)s, n, CASE WHEN few THEN 'Write to Zoë ' ELSE 'Task ' END || n,
+SELECT %(user)s, n, CASE WHEN few THEN 'Write to Zoë ' ELSE 'Task ' END || n,
        CASE WHEN done THEN 'completed' ELSE 'pending' END, CASE WHEN done THEN now() - n * interval '1 hour' END,
        current_date + CASE WHEN few THEN -3 ELSE n %% 400 END, CASE WHEN few THEN 1 ELSE 2 END,
        ARRAY[CASE WHEN few THEN 'garden' ELSE 'work' END]
@@ -68,7 +68,7 @@ def copy_conversation(url: str, template: str, *, prefix: str, threads: int, tur
 
 def add_tasks(url: str, user: str, count: int) -> None:
     with psycopg.connect(url) as connection:
-        connection.execute(_TASKS, {"person": user, "count": count})
+        connection.execute(_TASKS, {"user": user, "count": count})
 
 
 def count_summaries(url: str, conversation: str) -> int:

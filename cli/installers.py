@@ -38,7 +38,7 @@ QUIET_PIP = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "igno
 PIP_OPTIONS = ["--require-hashes", "--no-deps", "--no-compile", "--retries", "2", "--progress-bar", "off"]
 PIP_INSTALL = ["install", *PIP_OPTIONS, "-r", "/dev/stdin"]
 UV_VERSION = re.compile(r"uv (\d+)\.(\d+)\.(\d+)")
-OLDEST_UV = (0, 4, 23)  # older versions do not know UV_DEFAULT_INDEX, and would ask another index than pip's
+MIN_UV_VERSION = (0, 4, 23)  # older versions do not know UV_DEFAULT_INDEX, and would ask another index than pip's
 PROBE_SECONDS = 20.0
 PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)==", re.MULTILINE)
 CREDENTIALS = re.compile(r"(?<=//)[^\s/]+@|[^\s/]+:[^\s/]+@")
@@ -150,7 +150,7 @@ def find_uv(directory: Path) -> str | None:
     """Returns the machine's uv, or else the environment's, if it can be run and is new enough."""
     for uv in (shutil.which("uv"), str(directory / "bin" / "uv")):
         version = UV_VERSION.match((uv and _read_output([uv, "--version"])) or "")
-        if version and tuple(map(int, version.groups())) >= OLDEST_UV:
+        if version and tuple(map(int, version.groups())) >= MIN_UV_VERSION:
             return uv
     return None
 

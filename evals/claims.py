@@ -33,7 +33,7 @@ _SENTENCE = re.compile("[^.!?\u3002\uff01\uff1f\u061f\n]+[.!?\u3002\uff01\uff1f\
 def find_claims(answer: str, language: str = "en", *, lists: bool = False) -> dict[Deed, str]:
     """What it says was done, and the first sentence that says so; "changed" may be anything.
 
-    An answer that `lists` what was done says so of its person.
+    An answer that `lists` what was done says so of its user.
     """
     found: dict[Deed, str] = {}
     words = _OTHER_LANGUAGES.get(language)

@@ -12,11 +12,11 @@ from evals.judge import ListedTask
 Connection = psycopg.Connection[Any]
 PRIORITIES = ("", "high", "medium", "low")
 
-_PERSON = "INSERT INTO people (user_id, last_task_id) VALUES (%s, %s)"
+_USER = "INSERT INTO people (user_id, last_task_id) VALUES (%s, %s)"
 _TASK = """
 INSERT INTO tasks (user_id, id, title, description, due_on, due_time, priority, labels, repeat, series, status,
                    completed_at)
-VALUES (%(person)s, %(number)s, %(title)s, %(description)s, %(day)s, %(clock)s, %(level)s, %(labels)s, %(rule)s,
+VALUES (%(user)s, %(number)s, %(title)s, %(description)s, %(day)s, %(clock)s, %(level)s, %(labels)s, %(rule)s,
         %(series)s, %(status)s, %(done)s)
 """
 _ROWS = """
@@ -33,24 +33,24 @@ WHERE user_id = %s AND id > %s AND before IS DISTINCT FROM after ORDER BY id
 """
 
 
-def seed(connection: Connection, person: str, tasks: Sequence[CaseTask]) -> None:
-    connection.execute(_PERSON, [person, len(tasks)])
+def seed(connection: Connection, user: str, tasks: Sequence[CaseTask]) -> None:
+    connection.execute(_USER, [user, len(tasks)])
     for number, task in enumerate(tasks, 1):
         day, _, clock = task.due.partition(" ")
         columns = {"day": day or None, "clock": clock or None, "level": PRIORITIES.index(task.priority) or None}
         columns |= {"rule": task.repeat or None, "series": number if task.repeat else None}
         columns |= {"labels": sorted(task.labels), "status": "completed" if task.done else "pending"}
-        connection.execute(_TASK, {**task.model_dump(), **columns, "person": person, "number": number})
+        connection.execute(_TASK, {**task.model_dump(), **columns, "user": user, "number": number})
 
 
-def read_tasks(connection: Connection, person: str) -> dict[int, ListedTask]:
-    found = connection.execute(_ROWS, [person]).fetchall()
+def read_tasks(connection: Connection, user: str) -> dict[int, ListedTask]:
+    found = connection.execute(_ROWS, [user]).fetchall()
     return {
         number: ListedTask(title, description, due, PRIORITIES[priority], tuple(labels), repeat, status)
         for number, title, description, due, priority, labels, repeat, status in found
     }
 
 
-def read_changes(connection: Connection, person: str, after: int) -> list[tuple[int, Deed]]:
+def read_changes(connection: Connection, user: str, after: int) -> list[tuple[int, Deed]]:
     """Returns the changes since a change, by their numbers in the log."""
-    return connection.execute(_CHANGES, [person, after]).fetchall()
+    return connection.execute(_CHANGES, [user, after]).fetchall()

@@ -91,16 +91,16 @@ async def run(case: Case, name: str, stage: Stage, connection: Connection, limit
     rows.seed(connection, name, case.tasks)
     before = rows.read_tasks(connection, name)
     agent = Agent(stage.url, stage.create_token(name), CHAT, time_zone=case.zone)
-    person = CaseUser(name, case, connection, agent)
+    user = CaseUser(name, case, connection, agent)
     for text in case.say:
         await limit.wait()
         before_answer = agent.usage.requests
-        await person.say(text)
+        await user.say(text)
         limit.count(agent.usage.requests - before_answer)
-        if person.turns[-1].fault:
+        if user.turns[-1].fault:
             break
-    verdict = judge(case, before, rows.read_tasks(connection, name), person.turns)
-    calls = [call for turn in person.turns for call in turn.calls]
+    verdict = judge(case, before, rows.read_tasks(connection, name), user.turns)
+    calls = [call for turn in user.turns for call in turn.calls]
     return {
         "case": case.id,
         "tags": case.tags,
@@ -109,11 +109,11 @@ async def run(case: Case, name: str, stage: Stage, connection: Connection, limit
         "outcome": verdict.outcome,
         "reason": verdict.reason,
         "obeyed": verdict.obeyed,
-        "answers": [turn.answer for turn in person.turns],
+        "answers": [turn.answer for turn in user.turns],
         "calls": [{"tool": call.tool, "arguments": call.arguments, "refused": call.result is None} for call in calls],
         **{name: getattr(agent.usage, name) for name in ("requests", "input_tokens", "output_tokens")},
-        "seconds": person.seconds,
-        "passing": person.passing,
+        "seconds": user.seconds,
+        "passing": user.passing,
     }
 
 

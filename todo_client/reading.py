@@ -10,7 +10,7 @@ from todo_client.connection import ApiError, ConnectionLost
 from todo_client.runs import Events, RunEvent, Runs
 
 T = TypeVar("T")
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.25, 5.0  # between two tries
 _UNAVAILABLE = (502, 503, 504)
 
 
@@ -21,11 +21,11 @@ class Backoff:
 
     def __init__(self, reconnect_seconds: float, on_lost: Callable[[bool], None] = lambda _: None) -> None:
         self._reconnect_seconds, self._on_lost = reconnect_seconds, on_lost
-        self._pause = FIRST_PAUSE
+        self._pause = FIRST_PAUSE_SECONDS
         self._lost_at: float | None = None
 
     def reset(self) -> None:
-        self._pause = FIRST_PAUSE
+        self._pause = FIRST_PAUSE_SECONDS
         if self._lost_at is not None:
             self._lost_at = None
             self._on_lost(False)
@@ -44,7 +44,7 @@ class Backoff:
 
     async def pause(self) -> None:
         await asyncio.sleep(self._pause)
-        self._pause = min(self._pause * 1.6, LONGEST_PAUSE)
+        self._pause = min(self._pause * 1.6, MAX_PAUSE_SECONDS)
 
 
 async def repeat(request: Callable[[], Awaitable[T]], reconnect_seconds: float) -> T:

@@ -19,7 +19,7 @@ _AGENT_EVENTS = ("answer", "thinking", "tool_call", "tool_result")
 # is sent after the end of its model turn.
 _TEXT_EVENTS = ("answer", "answer_delta", "thinking", "thinking_delta", "turn_end")
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_MOST_TASKS = 50  # as in the text of other clients without cards
+_MAX_TASKS = 50  # as in the text of other clients without cards
 
 
 class Answer:
@@ -116,7 +116,7 @@ class Answer:
         tasks = page.get("tasks", ())
         is_named = all(task["title"].casefold() in self._complete_text for task in tasks)
         if tasks and (self._screen.is_terminal or not is_named):
-            shown = tasks[:_MOST_TASKS]
+            shown = tasks[:_MAX_TASKS]
             more = rendering.count_tasks(page, arguments) - len(shown)
             table = rendering.render_tasks(shown, self._screen.width)
             await self._screen.show("", table, *([f"and {more} more"] if more else []))

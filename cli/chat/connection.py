@@ -22,7 +22,7 @@ from todo_client.runs import RunEvent, Runs
 T = TypeVar("T")
 _INTERACTION = "todo.interaction"
 _UNAUTHORIZED, _NOT_THERE = 401, 404
-_LONGEST_TITLE = 1_000
+_MAX_TITLE_CHARACTERS = 1_000
 _OWNER_HEADER = "X-Owner-Secret"
 _LISTENS = "0A"  # the state of a socket, in /proc/net/tcp
 
@@ -101,7 +101,7 @@ class Connection:
     async def say(self, chat_id: str | None, text: str, *, left: str | None = None) -> Reading:
         """Sends a message to a conversation; None: to a new one, which takes the place of `left`."""
         if chat_id is None and self.directory is not None:
-            chat_id = await self.begin(text[:_LONGEST_TITLE], left=left)
+            chat_id = await self.begin(text[:_MAX_TITLE_CHARACTERS], left=left)
         if chat_id is None:
             create = partial(self._start_answer, "threads.create", input=user_input(text))
             return await _send_about(left, lambda left: create({"left": left}))

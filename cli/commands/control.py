@@ -19,7 +19,7 @@ from common import child_environment
 
 NOT_READY, NOTHING_RUNS = 2, 1
 LOGS = (*(part.replace("_", "-") for part in child_environment.PARTS), "postgres")
-_LINES = 20  # of each log
+_MAX_LINES = 20  # of each log
 _LOOK_SECONDS = 0.2
 _STOP_SECONDS = 60
 
@@ -124,7 +124,7 @@ def run_logs(arguments: argparse.Namespace) -> int:
         if arguments.follow and file.exists():
             readers[name] = file.open(errors="replace")
             readers[name].seek(0, os.SEEK_END)
-        for line in read_last_lines(file, _LINES).splitlines():
+        for line in read_last_lines(file, _MAX_LINES).splitlines():
             show(name, line)
     while arguments.follow:
         for name, file in files.items():

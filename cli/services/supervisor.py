@@ -21,7 +21,7 @@ from cli.services.running import StatusFile
 READY_SECONDS = 90
 LOOK_SECONDS = 0.2
 STOP_SECONDS = 30
-PROBE_EVERY, LONGEST_PAUSE = 0.05, 1.0
+PROBE_SECONDS, MAX_PROBE_SECONDS = 0.05, 1.0
 
 
 class StopWanted(Exception):
@@ -84,7 +84,7 @@ class Supervisor:
                     raise CliError(f"{late[0].name} {note}")
                 terminal.died(late[0].name, note)
                 break
-            await asyncio.sleep(PROBE_EVERY)
+            await asyncio.sleep(PROBE_SECONDS)
         self._check()
         self._is_starting = False
         return {part.name: part.answer for part in self._parts if part.ready_at is not None}
@@ -150,7 +150,7 @@ class Supervisor:
                 part.ready_at, part.was_ready = time.monotonic(), True
             pause = LOOK_SECONDS
             if part.ready_at is None:  # one that takes long is asked less often
-                pause = min(max(PROBE_EVERY, (time.time() - part.since) / 20), LONGEST_PAUSE)
+                pause = min(max(PROBE_SECONDS, (time.time() - part.since) / 20), MAX_PROBE_SECONDS)
             await asyncio.sleep(pause)
         return code
 
@@ -192,7 +192,7 @@ class Supervisor:
         while process.poll() is None:
             if time.monotonic() > deadline or self._stops_wanted > asked:
                 process.kill()
-            await asyncio.sleep(PROBE_EVERY)
+            await asyncio.sleep(PROBE_SECONDS)
         self._clear_away(part, process)
 
     def _clear_away(self, part: RunningPart, process: subprocess.Popen[bytes]) -> None:

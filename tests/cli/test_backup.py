@@ -159,7 +159,7 @@ class TestRestore:
         with Cluster.start(data_dir) as cluster, psycopg.connect(cluster.admin_url) as connection:
             return [title for (title,) in connection.execute("SELECT title FROM tasks ORDER BY id")]
 
-    def test_refused_and_then_replaced(self, data_dir: Path, file: Path, tmp_path: Path) -> None:
+    def test_rejected_and_then_replaced(self, data_dir: Path, file: Path, tmp_path: Path) -> None:
         self.add_task(data_dir, "bread")
         content = file.read_bytes()
         damaged = bytearray(content)

@@ -1,4 +1,4 @@
-"""Settings of `./todo`: how `.env` is read, and that wrong ones are told before anything is made."""
+"""Settings of `./todo`: how `.env` is read, and that wrong ones are reported before anything is made."""
 
 import os
 import shutil
@@ -185,7 +185,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT=ftp://me:{SECRET}@traces.example
         sentences = done.stderr.splitlines()[1:]
         expected = {f"{checkout}/.env:{line}" for line in self.LINES} | {"environment"}
         assert {sentence.strip().partition(": ")[0] for sentence in sentences} == expected
-        assert len(sentences) == len(expected), "each is told once"
+        assert len(sentences) == len(expected), "each is reported once"
         assert "environment: BACKEND_PORT must be a port" in done.stderr
         assert SECRET not in done.stderr
 

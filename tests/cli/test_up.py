@@ -1,4 +1,4 @@
-"""The real thing: what a person sees who types `./todo up`."""
+"""What a user sees who types `./todo up`."""
 
 import asyncio
 import contextlib
@@ -317,7 +317,9 @@ class TestRunning:
         for port in (process.port, process.mcp_port, workspace_port):
             for host in ("127.0.0.1", "::1"):
                 assert get(port, "/health", host=host)[0] == 200, "localhost may be either"
-        assert tools_answer(process.mcp_port, token="made up") == 401, "its calls are signed, so a wrong token is told"
+        assert tools_answer(process.mcp_port, token="made up") == 401, (
+            "its calls are signed, so a wrong token is rejected"
+        )
         assert tools_answer(process.mcp_port, token=None) == 200, "and none is needed"
         assert tools_answer(workspace_port, token=None) == 401, "nothing of the workspace is served without one"
         for secret in ("mcp_token_secret", "workspace_token_secret"):
@@ -347,14 +349,14 @@ class TestRunning:
             check_what_other_terminals_learn(process.pid, process.mcp_port, secret, ask, shared_dir)
         assert "PostgreSQL" not in output
         assert "Workspace" not in output
-        told = environment_of(child_of(process, "backend"))
-        assert "WORKSPACE_URL" not in told
+        variables = environment_of(child_of(process, "backend"))
+        assert "WORKSPACE_URL" not in variables
         assert not (shared_dir / "data/workspaces").exists()
         assert "Offline model" not in output
         assert f"  model     qwen3:8b on ollama\n            found at http://{ollama}, on this machine" in output
         assert "OLLAMA_CONTEXT_LENGTH" in output
-        assert (told["LLM_PROVIDER"], told["LLM_BASE_URL"]) == ("ollama", f"http://{ollama}/v1")
-        assert "OLLAMA_HOST" not in told
+        assert (variables["LLM_PROVIDER"], variables["LLM_BASE_URL"]) == ("ollama", f"http://{ollama}/v1")
+        assert "OLLAMA_HOST" not in variables
         private = Path(json.loads((shared_dir / "data/up.json").read_text())["settings"]).parent
         process.send_signal(signal.SIGINT)
         assert process.wait(WAIT_SECONDS) == 0

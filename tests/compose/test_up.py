@@ -142,21 +142,21 @@ import asyncio, json, pathlib, sys, time
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 from common.tokens import make_call_token
-person, tool, arguments = sys.argv[1:]
+user, tool, arguments = sys.argv[1:]
 secret, url = pathlib.Path("/run/secrets/WORKSPACE_TOKEN_SECRET").read_text().strip(), "http://workspace:8003/mcp"
-token = make_call_token(secret, person, audience=url, expires=int(time.time()) + 60)
+token = make_call_token(secret, user, audience=url, expires=int(time.time()) + 60)
 async def main():
     headers = {"authorization": f"Bearer {token}"}
     async with Client(StreamableHttpTransport(url, headers=headers, verify=False)) as client:
-        told = await client.call_tool_mcp(tool, json.loads(arguments), meta={"todo/folder": "cnv_1"})
-        print(json.dumps(told.structured_content))
+        result = await client.call_tool_mcp(tool, json.loads(arguments), meta={"todo/folder": "cnv_1"})
+        print(json.dumps(result.structured_content))
 asyncio.run(main())
 """
 
 
-def called(stack: Stack, person: str, tool: str, **arguments: str) -> dict[str, object]:
-    """What the backend's container is told by the workspace's."""
-    call = ["python", "-c", CALL, person, tool, json.dumps(arguments)]
+def called(stack: Stack, user: str, tool: str, **arguments: str) -> dict[str, object]:
+    """Returns what a tool of the workspace answers to a call from the container of the backend."""
+    call = ["python", "-c", CALL, user, tool, json.dumps(arguments)]
     code, output = stack.containers["backend"].execute(call, PYTHONPATH="/app")
     assert code == 0, output
     return json.loads(output.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""A terminal that a person sits at: keys in, and what is seen on its screen."""
+"""A terminal of a test: the keys that are typed, and what is on its screen."""
 
 import asyncio
 import fcntl
@@ -43,7 +43,7 @@ class _Screen(pyte.HistoryScreen):
 class Terminal:
     """`./todo chat` in a terminal of so many columns; `raw` is every byte that it was sent.
 
-    With `nohup` it is not told that the terminal was closed, and its errors are in a pipe.
+    With `nohup` it gets no signal when the terminal is closed, and its errors are in a pipe.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""`./todo chat` as a person uses it: the keys, the commands, and what is on the screen then."""
+"""`./todo chat` as a user sees it: the keys, the commands, and what is on the screen then."""
 
 import asyncio
 import re

@@ -104,9 +104,9 @@ async def test_works_in_the_directory(services: Services, model: ScriptedModel, 
             done = await chat("--data-dir", str(place / "data"), "--continue", "--exec", "hello")
             assert (done.returncode, done.stdout) == (0, "Hello.\n"), done
 
-            refused = await chat("--data-dir", str(place / "data"), "--directory", "/", "--exec", "x")
-            assert refused.returncode == 1
-            assert "/ is not valid as a directory" in refused.stderr
+            rejected = await chat("--data-dir", str(place / "data"), "--directory", "/", "--exec", "x")
+            assert rejected.returncode == 1
+            assert "/ is not valid as a directory" in rejected.stderr
 
 
 async def test_others_do_not_continue_it(services: Services, model: ScriptedModel, place: Path) -> None:
