@@ -24,6 +24,19 @@ MOST_TURNS = 12
 Call = tuple[str, dict[str, Any]]
 
 
+def add(title: str, *also: str, **more: Any) -> Call:
+    return "add_task", {"title": title, **({"also": list(also)} if also else {}), **more}
+
+
+def change(*ids: int, tool: str = "update_task", **more: Any) -> Call:
+    first, *also = ids
+    return tool, {"task_id": first, **more, **({"also": also} if also else {})}
+
+
+def each(tool: str, *ids: int) -> list[Call]:
+    return [change(*ids, tool=tool)]
+
+
 def said(content: str, role: str = "user") -> dict[str, Any]:
     return {"role": role, "content": content}
 

@@ -1,6 +1,7 @@
 """Conversations with the offline model: questions that are answered, what is shown, and what is undone."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,26 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offline_model.assignments import CANNOT
-from offline_model.replies import ENGLISH_ONLY, LEFT_ALONE, NO_QUESTION, NOT_WITH_TOOLS, SAY_YES_TO_COMPLETE
+from offline_model.replies import ENGLISH_ONLY, LEFT_ALONE, NO_BULK, NO_QUESTION, NOT_WITH_TOOLS, SAY_YES_TO_COMPLETE
 from tests.examples import same_examples
 from tests.offline_model.conftest import NewConversation
-from tests.offline_model.conversation import CODER, NOTE, OFFERED, Conversation, said
+from tests.offline_model.conversation import CODER, NOTE, OFFERED, Call, Conversation, add, change, each, said
 from tests.processes import ServiceProcess
 from tests.serving import http_client
-
-
-async def test_the_conversation_of_a_day(conversation: Conversation) -> None:
-    for sentence, titles in (
-        ("add buy milk and call mum", ["buy milk", "call mum"]),
-        ("what is on my list?", ["buy milk", "call mum"]),
-        ("the milk is done", ["call mum"]),
-        ("rename call mum to call mum at six", ["call mum at six"]),
-        ("delete the milk task", ["call mum at six"]),
-        ("what is left?", ["call mum at six"]),
-    ):
-        assert await conversation.say(sentence)
-        assert await conversation.tools.titles(status="pending") == titles
-
 
 NO_CALLS = [
     *("hello", "thanks a lot", "help", "what can you do?", "what's the weather like?", "write a poem", "7", "milk"),
@@ -62,87 +49,219 @@ async def test_nothing_is_changed_unless_every_task_is_found(new_conversation: N
         assert await tools.state() == before, sentence
 
 
+def move(due: str, *ids: int) -> list[Call]:
+    return [change(*ids, due=due)]
+
+
+Steps = list[tuple[str, str | list[Call]]]
+"""What is said, and the changes that it makes; or a part of an answer that makes none."""
+delete, complete = partial(each, "delete_task"), partial(each, "complete_task")
+GIVEN: dict[str, list[Call]] = {
+    "nothing": [],
+    "calls": [add("call mum at noon", "call mum at six", "call mum at nine", "buy milk")],
+    "pairs": [add("call mum at six", "call mum at nine", "buy milk", "sell milk")],
+    "group": [add("call mum", "call the bank", "local news")],
+    "dentist": [add("dentist", "gym"), *complete(1)],
+    "gym": [add("gym", due="tomorrow 18:00")],
+    "shopping": [add("milk", "bread", "eggs"), add("gym", due="tomorrow"), *delete(4)],
+    "today": [add("milk", "bread", due="today")],
+    "letters": [add("letter", "letter from mum")],
+}
+WHICH = "Which task do you mean"
+DENTIST = add("dentist", due="Tue 2026-11-24 15:00")
+SHOWN = ("what is on my list?", "3 open tasks")
+
+DIALOGUES: list[tuple[str, Steps]] = [
+    (
+        "nothing",
+        [
+            ("add buy milk and call mum", [add("buy milk", "call mum")]),
+            ("what is on my list?", "2 open tasks"),
+            ("the milk is done", complete(1)),
+            ("rename call mum to call mum at six", [change(2, title="call mum at six")]),
+            ("delete the milk task", delete(1)),
+            ("what is left?", "1 open task"),
+        ],
+    ),
+    # two titles match
+    *(
+        ("calls", [("delete call mum", WHICH), (answer, changes)])
+        for answer, changes in (
+            ("the second", delete(2)),
+            ("2nd one please", delete(2)),
+            ("the last one", delete(3)),
+            ("3", delete(3)),
+            ("#1", delete(1)),
+            ("the one at six", delete(2)),
+            ("call mum at nine.", delete(3)),
+            ("1 and 3", delete(1, 3)),
+            ("all of them", delete(1, 2, 3)),
+            ("all three", delete(1, 2, 3)),
+            ("both", ""),
+            ("never mind", ""),
+            ("add bread", [add("bread")]),
+        )
+    ),
+    *(
+        ("group", [("delete all calls", WHICH), (answer, changes)])
+        for answer, changes in (("all", delete(1, 2)), ("yes", ""), ("2", delete(2)), ("no", ""))
+    ),
+    (
+        "pairs",
+        [("rename call mum to ring mum", WHICH), ("erm", ""), ("7", ""), ("2", [change(2, title="ring mum")])],
+    ),
+    (
+        "pairs",
+        [("add eggs. delete mum and milk", [add("eggs")]), ("the first", ""), ("sell milk", delete(1, 4))],
+    ),
+    # a deletion is asked about
+    *(
+        ("dentist", [("delete the dentits", ""), (answer, changes)])
+        for answer, changes in (
+            ("yes", delete(1)),
+            ("no", ""),
+            ("the dentist", delete(1)),
+            ("add bread", [add("bread")]),
+        )
+    ),
+    *(
+        ("dentist", [(sentence, [*changes]), ("yes", delete(1))])
+        for sentence, changes in (
+            ("delete all done tasks", []),
+            ("what is due today and delete all done tasks", []),
+            ("add soap and delete all done tasks", [add("soap")]),
+        )
+    ),
+    ("dentist", [("delete all done tasks", ""), ("never mind", "")]),
+    ("dentist", [("delete all done tasks", ""), ("what's overdue?", ""), ("yes", NO_QUESTION)]),
+    (
+        "dentist",
+        [("no", NO_QUESTION), ("delete all done tasks", ""), ("no", LEFT_ALONE), ("yes", NO_QUESTION)],
+    ),
+    (
+        "gym",
+        [
+            ("move gym to friday", move("Fri 2026-11-27", 1)),
+            ("restore it", ""),
+            ("delete gym", delete(1)),
+            ("restore it", [change(1, undo=True)]),
+            ("move gym to saturday", move("Sat 2026-11-28", 1)),
+        ],
+    ),
+    # a date is corrected
+    *(
+        ("nothing", [("add dentist tuesday at 3pm", [DENTIST]), (sentence, move(due, 1))])
+        for sentence, due in (
+            ("no, I meant wednesday", "Wed 2026-11-25"),
+            ("make that 4", "16:00"),
+            ("no, friday at 9", "Fri 2026-11-27 09:00"),
+        )
+    ),
+    *(
+        ("gym", [("move gym to friday", move("Fri 2026-11-27", 1)), (sentence, move(due, 1))])
+        for sentence, due in (
+            ("sorry, I meant saturday", "Sat 2026-11-28"),
+            ("sorry, saturday at 7", "Sat 2026-11-28 07:00"),
+        )
+    ),
+    ("gym", [("move gym to 7", move("19:00", 1))]),
+    ("gym", [("move gym from tuesday to saturday", move("Sat 2026-11-28", 1))]),
+    ("letters", [("move letter from mum to friday", move("Fri 2026-11-27", 2))]),
+    # tasks that were just shown
+    *(
+        ("shopping", [SHOWN, (sentence, changes)])
+        for sentence, changes in (
+            ("mark them done", complete(1, 2, 3)),
+            ("complete all of them", complete(1, 2, 3)),
+            ("complete the first two", complete(1, 2)),
+            ("complete the last one", complete(3)),
+            ("mark the second one as done", complete(2)),
+            ("complete it", ""),
+            ("complete both", ""),
+            ("yes", NO_QUESTION),
+        )
+    ),
+    (
+        "today",
+        [
+            ("what is due today?", "2 open tasks"),
+            ("move them to tomorrow", move("Tue 2026-11-24", 1, 2)),
+            ("what is due tomorrow?", "2 open tasks"),
+            ("delete them", ""),
+            ("and friday?", "no open tasks due friday (Fri 2026-11-27)"),
+        ],
+    ),
+    # a request is completed by the next message
+    ("gym", [("add", ""), ("dentist", [add("dentist")])]),
+    ("gym", [("delete", ""), ("the gym", delete(1))]),
+    ("gym", [("complete", ""), ("gym", complete(1))]),
+    ("gym", [("move gym", ""), ("to friday", move("Fri 2026-11-27", 1))]),
+    # what looks like a title
+    ("shopping", [("schedule call mum for saturday", [add("call mum", due="Sat 2026-11-28")])]),
+    ("shopping", [("replace milk with oat milk", [change(1, title="oat milk")])]),
+    ("shopping", [("replace the battery with a new one", [add("replace the battery with a new one")])]),
+    ("shopping", [("add eggs then delete milk", [add("eggs"), *delete(1)])]),
+    (
+        "shopping",
+        [
+            (
+                "add dentist monday and move milk to tuesday",
+                [add("dentist", due="Mon 2026-11-30"), *move("Tue 2026-11-24", 1)],
+            )
+        ],
+    ),
+    # what is not done
+    (
+        "today",
+        [
+            ("sort by date", "I can't sort your list"),
+            ("remind me about the gym", "I can't send reminders"),
+            ("make everything high priority", NO_BULK),
+        ],
+    ),
+    ("nothing", [("add party on Friday, November 28", "28 November is a Saturday")]),
+    *(
+        ("nothing", [(sentence, ENGLISH_ONLY)])
+        for sentence in (
+            *("füge milch hinzu morgen 15:00", "une réunion demain à 9:00", "明天看牙医 9:00"),
+            "Was ist heute fällig?",
+        )
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("answer", "deleted"),
+    ("given", "steps"), DIALOGUES, ids=[" / ".join(sentence for sentence, _ in steps) for _, steps in DIALOGUES]
+)
+async def test_dialogue(conversation: Conversation, given: str, steps: Steps) -> None:
+    for tool, arguments in GIVEN[given]:
+        await conversation.tools.call(tool, **arguments)
+    for sentence, expected in steps:
+        answer = await conversation.say(sentence)
+        assert answer, sentence
+        if isinstance(expected, str):
+            assert expected in answer
+            assert conversation.changes == [], sentence
+        else:
+            assert conversation.changes == expected, (sentence, answer)
+
+
+async def test_undone_addition_is_reported_as_removed(conversation: Conversation) -> None:
+    await conversation.say("add eggs")
+    assert await conversation.say("undo") == 'Removed "eggs" again.'
+    assert "no change left to undo" in await conversation.say("undo")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
     [
-        ("the second", {2}),
-        ("2nd one please", {2}),
-        ("the last one", {3}),
-        ("3", {3}),
-        ("#1", {1}),
-        ("the one at six", {2}),
-        ("call mum at nine.", {3}),
-        ("1 and 3", {1, 3}),
-        ("all of them", {1, 2, 3}),
-        ("all three", {1, 2, 3}),
-        ("both", set()),
-        ("never mind", set()),
-        ("add bread", set()),
+        ("add dentist 12/05", '"12/05"'),
+        ("add feed cat every day at 8am and 6pm", '"at 8am and 6pm"'),
+        ("remind me to stretch every hour", '"every hour"'),
     ],
 )
-async def test_of_two_titles_that_match_it_is_asked_which(
-    conversation: Conversation, answer: str, deleted: set[int]
-) -> None:
-    await conversation.tools.add("call mum at noon", also=["call mum at six", "call mum at nine", "buy milk"])
-    assert "Which task do you mean" in await conversation.say("delete call mum")
-    assert conversation.changes == []
-    await conversation.say(answer)
-    assert {1, 2, 3, 4} - set(await conversation.tools.ids()) == deleted
-
-
-@pytest.mark.parametrize(("answer", "deleted"), [("all", {1, 2}), ("yes", set()), ("2", {2}), ("no", set())])
-async def test_of_a_group_that_is_no_label_it_is_asked_which(
-    conversation: Conversation, answer: str, deleted: set[int]
-) -> None:
-    await conversation.tools.add("call mum", also=["call the bank", "local news"])
-    assert "Which task do you mean" in await conversation.say("delete all calls")
-    await conversation.say(answer)
-    assert {1, 2, 3} - set(await conversation.tools.ids()) == deleted
-
-
-async def test_the_question_is_asked_until_it_is_answered(conversation: Conversation) -> None:
-    await conversation.tools.add("call mum at six", also=["call mum at nine"])
-    for sentence in ("rename call mum to ring mum", "erm", "7"):
-        await conversation.say(sentence)
-        assert conversation.changes == []
-    await conversation.say("2")
-    assert await conversation.tools.titles() == ["call mum at six", "ring mum"]
-
-
-async def test_two_questions_of_one_message(conversation: Conversation) -> None:
-    await conversation.tools.add("call mum at six", also=["call mum at nine", "buy milk", "sell milk"])
-    await conversation.say("add eggs. delete mum and milk")
-    await conversation.say("the first")
-    assert await conversation.tools.ids() == [1, 2, 3, 4, 5]
-    await conversation.say("sell milk")
-    assert await conversation.tools.ids() == [2, 3, 5]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "answer", "deleted"),
-    [
-        ("delete the dentits", "yes", True),
-        ("delete the dentits", "no", False),
-        ("delete the dentits", "the dentist", True),
-        ("delete the dentits", "add bread", False),
-        ("delete all done tasks", "yes", True),
-        ("what is due today and delete all done tasks", "yes", True),
-        ("add soap and delete all done tasks", "yes", True),
-        ("delete all done tasks", "never mind", False),
-        ("delete all done tasks", "what's overdue?", False),
-    ],
-)
-async def test_what_is_asked_before_it_is_deleted(
-    conversation: Conversation, sentence: str, answer: str, deleted: bool
-) -> None:
-    await conversation.tools.add("dentist", also=["gym"])
-    await conversation.tools.complete(1)
-    await conversation.say(sentence)
-    assert "delete_task" not in [tool for tool, _ in conversation.changes]
-    await conversation.say(answer)
-    if answer == "what's overdue?":
-        await conversation.say("yes")
-    assert await conversation.tools.titles(status="deleted") == ["dentist"] * deleted
+async def test_a_date_that_is_not_understood_is_said(conversation: Conversation, sentence: str, words: str) -> None:
+    assert f"I did not understand {words} as a date" in await conversation.say(sentence)
 
 
 async def test_more_done_tasks_than_a_call_takes(conversation: Conversation) -> None:
@@ -178,12 +297,6 @@ async def test_undo(conversation: Conversation, change: str, undo: str) -> None:
     assert await conversation.tools.comparable() == before
 
 
-async def test_undone_addition_is_reported_as_removed(conversation: Conversation) -> None:
-    await conversation.say("add eggs")
-    assert await conversation.say("undo") == 'Removed "eggs" again.'
-    assert "no change left to undo" in await conversation.say("undo")
-
-
 async def test_undo_again(conversation: Conversation) -> None:
     await conversation.tools.add("buy milk", also=["call mum"])
     for sentence, ids in (
@@ -208,157 +321,6 @@ async def test_restore(new_conversation: NewConversation, sentence: str, is_new:
     await conversation.say("delete gym")
     await (new_conversation() if is_new else conversation).say(sentence)
     assert await conversation.tools.titles() == ["gym", "dentist"]
-
-
-async def test_only_what_is_deleted_is_restored(conversation: Conversation) -> None:
-    await conversation.tools.add("gym", due="today")
-    await conversation.say("move gym to friday")
-    await conversation.say("restore it")
-    assert conversation.changes == []
-    await conversation.say("delete gym")
-    await conversation.say("restore it")
-    assert [task["due"] for task in await conversation.tools.tasks()] == ["Fri 2026-11-27"]
-
-
-CORRECTIONS = [
-    ("add dentist tuesday at 3pm", "no, I meant wednesday", "Wed 2026-11-25 15:00"),
-    ("add dentist tuesday at 3pm", "make that 4", "Tue 2026-11-24 16:00"),
-    ("add dentist tuesday at 3pm", "no, friday at 9", "Fri 2026-11-27 09:00"),
-    ("move gym to friday", "sorry, I meant saturday", "Sat 2026-11-28 18:00"),
-    ("move gym to friday", "sorry, saturday at 7", "Sat 2026-11-28 07:00"),
-    ("move gym to 7", "thanks", "Tue 2026-11-24 19:00"),
-    ("move gym from tuesday to saturday", "thanks", "Sat 2026-11-28 18:00"),
-]
-
-
-@pytest.mark.parametrize(("first", "second", "due"), CORRECTIONS)
-async def test_a_date_is_corrected(conversation: Conversation, first: str, second: str, due: str) -> None:
-    await conversation.tools.add("gym", due="tomorrow 18:00")
-    await conversation.say(first)
-    await conversation.say(second)
-    title = "dentist" if "dentist" in first else "gym"
-    assert [task["due"] for task in await conversation.tools.tasks() if task["title"] == title] == [due]
-
-
-async def test_from_is_part_of_a_title_unless_a_date_follows(conversation: Conversation) -> None:
-    await conversation.tools.add("letter", also=["letter from mum"])
-    await conversation.say("move letter from mum to friday")
-    assert conversation.changes == [("update_task", {"task_id": 2, "due": "Fri 2026-11-27"})]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "done"),
-    [
-        ("mark them done", {1, 2, 3}),
-        ("complete all of them", {1, 2, 3}),
-        ("complete the first two", {1, 2}),
-        ("complete the last one", {3}),
-        ("mark the second one as done", {2}),
-        ("complete it", set()),
-        ("complete both", set()),
-    ],
-)
-async def test_tasks_that_were_just_shown(conversation: Conversation, sentence: str, done: set[int]) -> None:
-    await conversation.tools.add("milk", also=["bread", "eggs"])
-    await conversation.tools.add("gym", due="tomorrow")
-    await conversation.tools.delete(4)
-    await conversation.say("what is on my list?")
-    await conversation.say(sentence)
-    assert set(await conversation.tools.ids(status="completed")) == done
-
-
-async def test_tasks_that_were_just_shown_are_moved_but_not_deleted(conversation: Conversation) -> None:
-    await conversation.tools.add("milk", also=["bread"], due="today")
-    await conversation.say("what is due today?")
-    await conversation.say("move them to tomorrow")
-    assert [task["due"] for task in await conversation.tools.tasks()] == ["Tue 2026-11-24"] * 2
-    await conversation.say("what is due tomorrow?")
-    await conversation.say("delete them")
-    assert await conversation.tools.ids() == [1, 2]
-    await conversation.say("and friday?")
-    assert conversation.calls[0][1]["due"] == "Fri 2026-11-27"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "call"),
-    [
-        ("add", "dentist", ("add_task", {"title": "dentist"})),
-        ("delete", "the gym", ("delete_task", {"task_id": 1})),
-        ("complete", "gym", ("complete_task", {"task_id": 1})),
-        ("move gym", "to friday", ("update_task", {"task_id": 1, "due": "Fri 2026-11-27"})),
-    ],
-)
-async def test_a_request_is_completed(
-    conversation: Conversation, first: str, second: str, call: tuple[str, dict[str, Any]]
-) -> None:
-    await conversation.tools.add("gym")
-    await conversation.say(first)
-    assert conversation.calls == []
-    await conversation.say(second)
-    assert conversation.changes == [call]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "words"),
-    [
-        ("add dentist 12/05", '"12/05"'),
-        ("add feed cat every day at 8am and 6pm", '"at 8am and 6pm"'),
-        ("remind me to stretch every hour", '"every hour"'),
-    ],
-)
-async def test_a_date_that_is_not_understood_is_said(conversation: Conversation, sentence: str, words: str) -> None:
-    assert f"I did not understand {words} as a date" in await conversation.say(sentence)
-
-
-async def test_weekday_of_another_date_is_a_question(conversation: Conversation) -> None:
-    answer = await conversation.say("add party on Friday, November 28")
-    assert "28 November is a Saturday" in answer
-    assert conversation.calls == []
-
-
-@pytest.mark.parametrize(
-    ("sentence", "titles", "due"),
-    [
-        ("schedule call mum for saturday", ["call mum", "milk"], "Sat 2026-11-28"),
-        ("replace milk with oat milk", ["oat milk"], None),
-        ("replace the battery with a new one", ["milk", "replace the battery with a new one"], None),
-        ("add eggs then delete milk", ["eggs"], None),
-        ("add dentist monday and move milk to tuesday", ["dentist", "milk"], "Mon 2026-11-30"),
-    ],
-)
-async def test_requests_that_are_no_titles(
-    conversation: Conversation, sentence: str, titles: list[str], due: str | None
-) -> None:
-    await conversation.tools.add("milk")
-    await conversation.say(sentence)
-    tasks = await conversation.tools.tasks()
-    assert sorted(task["title"] for task in tasks) == titles
-    if due:
-        assert [task["due"] for task in tasks if task["title"] in ("call mum", "dentist")] == [due]
-
-
-@pytest.mark.parametrize(
-    "sentence", ["sort by date", "remind me about the gym", "make everything high priority", "Was ist heute fällig?"]
-)
-async def test_what_cannot_be_done_changes_nothing(conversation: Conversation, sentence: str) -> None:
-    await conversation.tools.add("milk", due="today")
-    assert "offline model" not in await conversation.say(sentence)
-    assert conversation.changes == []
-
-
-@pytest.mark.parametrize("sentence", ["füge milch hinzu morgen 15:00", "une réunion demain à 9:00", "明天看牙医 9:00"])
-async def test_a_time_in_another_language_adds_no_task(conversation: Conversation, sentence: str) -> None:
-    assert await conversation.say(sentence) == ENGLISH_ONLY
-    assert conversation.calls == []
-
-
-async def test_no_says_that_nothing_changed_only_where_something_was_asked(conversation: Conversation) -> None:
-    await conversation.say("add milk")
-    assert await conversation.say("no") == NO_QUESTION
-    await conversation.say("complete milk")
-    await conversation.say("delete all done tasks")
-    assert await conversation.say("no") == LEFT_ALONE
-    assert await conversation.say("yes") == NO_QUESTION
 
 
 PANCAKES = "write a shopping list for pancakes to shopping.md"
