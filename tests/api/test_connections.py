@@ -14,6 +14,7 @@ from tests.serving import http_client
 from tests.support.port_attacks import attack
 from tests.support.stack import Services, Stack
 from tests.support.users import User
+from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
@@ -68,9 +69,11 @@ async def connect(backend: ServiceProcess) -> AsyncIterator[Connect]:
         return Wire(reader, writer)
 
     yield connect
+    sockets = [backend.find_socket(writer.get_extra_info("sockname")[1]) for writer in opened]
     for writer in opened:
         writer.transport.abort()  # what is not sent yet need not be
-    await asyncio.sleep(0)
+    # As long as the backend has them open, they count against the next test's.
+    await until(lambda: not any(map(backend.has_open, sockets)))
 
 
 def check_rejected(answer: bytes, status: int) -> None:
