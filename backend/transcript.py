@@ -16,7 +16,7 @@ from backend.runs.outcomes import is_failure, sentence_of_notice
 from backend.tools.connectors import names
 from common.database import Database
 
-_AT_ONCE = 20  # runs with those of their sub-agents: however long a conversation is, little is in memory
+_RUNS_AT_ONCE = 20  # with those of their sub-agents: however long a conversation is, little is in memory
 
 Line = dict[str, Any]
 # What a reader may take for the end of a line, or a terminal for a command: in JSON it stands in texts alone.
@@ -65,8 +65,8 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
     runs = await timeline.load_runs(database, user_id, conversation.id)
     renderer = LogRenderer(conversation, runs)
     top_runs = [run.id for run in runs if not run.is_sub_agent]
-    for start in range(0, max(1, len(top_runs)), _AT_ONCE):
-        trees = await timeline.load_trees(database, user_id, top_runs[start : start + _AT_ONCE])
+    for start in range(0, max(1, len(top_runs)), _RUNS_AT_ONCE):
+        trees = await timeline.load_trees(database, user_id, top_runs[start : start + _RUNS_AT_ONCE])
         if start == 0:
             yield renderer.render_start(trees)
         for line in renderer.render(trees):

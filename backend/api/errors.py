@@ -32,7 +32,7 @@ _IN_JSON = {
 }
 OPENAPI_PATH = "/openapi.json"
 _PATH_CHARS = 250  # names a chat, an interaction and a message
-_MOST_NAMED = 10  # fields of a body
+_MAX_NAMED_FIELDS = 10
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -177,7 +177,7 @@ def _describe(problem: Mapping[str, Any], body: Any) -> str:
         return NO_JSON
     place, value = _find_place(path, body)
     if kind == "missing":
-        sent = [shorten(name) for name in value][:_MOST_NAMED] if isinstance(value, dict) else []
+        sent = [shorten(name) for name in value][:_MAX_NAMED_FIELDS] if isinstance(value, dict) else []
         return f"The request needs {'.'.join([*place, str(path[-1])])}. It has {join_words(sent) or 'no fields'}."
     return f"The request is not valid{f' at {where}' if (where := '.'.join(place)) else ''}: {message}."
 

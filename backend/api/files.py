@@ -29,7 +29,7 @@ _FILE = f"{_FILES}/{{path:path}}"
 TaskId = Annotated[int, Path(ge=1, lt=2**63)]
 Number = Annotated[int, Path(ge=0, lt=2**31)]
 
-_MOST_OF_TASK = 50  # files
+_MAX_FILES_OF_TASK = 50
 _NO_OWNER = (
     "Only the owner of a directory can begin a conversation there: with ./todo chat --here, while ./todo up runs "
     "without sign-in and not as root."
@@ -204,7 +204,7 @@ async def list_files_of_task(services: AppServices, user: LimitedUser, task_id: 
     paths = [(call.conversation_id, path) for call in calls for path in list_written_files(call.tool, call.details)]
     folders: dict[str, dict[str, Any]] = {}
     files: list[FileOfTask] = []
-    for chat_id, path in islice(dict.fromkeys(paths), _MOST_OF_TASK):
+    for chat_id, path in islice(dict.fromkeys(paths), _MAX_FILES_OF_TASK):
         if chat_id not in folders:
             folders[chat_id] = await folder_files.list(chat_id, user_id=user.user_id)
         sizes = {file["path"]: file["size"] for file in folders[chat_id]["files"]}

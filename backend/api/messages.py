@@ -24,15 +24,15 @@ class MessageTooLong(BackendError):
     code, status = "message_too_long", 400
 
 
-def check_content(content: Content, *, most_chars: int, other_chars: int = 0) -> None:
+def check_content(content: Content, *, max_chars: int, other_chars: int = 0) -> None:
     """Raises `MessageTooLong`, and `InvalidRequest` for invalid tags and for a message in which nothing can be seen.
 
     Of a tag only the id is stored, so its title does not count; `other_chars` are stored beside the content.
     """
     tags.numbers_of(content)
     length = other_chars + sum(len(part.text) for part in content if part.type != "input_tag")
-    if length > most_chars:
-        raise MessageTooLong(f"The message has {length:,} characters, and the limit is {most_chars:,}. Split it up.")
+    if length > max_chars:
+        raise MessageTooLong(f"The message has {length:,} characters, and the limit is {max_chars:,}. Split it up.")
     if not any(part.type == "input_tag" or is_visible(part.text) for part in content):
         raise InvalidRequest("The message is empty. Write what you want the assistant to do.")
 

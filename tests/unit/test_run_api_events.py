@@ -5,14 +5,14 @@ import re
 import pytest
 
 from backend.api.interactions.events import EVENTS, AgentEvent
-from backend.api.interactions.schemas import Streamed
+from backend.api.interactions.schemas import StreamedEvent
 from tests.conftest import ROOT
 from tests.runs_client import AGENT_EVENTS, SHAPES
 from todo_client.events import EventType
 
 
 def test_names() -> None:
-    assert [*EVENTS] == Streamed.model_json_schema()["properties"]["event"]["enum"]
+    assert [*EVENTS] == StreamedEvent.model_json_schema()["properties"]["event"]["enum"]
     assert {*EVENTS} == {*SHAPES}
     assert {name for name, event in EVENTS.items() if issubclass(event, AgentEvent)} == AGENT_EVENTS
 

@@ -17,12 +17,12 @@ from backend.tools.table import TOOLS
 from backend.users.idempotency import IdempotencyKey, check_key
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
-_MOST_RATED = 100
+_MAX_RATED_ITEMS = 100
 _FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
-_DEFAULT_PAGE, _LONGEST_PAGE = 20, 100
+_DEFAULT_PAGE, _MAX_PAGE = 20, 100
 
 # Actions of our page that the protocol has no operation for. The first is about an answer, the others about no item.
-CLEAR_FEEDBACK = "take_feedback_back"
+CLEAR_FEEDBACK = "clear_feedback"
 EDIT = "edit_message"
 SHOW_VERSION = "show_version"
 FOLLOW = "follow"
@@ -108,18 +108,18 @@ def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
         case ck.ThreadsListReq(params=params) | ck.ItemsListReq(params=params):
             if params.limit is not None and params.limit < 1:
                 raise InvalidRequest("limit must be at least 1.")
-            params.limit = min(params.limit or _DEFAULT_PAGE, _LONGEST_PAGE)
+            params.limit = min(params.limit or _DEFAULT_PAGE, _MAX_PAGE)
         case ck.ThreadsUpdateReq(params=params):
             params.title = parse_title(params.title)
         case ck.ThreadsCreateReq(params=params) | ck.ThreadsAddUserMessageReq(params=params):
             check_message(params.input, message_chars)
-        case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MOST_RATED:
-            raise InvalidRequest(f"Send feedback on up to {_MOST_RATED} items at once.")
+        case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MAX_RATED_ITEMS:
+            raise InvalidRequest(f"Send feedback on up to {_MAX_RATED_ITEMS} items at once.")
         case _:
             pass
 
 
-def check_message(message: ck.UserMessageInput | ck.UserMessageItem, max_length: int) -> None:
+def check_message(message: ck.UserMessageInput | ck.UserMessageItem, max_chars: int) -> None:
     """Raises `InvalidRequest` for a message without visible text or with attachments, and `MessageTooLong`.
 
     Its quote counts, and so do its other fields as JSON, as far as they are longer than usual.
@@ -129,7 +129,7 @@ def check_message(message: ck.UserMessageInput | ck.UserMessageItem, max_length:
     parts = [part.model_copy(update={"text": ""}) for part in message.content if part.type != "input_tag"]
     rest = message.model_copy(update={"content": parts, "quoted_text": None})
     other_chars = len(message.quoted_text or "") + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
-    check_content(message.content, most_chars=max_length, other_chars=other_chars)
+    check_content(message.content, max_chars=max_chars, other_chars=other_chars)
 
 
 def parse_idempotency_key(request: ck.StreamingReq, body: bytes | bytearray) -> IdempotencyKey | None:

@@ -10,7 +10,7 @@ from backend.cards.approvals import check_reason
 from backend.conversations.conversations import check_chat_id
 from backend.errors import InvalidRequest
 
-_MOST_DECISIONS = 100
+_MAX_DECISIONS = 100
 _NO_TEXT = "No text content provided. Write what you want the assistant to do."
 _NOTHING_NEW = (
     "There is nothing new after the assistant's message. Send a message of the user, or decide the waiting approval at "
@@ -93,8 +93,8 @@ def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
 
 def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDecision]:
     by_id = {one.id: one.model_copy(update={"reason": check_reason(one.reason)}) for one in decisions}
-    if len(by_id) != len(decisions) or len(decisions) > _MOST_DECISIONS:
-        raise InvalidRequest(f"Decide each approval once, and up to {_MOST_DECISIONS} in one request.")
+    if len(by_id) != len(decisions) or len(decisions) > _MAX_DECISIONS:
+        raise InvalidRequest(f"Decide each approval once, and up to {_MAX_DECISIONS} in one request.")
     return [*by_id.values()]
 
 

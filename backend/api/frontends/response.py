@@ -40,7 +40,7 @@ class StepEvent(BaseModel):
     thought: str = ""
 
 
-class Answer(BaseModel):
+class ChatResponse(BaseModel):
     answer: str
     events: list[StepEvent]
     thread_id: str = Field(alias="threadId")
@@ -50,7 +50,7 @@ class Answer(BaseModel):
     approvals: list[Question] = Field(description="The calls to decide before it continues.")
 
 
-class FailedAnswer(Answer):
+class FailedChatResponse(ChatResponse):
     error: str = Field(description="One sentence that says what to do next.")
 
 
@@ -74,14 +74,14 @@ def is_error(run: Run) -> bool:
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
 
 
-def render_answer(run: Run, trees: Timeline, thread: str | None) -> Answer:
+def render_answer(run: Run, trees: Timeline, thread: str | None) -> ChatResponse:
     own = trees.of_run(run.id)
     calls = [(one, call) for one in trees.runs for call in trees.of_run(one.id).calls]
     waiting = [(one, call) for one, call in calls if run.status == "waiting" and call.state == "awaiting_approval"]
     events = [*_render_actions(trees, run, count(1))]
     if run.error_code == "empty_answer":
         events.append(StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
-    return Answer(
+    return ChatResponse(
         answer=_render_text(run, own.records, [call for _, call in waiting]),
         events=events,
         threadId=thread or run.conversation_id,

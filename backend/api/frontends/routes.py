@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, UserRoute, check_owner
 from backend.api.frontends.chunks import NEWEST, OLDEST, AiSdkRenderer
 from backend.api.frontends.request import ChatRequest, NewChat, parse_request
-from backend.api.frontends.response import Answer, FailedAnswer, collect, is_error, render_answer
+from backend.api.frontends.response import ChatResponse, FailedChatResponse, collect, is_error, render_answer
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
@@ -32,7 +32,7 @@ _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _INTERRUPTED = "The answer was interrupted. Try again."
 _STATUS = {"failed": 502, "interrupted": 503}
 _ERRORS = errors(404, 409)
-_FAILED = {502: {"model": FailedAnswer, "description": "The answer failed after it had started."}}
+_FAILED = {502: {"model": FailedChatResponse, "description": "The answer failed after it had started."}}
 _NOTHING = {204: {"description": "No answer is running or waiting in this chat."}}
 _CHUNKS = stream_of(Chunk)
 
@@ -66,8 +66,10 @@ async def read_request(services: AppServices, user: LimitedUser, body: NewChat) 
 Requested = Annotated[ChatRequest, Depends(read_request)]
 
 
-@router.post("/chat", response_model=Answer, responses=_ERRORS | _FAILED)
-async def answer(services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest) -> Answer | Response:
+@router.post("/chat", response_model=ChatResponse, responses=_ERRORS | _FAILED)
+async def answer(
+    services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest
+) -> ChatResponse | Response:
     """Answers a message or decisions as one JSON object once the run has ended or waits; status 502 or 503 if it
     failed.
     """

@@ -10,7 +10,7 @@ from backend.conversations.records import Run
 from backend.errors import NotFound
 
 _PATTERN = f"^{NAME_PATTERN}$"
-_MOST = 100
+_MAX_PAGE = 100
 
 ChatId = Annotated[
     str,
@@ -22,9 +22,9 @@ ChatId = Annotated[
 InteractionId = Annotated[
     str, Path(description="The `interaction_id` of `interaction_started`.", json_schema_extra={"pattern": _PATTERN})
 ]
-Limit = Annotated[int, Query(ge=1, le=_MOST, description="The maximum number of entries in a page.")]
+Limit = Annotated[int, Query(ge=1, le=_MAX_PAGE, description="The maximum number of entries in a page.")]
 Brief = Annotated[bool, Query(description="Leave `agent_events` empty and `final_agent_state` null.")]
-FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="The maximum number of interactions in a page.")]
+FewOrNone = Annotated[int, Query(ge=0, le=_MAX_PAGE, description="The maximum number of interactions in a page.")]
 After = Annotated[str | None, Query(description="`after` of the previous page.", pattern=_PATTERN)]
 Titled = Annotated[
     str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only chats whose title contains this text.")

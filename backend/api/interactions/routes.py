@@ -29,7 +29,7 @@ from backend.transcript import LogLine, format_line, read_log
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"
-_EVENTS = stream_of(schemas.Streamed)
+_EVENTS = stream_of(schemas.StreamedEvent)
 _LINES = "application/jsonl"
 
 router = APIRouter(route_class=UserRoute)
@@ -135,13 +135,13 @@ async def edit(
 
 
 @router.post(f"{_RUN}/cancel", responses=errors(404, 409))
-async def cancel(services: AppServices, run: InteractionRun, once: Once) -> schemas.Cancelling:
+async def cancel(services: AppServices, run: InteractionRun, once: Once) -> schemas.CancelResponse:
     """Requests that an interaction stop; responds at once."""
 
-    async def request_stop() -> schemas.Cancelling:
+    async def request_stop() -> schemas.CancelResponse:
         await services.runs.cancel(run)
         message = "The interaction is being cancelled. What was said and done so far is kept."
-        return schemas.Cancelling(interaction_id=run.id, message=message)
+        return schemas.CancelResponse(interaction_id=run.id, message=message)
 
     return await once(request_stop)
 
@@ -149,13 +149,13 @@ async def cancel(services: AppServices, run: InteractionRun, once: Once) -> sche
 @router.post(f"{_RUN}/approve", responses=errors(404, 409))
 async def approve(
     services: AppServices, user: Owner, run: InteractionRun, body: schemas.Decision, once: Once
-) -> schemas.Decided:
+) -> schemas.DecisionResponse:
     """Approves or rejects a call that waits; the last decision continues the interaction."""
 
-    async def decide() -> schemas.Decided:
+    async def decide() -> schemas.DecisionResponse:
         decision = Decision(body.approved, text=body.reason)
         await services.runs.decide(user.user_id, body.approval_id, decision, run_id=run.id, always=body.always)
-        return schemas.Decided(approval_id=body.approval_id, approved=body.approved)
+        return schemas.DecisionResponse(approval_id=body.approval_id, approved=body.approved)
 
     return await once(decide)
 
@@ -163,13 +163,13 @@ async def approve(
 @router.post(f"{_RUN}/messages", status_code=202, responses=errors(404, 409))
 async def send_message(
     services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage, once: Once
-) -> schemas.Queued:
+) -> schemas.MessageResponse:
     """Sends a message to a running interaction, which reads it or is followed by one that answers it."""
 
-    async def send() -> schemas.Queued:
+    async def send() -> schemas.MessageResponse:
         message = await services.interactions.create_message(user.user_id, body.text, user.time_zone)
         dropped = await services.runs.send_message(run, message, body.mode)
-        return schemas.Queued(input_id=message.id, dropped=dropped)
+        return schemas.MessageResponse(input_id=message.id, dropped=dropped)
 
     return await once(send)
 
@@ -177,49 +177,51 @@ async def send_message(
 @router.post(f"{_RUN}/messages/{{input_id}}/steer", status_code=202, responses=errors(404, 409))
 async def steer_with_message(
     services: AppServices, user: Owner, run: InteractionRun, input_id: InputId, once: Once
-) -> schemas.Steering:
+) -> schemas.SteerResponse:
     """Lets a queued follow-up be read by the running interaction."""
 
-    async def steer() -> schemas.Steering:
+    async def steer() -> schemas.SteerResponse:
         await steering.steer(services.database, user.user_id, run.conversation_id, input_id)
-        return schemas.Steering(input_id=input_id)
+        return schemas.SteerResponse(input_id=input_id)
 
     return await once(steer)
 
 
 @router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404, 409))
-async def drop_message(services: AppServices, user: Owner, run: InteractionRun, input_id: InputId) -> schemas.Dropped:
+async def drop_message(
+    services: AppServices, user: Owner, run: InteractionRun, input_id: InputId
+) -> schemas.DropResponse:
     """Deletes a message that no model has read."""
     await steering.drop(services.database, user.user_id, run.conversation_id, input_id)
-    return schemas.Dropped(input_id=input_id)
+    return schemas.DropResponse(input_id=input_id)
 
 
 @router.post(f"{_CHAT}/branch", responses=errors(404, 409))
 async def show_branch(
     services: AppServices, user: Owner, chat_id: ChatId, body: schemas.Branch, once: Once
-) -> schemas.Branched:
+) -> schemas.BranchResponse:
     """Shows the branch of a chat that ends with an interaction."""
 
-    async def show() -> schemas.Branched:
+    async def show() -> schemas.BranchResponse:
         conversation, run_id = await services.interactions.find(user.user_id, chat_id), body.interaction_id
         if run_id is not None:
             await services.interactions.find_interaction(user.user_id, chat_id, run_id)
         await services.runs.show(user.user_id, conversation.id, run_id)
         text = f"/version {run_id}" if run_id is not None else "/version"
         await conversations.add_command(services.database, user.user_id, conversation.id, text, {"leaf": run_id})
-        return schemas.Branched(chat_id=chat_id, leaf=run_id)
+        return schemas.BranchResponse(chat_id=chat_id, leaf=run_id)
 
     return await once(show)
 
 
 @router.post(f"{_CHAT}/compact", responses=errors(404, 409))
-async def compact(services: AppServices, user: Owner, chat_id: ChatId, once: Once) -> schemas.Compacted:
+async def compact(services: AppServices, user: Owner, chat_id: ChatId, once: Once) -> schemas.CompactResponse:
     """Summarises the older messages of a chat for the model."""
 
-    async def summarise() -> schemas.Compacted:
+    async def summarise() -> schemas.CompactResponse:
         conversation = await services.interactions.find(user.user_id, chat_id)
         messages = await services.interactions.summaries.compact(user.user_id, conversation.id)
-        compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
+        compacted = schemas.CompactResponse(status="compacted" if messages else "nothing to compact", messages=messages)
         await conversations.add_command(
             services.database, user.user_id, conversation.id, "/compact", compacted.model_dump()
         )

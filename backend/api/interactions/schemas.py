@@ -83,39 +83,39 @@ class Branch(_RequestBody):
     interaction_id: StrictStr | None = Field(description="The last interaction to show; null: none.")
 
 
-class Decided(BaseModel):
+class DecisionResponse(BaseModel):
     status: Literal["processed"] = "processed"
     approval_id: str
     approved: bool
 
 
-class Cancelling(BaseModel):
+class CancelResponse(BaseModel):
     status: Literal["cancelling"] = "cancelling"
     interaction_id: str
     message: str
 
 
-class Queued(BaseModel):
+class MessageResponse(BaseModel):
     input_id: str
     dropped: list[str] = Field(default=[], description="The ids of waiting follow-ups that this `steer` replaced.")
 
 
-class Steering(BaseModel):
+class SteerResponse(BaseModel):
     status: Literal["steering"] = "steering"
     input_id: str
 
 
-class Dropped(BaseModel):
+class DropResponse(BaseModel):
     status: Literal["dropped"] = "dropped"
     input_id: str
 
 
-class Branched(BaseModel):
+class BranchResponse(BaseModel):
     chat_id: str
     leaf: str | None
 
 
-class Compacted(BaseModel):
+class CompactResponse(BaseModel):
     status: Literal["compacted", "nothing to compact"]
     messages: int = Field(description="How many further messages are summarised.")
 
@@ -123,7 +123,7 @@ class Compacted(BaseModel):
 AgentEvent = Annotated[ToolCallEvent | ToolResultEvent | ThinkingEvent | AnswerEvent, Field(discriminator="type")]
 
 
-class Streamed(BaseModel):
+class StreamedEvent(BaseModel):
     """A server-sent event; `id` is where a reader goes on, and comments (`: keep-alive`) come between."""
 
     id: str | None = None

@@ -32,7 +32,7 @@ from backend.tools.task_tools import TaskTools
 from backend.users.idempotency import IdempotencyKey, start_once
 
 PAGE_BYTES = 1_048_576
-_AT_ONCE = 10  # interactions that are read together
+_RUNS_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class InteractionService:
     ) -> UserMessage:
         """Creates a message; stores nothing. Raises `MessageTooLong`, and `InvalidRequest` for an invisible one."""
         content = parse_parts(message)
-        check_content(content, most_chars=self.message_chars)
+        check_content(content, max_chars=self.message_chars)
         moment = self.runs.moment(time_zone)
         return await create_message(new_id("msg"), content, self.tasks, user_id=user_id, moment=moment)
 
@@ -114,8 +114,8 @@ class InteractionService:
         path, has_more = await branches.load_shown(database, user_id, conversation.id, before=end, limit=limit)
         shown: list[schemas.Interaction] = []
         bytes_left = PAGE_BYTES
-        for last in range(len(path), 0, -_AT_ONCE):
-            runs = path[max(last - _AT_ONCE, 0) : last]
+        for last in range(len(path), 0, -_RUNS_AT_ONCE):
+            runs = path[max(last - _RUNS_AT_ONCE, 0) : last]
             earlier = await timeline.load_shown(database, user_id, conversation.id, before=runs[0].seq)
             since = await timeline.load_shown(database, user_id, conversation.id, before=end, runs=len(runs))
             records = [*earlier.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
