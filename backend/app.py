@@ -34,7 +34,7 @@ from backend.liveness import ProcessConnection, watchdog
 from backend.model.chat_model import ChatModel
 from backend.model.providers import ModelEndpoint
 from backend.runs.admission import AdmissionControl
-from backend.runs.approvals import Approvals
+from backend.runs.calls import Approvals
 from backend.runs.dependencies import Dependencies
 from backend.runs.executor import Executor
 from backend.runs.process_lease import SWEEP_SECONDS, Sweeper

@@ -7,7 +7,7 @@ from agents import Agent
 
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
-from backend.runs.approvals import Approvals
+from backend.runs.calls import Approvals
 from backend.runs.stream import Streams
 from backend.tools.run_context import RunContext
 from backend.tools.workspace.tools import WorkspaceTools

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -40,9 +40,9 @@ from backend.runs.dependencies import Dependencies
 from backend.runs.live_run import LiveRun
 from backend.runs.model_input import choose_history, create_context, prepare_folder
 from backend.runs.outcomes import Ending, RunError, causes_of, get_ending
-from backend.runs.recorder import Recorder, render_usage
-from backend.runs.stop import run_until_stopped
+from backend.runs.recorder import Recorder
 from backend.runs.sub_agents import OVER_LIMIT, find_reason_to_end, render_result, render_steering
+from backend.tools.connectors.names import server_of
 from backend.tools.run_context import Assignment, RunContext
 from backend.tools.table import find_tool
 from common.database import DatabaseUnavailable
@@ -51,6 +51,8 @@ ExecutionState = Literal["ended", "waiting"]
 """Whether a run has ended, or waits for approval."""
 
 MAX_MODEL_TURNS = 10
+_SHORT_SECONDS = 0.7  # how long a stop waits for a tool of another MCP server, and for a command that has not begun
+_LOOK_SECONDS = 0.02  # how often a stop looks whether the tool at work has ended
 _RETRY_SECONDS = 0.5
 # Of a sub-agent, what its parent's run does not end with: the assistant reads it.
 _ERRORS_FOR_PARENT = ("empty_answer", "too_many_model_turns")
@@ -123,7 +125,7 @@ class Execution(RunHooks[RunContext]):
         while True:
             waiting = {call.id for call in self._waiting_calls} | self.context.waiting_agents
             if ready := [call for call in self.context.open_calls.values() if call.id not in waiting]:
-                await self._run_until_stopped(self._make_calls(ready))
+                await self._live.run_until_stopped(self._make_calls(ready), self._wait_for_tool)
             if self._waiting_calls or self.context.waiting_agents:
                 if await self._wait_for_approvals():
                     return "waiting"
@@ -145,9 +147,26 @@ class Execution(RunHooks[RunContext]):
         self.recorder.continue_from(history.of_run(self.run.id))
         self._calls_made = count_calls(self.recorder.calls)
 
-    async def _run_until_stopped(self, work: Coroutine[Any, Any, object]) -> None:
-        workspace, seconds = self._dependencies.workspace, self._dependencies.tool_wait_seconds
-        await run_until_stopped(work, self._live, self.context, workspace, tool_wait_seconds=seconds)
+    async def _wait_for_tool(self, working: asyncio.Task[object]) -> None:
+        """Waits for the tool that is at work, as long as a stop may wait; no other one begins.
+
+        A sub-agent stops by itself; its command is killed, and returns the output so far.
+        """
+        context, workspace, now = self.context, self._dependencies.workspace, asyncio.get_running_loop().time
+        tools = [call.tool for call in context.calls_at_work]
+        has_sub_agent = any(find_tool(tool).agent for tool in tools)
+        is_connector = any(server_of(tool) is not None for tool in tools)
+        may_be_queued = any(find_tool(tool).runs_programs for tool in tools)
+        began = now()
+        while context.calls_at_work and not working.done():
+            is_short = is_connector or may_be_queued
+            seconds = _SHORT_SECONDS if is_short else self._dependencies.tool_wait_seconds
+            if not has_sub_agent and now() - began >= seconds:
+                break
+            if self.run.is_sub_agent and workspace is not None:
+                is_queued = not await workspace.stop(context.folder, user_id=context.user_id)
+                may_be_queued = may_be_queued and is_queued
+            await asyncio.wait({working}, timeout=_LOOK_SECONDS)
 
     # One run of the SDK
 
@@ -177,9 +196,8 @@ class Execution(RunHooks[RunContext]):
         # Its model turns are counted by `_count_model_turn`, as a run may need several runs of the SDK.
         max_turns = MAX_MODEL_TURNS + self._dependencies.agent_model_turns
         items, context = window.render(), self.context
-        await self._run_until_stopped(
-            Runner.run(agent, items, context=context, hooks=self, max_turns=max_turns, run_config=config)
-        )
+        work = Runner.run(agent, items, context=context, hooks=self, max_turns=max_turns, run_config=config)
+        await self._live.run_until_stopped(work, self._wait_for_tool)
 
     async def _prepare_input(self, data: CallModelData[Any], *, head: int) -> ModelInputData:
         """Returns the input of the next request, shortened to the budget; the first `head` items stay.
@@ -240,14 +258,13 @@ class Execution(RunHooks[RunContext]):
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
     ) -> None:
         """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
-        turn, entries = self.recorder.end_model_turn(render_usage(response.usage))
+        turn, entries = self.recorder.end_model_turn(response.usage)
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not items:
-            self.recorder.keep_for_outcome([turn, *entries])
+            self.recorder.unstored += [turn, *entries]
             return
-        calls = create_calls(items, self.run, turn.model_turn, seed=self._seed, made=self._calls_made)
-        is_cut_off = self.recorder.finish_reason == "max_output_tokens"
-        limit_calls(calls, is_cut_off=is_cut_off, max_tokens=agent.model_settings.max_tokens)
+        calls = create_calls(items, turn, seed=self._seed, made=self._calls_made)
+        limit_calls(calls, turn, max_tokens=agent.model_settings.max_tokens)
         await self._decide_calls(calls)
         await self.recorder.store([*entries, turn, *calls])
 

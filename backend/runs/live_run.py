@@ -2,11 +2,15 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from backend.conversations.records import ConversationHead, Entry, Run
 from backend.runs.outcomes import Ending
 from backend.runs.stream import RunStream
+
+WaitForTool = Callable[[asyncio.Task[object]], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -38,6 +42,25 @@ class LiveRun:
         """Ends the tree of runs once the tool call that is being made has ended; an earlier stop comes first."""
         self.ending = self.ending or ending
         self.stop_requested.set()
+
+    async def run_until_stopped(self, work: Coroutine[Any, Any, object], wait_for_tool: WaitForTool) -> None:
+        """Carries out work and raises its error.
+
+        After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`.
+        """
+        working = asyncio.create_task(work)
+        stopping = asyncio.create_task(self.stop_requested.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                await wait_for_tool(working)
+                working.cancel()
+                await asyncio.wait({working})
+                raise asyncio.CancelledError
+            working.result()
+        finally:
+            stopping.cancel()
+            working.cancel()
 
     async def wait_if_stopped(self) -> None:
         """After a stop no tool and no model turn begins any more: it waits here until the SDK's run is cancelled."""

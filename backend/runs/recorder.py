@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
 
+from agents import Usage
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
@@ -59,7 +59,8 @@ class Recorder:
         self.calls: list[ToolCall] = []
         self.is_changed = False
         """Whether a row was stored since the history was read."""
-        self._unstored: list[ModelTurn | Entry] = []  # the last model turn, to be stored with the outcome
+        self.unstored: list[ModelTurn | Entry] = []
+        """The last model turn, which is stored with the outcome."""
         self._requested_at = 0.0
         self._entries: list[Entry] = []  # of the model turn that is being written
         self._message: Entry | None = None
@@ -93,10 +94,10 @@ class Recorder:
             self._grow_entry(self._message, piece.text)
         self.finish_reason = _FINISH_REASONS.get(piece.finish or "")
 
-    def end_model_turn(self, usage: dict[str, int]) -> tuple[ModelTurn, list[Entry]]:
+    def end_model_turn(self, used: Usage) -> tuple[ModelTurn, list[Entry]]:
         """Counts a model turn; returns what is to be stored of it, apart from its calls."""
         self.model_turn += 1
-        seconds = time.monotonic() - self._requested_at
+        seconds, usage = time.monotonic() - self._requested_at, _render_usage(used)
         turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
         before = {name: count for name, count in (self.run.usage or {}).items() if isinstance(count, int)}
         self.run.usage = {"model": self.model_name, **(Counter(before) + Counter(usage))}
@@ -213,9 +214,6 @@ class Recorder:
 
     # The outcome
 
-    def keep_for_outcome(self, records: Sequence[ModelTurn | Entry]) -> None:
-        self._unstored += records
-
     def close(self, ending: Ending) -> tuple[Ending, list[EventRecord]]:
         """Ends the run in memory: returns its ending and the records that are to be stored with that.
 
@@ -223,8 +221,8 @@ class Recorder:
         `empty_answer`.
         """
         entries = [entry for entry in self._complete_entries() if entry.text.strip()]
-        records: list[EventRecord] = [*self._unstored, *entries]
-        self._unstored = []
+        records: list[EventRecord] = [*self.unstored, *entries]
+        self.unstored = []
         has_answer = any(isinstance(one, Entry) and one.kind == "assistant_message" for one in records)
         if ending.outcome == "completed" and not has_answer:
             ending = Ending("failed", "empty_answer")
@@ -280,7 +278,7 @@ async def fetch_only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
     return row
 
 
-def render_usage(usage: Any) -> dict[str, int]:
+def _render_usage(usage: Usage) -> dict[str, int]:
     counted = {
         "requests": usage.requests,
         "input_tokens": usage.input_tokens,

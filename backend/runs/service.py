@@ -17,7 +17,7 @@ from backend.ids import new_id
 from backend.liveness import ProcessConnection
 from backend.runs import metrics
 from backend.runs.admission import AdmissionControl
-from backend.runs.approvals import DIRECTORY
+from backend.runs.calls import DIRECTORY
 from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
 from backend.runs.stream import Streams

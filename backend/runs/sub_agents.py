@@ -8,7 +8,7 @@ from typing import TypeGuard
 from backend.cards.agent_steps import list_written_files, render_step
 from backend.conversations.records import UNKNOWN_OUTCOME, CallReason, Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import load_trees
-from backend.runs.approvals import Approvals
+from backend.runs.calls import Approvals
 from backend.runs.outcomes import sentence_of
 from backend.tools.table import find_tool
 from common.database import Database

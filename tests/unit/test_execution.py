@@ -23,8 +23,7 @@ from backend.model.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint
 from backend.model.reader import Piece
 from backend.model.tool_calls import ParsedToolCall
-from backend.runs.approvals import Approvals
-from backend.runs.calls import MAX_CALLS
+from backend.runs.calls import MAX_CALLS, Approvals
 from backend.runs.dependencies import Dependencies
 from backend.runs.execution import Execution
 from backend.runs.live_run import LiveRun
