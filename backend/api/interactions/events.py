@@ -72,89 +72,94 @@ class AgentEvent(RunEvent):
     of_sub_agents = True
 
 
-class InteractionStarted(RunEvent):
-    interaction_id: str
-    chat_id: str
+class _EntryEvent(RunEvent):
+    """An event about entries of one kind."""
 
-    name = "interaction_started"
+    kind: ClassVar[EntryKind]
     types = ("entry_completed",)
 
     @classmethod
     def render(cls, event: Event, of: Interaction) -> Self | None:
-        match event.record:
-            case Entry(kind="user_message", details=details) if (details or {}).get("mode") != "steer":
-                return cls(interaction_id=of.id, chat_id=of.chat_id)
-            case _:
-                return None
+        entry = event.record
+        return cls.of_entry(entry, event, of) if isinstance(entry, Entry) and entry.kind == cls.kind else None
+
+    @classmethod
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        raise NotImplementedError
 
 
-class _TurnEvent(RunEvent):
+class _CallEvent(RunEvent):
+    """An event about calls."""
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        return cls.of_call(event.record, event) if isinstance(event.record, ToolCall) else None
+
+    @classmethod
+    def of_call(cls, call: ToolCall, event: Event) -> Self | None:
+        raise NotImplementedError
+
+
+class InteractionStarted(_EntryEvent):
     interaction_id: str
+    chat_id: str
+
+    name, kind = "interaction_started", "user_message"
+
+    @classmethod
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        is_steering = (entry.details or {}).get("mode") == "steer"
+        return None if is_steering else cls(interaction_id=of.id, chat_id=of.chat_id)
+
+
+class TurnStart(RunEvent):
+    interaction_id: str
+
+    name, types = "turn_start", ("model_turn_started",)
 
     @classmethod
     def render(cls, event: Event, of: Interaction) -> Self | None:
         return cls(interaction_id=of.id)
 
 
-class TurnStart(_TurnEvent):
-    name = "turn_start"
-    types = ("model_turn_started",)
+class TurnEnd(TurnStart):
+    name, types = "turn_end", ("model_turn_ended",)
 
 
-class TurnEnd(_TurnEvent):
-    name = "turn_end"
-    types = ("model_turn_ended",)
-
-
-class _Delta(RunEvent):
+class ThinkingDelta(_EntryEvent):
     content: str
 
-    kind: ClassVar[EntryKind]
-    types = ("entry_delta",)
+    name, types, kind = "thinking_delta", ("entry_delta",), "reasoning"
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
-        return cls(content=event.text) if isinstance(event.record, Entry) and event.record.kind == cls.kind else None
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        return cls(content=event.text)
 
 
-class ThinkingDelta(_Delta):
-    name, kind = "thinking_delta", "reasoning"
-
-
-class ThinkingEvent(AgentEvent):
+class ThinkingEvent(_EntryEvent, AgentEvent):
     type: Literal["THINKING"]
     content: str
 
-    name = "thinking"
-    types = ("entry_completed",)
+    name, kind = "thinking", "reasoning"
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
-        match event.record:
-            case Entry(kind="reasoning", text=text):
-                return cls(type="THINKING", content=text)
-            case _:
-                return None
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        return cls(type="THINKING", content=entry.text)
 
 
-class AnswerDelta(_Delta):
+class AnswerDelta(ThinkingDelta):
     name, kind = "answer_delta", "assistant_message"
 
 
-class AnswerEvent(AgentEvent):
+class AnswerEvent(_EntryEvent, AgentEvent):
     type: Literal["ANSWER"]
     content: str
 
-    name = "answer"
-    types = ("entry_completed",)
+    name, kind = "answer", "assistant_message"
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
-        match event.record:
-            case Entry(kind="assistant_message", text=text):
-                return cls(type="ANSWER", content=text)
-            case _:
-                return None
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        return cls(type="ANSWER", content=entry.text)
 
 
 class Question(BaseModel):
@@ -171,62 +176,48 @@ class Question(BaseModel):
 
 
 class ApprovalRequired(RunEvent, Question):
-    name = "approval_required"
-    types = ("approval_requested",)
-    of_sub_agents = True
+    name, types, of_sub_agents = "approval_required", ("approval_requested",), True
 
     @classmethod
     def render(cls, event: Event, of: Interaction) -> Self | None:
         return cls.of_call(event.record, event.sub_agent) if isinstance(event.record, ToolCall) else None
 
 
-class _Decision(RunEvent):
+class Approved(_CallEvent):
     approval_id: str
     reason: str | None
 
-    is_rejection: ClassVar[bool]
-    types = ("approval_decided",)
-    of_sub_agents = True
+    name, types, of_sub_agents = "approved", ("approval_decided",), True
+    is_rejection: ClassVar[bool] = False
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
-        match event.record:
-            case ToolCall(state=state) as call if (state == "rejected") == cls.is_rejection:
-                return cls(approval_id=call.id, reason=call.decision_text)
-            case _:
-                return None
+    def of_call(cls, call: ToolCall, event: Event) -> Self | None:
+        is_this = (call.state == "rejected") == cls.is_rejection
+        return cls(approval_id=call.id, reason=call.decision_text) if is_this else None
 
 
-class Approved(_Decision):
-    name, is_rejection = "approved", False
-
-
-class Rejected(_Decision):
+class Rejected(Approved):
     name, is_rejection = "rejected", True
 
 
-class ToolCallEvent(AgentEvent):
+class ToolCallEvent(_CallEvent, AgentEvent):
     type: Literal["TOOL_CALL"]
     id: str
     tool_name: str
     tool_input: str = Field(description="JSON.")
 
-    name = "tool_call"
-    types = ("call_requested", "approval_decided")
+    name, types = "tool_call", ("call_requested", "approval_decided")
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def of_call(cls, call: ToolCall, event: Event) -> Self | None:
         """Renders a call that is made; one that needs approval comes after `approved`, and shares its number."""
-        match event.record:
-            case ToolCall() as call if event.type == "call_requested" and call.needs_approval:
-                return None
-            case ToolCall(state=state) as call if event.type == "call_requested" or state != "rejected":
-                return cls(type="TOOL_CALL", id=call.id, tool_name=call.tool, tool_input=call.arguments)
-            case _:
-                return None
+        is_made = not call.needs_approval if event.type == "call_requested" else call.state != "rejected"
+        if not is_made:
+            return None
+        return cls(type="TOOL_CALL", id=call.id, tool_name=call.tool, tool_input=call.arguments)
 
 
-class ToolResultEvent(AgentEvent):
+class ToolResultEvent(_CallEvent, AgentEvent):
     type: Literal["TOOL_RESULT"]
     id: str = Field(description="The id of the call.")
     tool_name: str
@@ -236,72 +227,53 @@ class ToolResultEvent(AgentEvent):
         default=None, description="Exit code and output of a command, a file's diff, tasks."
     )
 
-    name = "tool_result"
-    types = ("call_completed",)
+    name, types = "tool_result", ("call_completed",)
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def of_call(cls, call: ToolCall, event: Event) -> Self | None:
         """Renders a call that has returned, or was not made for a reason that the model reads while its run goes on."""
-        call = event.record
-        if not isinstance(call, ToolCall):
-            return None
         if call.state not in ("done", "failed") and (call.state != "not_made" or call.reason not in _UNMADE_REASONS):
             return None
-        return cls(
-            type="TOOL_RESULT",
-            id=call.id,
-            tool_name=call.tool,
-            tool_output=output_of(call),
-            is_error=call.state != "done",
-            details=call.details,
-        )
+        output, is_error = output_of(call), call.state != "done"
+        result = cls(type="TOOL_RESULT", id=call.id, tool_name=call.tool, tool_output=output, is_error=is_error)
+        result.details = call.details
+        return result
 
 
-class ErrorEvent(RunEvent):
+class ErrorEvent(_EntryEvent):
     error: str
     allow_retry: bool
     code: str
 
-    name = "error"
-    types = ("entry_completed",)
+    name, kind = "error", "notice"
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
-        match event.record:
-            case Entry(kind="notice", details={"code": code}) as notice if code not in _NO_FAILURES:
-                return cls(error=sentence_of_notice(notice), allow_retry=may_retry(code), code=code)
-            case _:
-                return None
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        code = (entry.details or {}).get("code")
+        if code is None or code in _NO_FAILURES:
+            return None
+        return cls(error=sentence_of_notice(entry), allow_retry=may_retry(code), code=code)
 
 
-class Cancelled(RunEvent):
+class Cancelled(_EntryEvent):
     interaction_id: str
 
-    name = "cancelled"
-    types = ("entry_completed",)
+    name, kind = "cancelled", "notice"
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
-        match event.record:
-            case Entry(kind="notice", details={"code": "cancelled"}):
-                return cls(interaction_id=of.id)
-            case _:
-                return None
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        return cls(interaction_id=of.id) if (entry.details or {}).get("code") == "cancelled" else None
 
 
-class Compaction(RunEvent):
+class Compaction(_EntryEvent):
     messages: int
 
-    name = "compaction"
-    types = ("entry_completed",)
+    name, kind = "compaction", "summary"
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
-        match event.record:
-            case Entry(kind="summary", details={"messages": messages}) if messages:
-                return cls(messages=messages)
-            case _:
-                return None
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        messages = (entry.details or {}).get("messages")
+        return cls(messages=messages) if messages else None
 
 
 class InteractionComplete(RunEvent):
@@ -310,24 +282,19 @@ class InteractionComplete(RunEvent):
     reason: str | None = None
     next_interaction_id: str | None = None
 
-    name = "interaction_complete"
-    types = ("run_ended",)
+    name, types = "interaction_complete", ("run_ended",)
 
     @classmethod
     def render(cls, event: Event, of: Interaction) -> Self | None:
         if (run := event.run) is None:
             return None
-        outcome = cls(interaction_id=of.id, status=STATUS[run.status])
-        if run.status == "interrupted":
-            outcome.reason = sentence_of("interrupted")
-        if run.next_run_id:
-            outcome.next_interaction_id = run.next_run_id
-        return outcome
+        reason = {"reason": sentence_of("interrupted")} if run.status == "interrupted" else {}
+        following = {"next_interaction_id": run.next_run_id} if run.next_run_id else {}
+        return cls(interaction_id=of.id, status=STATUS[run.status], **reason, **following)
 
 
 def render_events(event: Event, of: Interaction) -> list[RunEvent]:
-    is_of_sub_agent = event.sub_agent is not None
-    kinds = [kind for kind in _BY_TYPE.get(event.type, ()) if kind.of_sub_agents or not is_of_sub_agent]
+    kinds = [kind for kind in _BY_TYPE.get(event.type, ()) if kind.of_sub_agents or event.sub_agent is None]
     return [rendered for kind in kinds if (rendered := kind.render(event, of)) is not None]
 
 
