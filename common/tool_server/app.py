@@ -22,7 +22,7 @@ from common.telemetry.middleware import TelemetryMiddleware
 from common.tool_server.calls import ToolCalls
 from common.tool_server.errors import CallError
 from common.tool_server.json_rpc import JsonRpc
-from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, StatelessServer, keep_schemas
+from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, StatelessServer
 
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
@@ -64,7 +64,6 @@ def create_tool_app(
         cache_ttl=300,
         cache_scope="public",
     )
-    keep_schemas(server, schemas)
     add_routes(server)
     _add_probes(server, ready, observe)
     json_rpc = Middleware(JsonRpc, calls=calls, per_minute=per_minute)

@@ -1,10 +1,10 @@
-"""Changes to the behaviour of FastMCP 4.1 and the MCP SDK 2.3, each with its reason and its test.
+"""Changes to the behaviour of FastMCP 4.2 and the MCP SDK 2.3, each with its reason and its test.
 
 Remove an override when its issue is solved.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -84,14 +84,6 @@ class AnnounceOnlyTools(Middleware):
     ) -> DiscoverResult | dict[str, Any]:
         result: Any = await call_next(context)
         return result.model_copy(update={"capabilities": ServerCapabilities(tools=ToolsCapability())})
-
-
-def keep_schemas(server: FastMCP, schemas: Mapping[str, Any]) -> None:
-    """Spares the SDK from listing all tools at every call of protocol 2026-07-28, to check its Mcp-Param headers.
-
-    `./todo bench` measures it as "tools/call".
-    """
-    server._mcp_server.get_tool_input_schema = schemas.get
 
 
 def configure_logs(level: str, format: logs.Format) -> None:
