@@ -181,10 +181,23 @@ ARGUMENTS = {
     "remove_labels": Arguments(update=FewerLabels),
 }
 
+
+def _read_logged(name: LiteralString, type: LiteralString) -> LiteralString:
+    match type:
+        case "text":
+            return f"before->>'{name}' AS {name}"
+        case "text[]":
+            return f"ARRAY(SELECT jsonb_array_elements_text(coalesce(before->'{name}', '[]'))) AS {name}"
+        case _:
+            return f"(before->>'{name}')::{type} AS {name}"
+
+
 _names = cast("list[LiteralString]", [*COLUMNS])
 TASK_COLUMNS = ", ".join(_names)
 TYPED_COLUMNS = ", ".join(f"{name} {COLUMNS[name].type}" for name in _names)
-"""The columns of rows that are JSON objects."""
+"""For a set of JSON objects."""
+LOGGED_COLUMNS = ", ".join(_read_logged(name, COLUMNS[name].type) for name in _names if name != "id")
+"""The columns but the id, from the JSON object `before` of a row of the log."""
 REPLACED_COLUMNS = ", ".join(f"{name} = excluded.{name}" for name in _names if name != "id")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from mcp_server.tasks.changes import CAN_BE_UNDONE
-from mcp_server.tasks.fields import PRIORITIES, TASK_COLUMNS, TYPED_COLUMNS
+from mcp_server.tasks.fields import LOGGED_COLUMNS, PRIORITIES, TASK_COLUMNS
 from mcp_server.tasks.lists.query import Position, Sorting
 from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
 
@@ -15,10 +15,11 @@ _NO_PRIORITY = len(PRIORITIES) + 1
 _SEARCHED_TEXT = """(before->>'title') || ' ' || (before->>'description') || ' '
     || translate(coalesce(before->>'labels', ''), '[],"', '    ')"""
 # The deleted tasks that can be restored, from the log, as rows of tasks, with the id and time of the deletion. Restored
-# tasks are not among them, because restoring undoes the deletion. Older rows of the log have no labels.
+# tasks are not among them, because restoring undoes the deletion.
 DELETED = f"""(
-    SELECT task.*, {FOLD_ACCENTS.format(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
-    FROM task_changes c CROSS JOIN LATERAL jsonb_to_record('{{"labels": []}}' || c.before) AS task ({TYPED_COLUMNS})
+    SELECT c.task_id AS id, {LOGGED_COLUMNS},
+        {FOLD_ACCENTS.format(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
+    FROM task_changes c
     WHERE c.user_id = %(user)s AND c.created_at > %(since)s AND c.after IS NULL AND {CAN_BE_UNDONE}
 ) deleted"""
 _TASKS = "(SELECT * FROM tasks WHERE user_id = %(user)s) tasks"
