@@ -11,11 +11,11 @@ from common.clock import Clock, utc_now
 from common.database import NO_USER, Database, Transaction
 from mcp_server.errors import TooManyChanges, TooManyTasks
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _DAY = timedelta(days=1)
 SWEEP_SECONDS = 3600.0
-_SWEPT_CALLS = 1_000
+_MAX_SWEPT_CALLS = 1_000
 # Columns of the statement that stores a call: the user's tasks and changes within a day, each counted up to its limit.
 COLUMNS = """
 (SELECT count(*) FROM (SELECT FROM tasks WHERE user_id = %(user)s LIMIT %(most_tasks)s::bigint) counted) AS tasks,
@@ -60,10 +60,10 @@ async def delete_old_changes(database: Database, days: int, clock: Clock) -> Non
     deleted = 0
     days += math.ceil((utc_now() - clock()) / _DAY)  # the database uses its own clock
     while True:
-        row = await database.fetch_one(NO_USER, _SWEEP, days=days, most=_SWEPT_CALLS)
+        row = await database.fetch_one(NO_USER, _SWEEP, days=days, most=_MAX_SWEPT_CALLS)
         calls = row["calls"] if row else 0
         deleted += calls
-        if calls < _SWEPT_CALLS:
+        if calls < _MAX_SWEPT_CALLS:
             if deleted:
-                logger.info("deleted the changes of %d calls older than %d days", deleted, days)
+                log.info("deleted the changes of %d calls older than %d days", deleted, days)
             return

@@ -29,20 +29,20 @@ class Tools:
         self.token = mint_mcp_token(user, AUDIENCE)
 
     async def result(self, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The whole result, of a refused call, too."""
+        """The whole result, of a rejected call, too."""
         made = call(name, arguments, version=self.version, token=self.token, meta=meta)
         response = await send(self.http, made)
         assert response.status_code == 200, response.text
         return response.json()["result"]
 
     async def call(self, name: str, *, meta: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
-        """The structured result; an AssertionError with the sentence if the call was refused."""
+        """The structured result; an AssertionError with the sentence if the call was rejected."""
         result = await self.result(name, arguments, meta)
         assert not result["isError"], text(result)
         return result["structuredContent"]
 
     async def error(self, name: str, *, meta: dict[str, Any] | None = None, **arguments: Any) -> str:
-        """The sentence with which a call is refused."""
+        """The sentence with which a call is rejected."""
         result = await self.result(name, arguments, meta)
         assert result["isError"], result
         assert result.get("structuredContent") is None
@@ -100,7 +100,7 @@ class Tools:
         return response.json()
 
     async def state(self) -> tuple[Any, ...]:
-        """All that the user has: what a refused call must leave as it is."""
+        """All that the user has: what a rejected call must leave as it is."""
         return await self.tasks(), await self.tasks(status="deleted"), await self.changes()
 
 

@@ -1,4 +1,4 @@
-"""What the tools refuse: the sentence names the argument, and nothing changes; then what they take for what."""
+"""What the tools reject: the sentence names the argument, and nothing changes; then what they take for what."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-async def test_refused_with_a_sentence_that_names_what_is_wrong(tools: Tools) -> None:
+async def test_rejected_with_a_sentence_that_names_what_is_wrong(tools: Tools) -> None:
     await tools.add("bread", also=["eggs"], labels=[f"{n}" for n in range(10)])
     before = await tools.state()
     for tool, arguments, named in REFUSED:
@@ -89,14 +89,14 @@ async def test_several_problems_are_named_once(tools: Tools) -> None:
     )
 
 
-async def test_meta_that_is_refused(tools: Tools) -> None:
-    refused: list[tuple[str, Any]] = [
+async def test_meta_that_is_rejected(tools: Tools) -> None:
+    rejected: list[tuple[str, Any]] = [
         *[("todo/idempotency_key", wrong) for wrong in (["k"], "", "x" * 201, "\0")],
         *[("todo/actor", wrong) for wrong in (5, "", "x" * 61, "a\nb")],
         *[("todo/batch", wrong) for wrong in (5, "", "x" * 201, "a\nb")],
         *[("todo/undo_batch", wrong) for wrong in (5, "", "x" * 201, "a\nb")],
     ]
-    for name, value in refused:
+    for name, value in rejected:
         assert name in await tools.error("add_task", title="milk", meta={name: value}), (name, value)
     assert (await tools.changes())["last"] == 0
 

@@ -47,7 +47,7 @@ async def test_a_call_sent_again_is_answered_and_not_done_again(
 
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
-async def test_a_key_with_other_arguments_is_refused(tools: Tools, tool: str, arguments: dict[str, Any]) -> None:
+async def test_a_key_with_other_arguments_is_rejected(tools: Tools, tool: str, arguments: dict[str, Any]) -> None:
     await tools.call("add_task", **OTHER, meta=KEY)
     before = await tools.state()
     assert "key" in await tools.error(tool, **arguments, meta=KEY)

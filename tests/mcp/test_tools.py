@@ -37,8 +37,8 @@ async def test_a_task_of_another_user_is_missing(
     other = new_tools(version=tools.version)
     await other.add("his")
     before, others = await tools.state(), await other.state()
-    refused = {number: await other.error(tool, task_id=number, **arguments) for number in (2, 3)}
-    assert refused[2].replace("2", "N", 1) == refused[3].replace("3", "N", 1)
+    rejected = {number: await other.error(tool, task_id=number, **arguments) for number in (2, 3)}
+    assert rejected[2].replace("2", "N", 1) == rejected[3].replace("3", "N", 1)
     assert (await tools.state(), await other.state()) == (before, others)
 
 

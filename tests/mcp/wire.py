@@ -55,7 +55,7 @@ async def send(http: httpx2.AsyncClient, made: httpx2.Request) -> httpx2.Respons
 
 
 def sentence(response: httpx2.Response) -> str:
-    """What a refused tool call is answered with."""
+    """What a rejected tool call is answered with."""
     result = response.json()["result"]
     assert result["isError"], result
     (block,) = result["content"]

@@ -17,14 +17,14 @@ _MAX_NEAREST = 5
 async def list_page(
     tx: Transaction, caller: Caller, query: ListQuery, *, cursor: str | None = None, limit: int = 50
 ) -> Result:
-    """Returns a page of at most `limit` tasks and `PAGE_BYTES`, after the position of `cursor`."""
+    """Returns a page of at most `limit` tasks and `MAX_PAGE_BYTES`, after the position of `cursor`."""
     query = query.normalize()
     position = read_cursor(cursor, query) if cursor is not None else None
     now = await zones.get_now(tx, caller)
     values = filters.get_filter_values(query, now)
     conditions, deleted = filters.list_conditions(values), query.status == "deleted"
     values |= {"user": caller.user_id, "since": now.instant - UNDO_PERIOD, "most": limit + 1, "counted": MAX_COUNTED}
-    values |= {"page_bytes": statements.PAGE_BYTES} | (statements.get_position_values(position) if position else {})
+    values |= {"page_bytes": statements.MAX_PAGE_BYTES} | (statements.get_position_values(position) if position else {})
     statement = statements.select_page(conditions, query.sorting, deleted=deleted, continues=position is not None)
     rows = await (await tx.execute(statement, **values)).fetchall()
     matches = total = rows[0]["matches"] if rows else 0

@@ -8,7 +8,7 @@ from mcp_server.tasks.fields import LOGGED_COLUMNS, PRIORITIES, TASK_COLUMNS
 from mcp_server.tasks.lists.query import Position, Sorting
 from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
 
-PAGE_BYTES = 64_000  # of titles and descriptions in a page
+MAX_PAGE_BYTES = 64_000  # of titles and descriptions in a page
 _NO_PRIORITY = len(PRIORITIES) + 1
 
 # Labels without the brackets and quotes of their JSON.
@@ -61,7 +61,7 @@ def get_position_values(position: Position) -> dict[str, Any]:
 def select_page(
     conditions: Sequence[LiteralString], sorting: Sorting, *, deleted: bool, continues: bool
 ) -> LiteralString:
-    """Returns the statement of a page with the tasks that fit into `PAGE_BYTES`, at least one.
+    """Returns the statement of a page with the tasks that fit into `MAX_PAGE_BYTES`, at least one.
 
     The column `matches` is their number before that limit.
     """
