@@ -12,7 +12,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from offline_model.protocol import ChatMessage, FunctionCall
 
-_NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the person
+_NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the user
 _NOW = re.compile(
     r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), [^\s,]+(?:, calendar feed on)?\n</HiddenContext>",
     re.ASCII,
@@ -25,7 +25,7 @@ _SELECTED = re.compile(r"\n\n(@[0-9]+(?: @[0-9]+)*)\Z", re.ASCII)
 _FILES = re.compile(r"\n\nFiles?: [^\n]+\Z")
 """The attached files; see `said` in web/texts.js."""
 _AGENT = "do_with_"  # prefix of tools whose results are answers of agents
-_QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
+_QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the user wrote
 
 
 class ResultTask(BaseModel):

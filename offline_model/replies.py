@@ -82,8 +82,8 @@ NOTHING_DELETED = "There is nothing to restore. You have deleted nothing in the 
 MORE = '; say "more" for the rest.'
 NO_MORE = 'There is nothing more to show. Say "show all" to see every task.'
 
-_MOST_FOUND = 50
-_MOST_NAMED = 10  # others are only counted
+_MAX_FOUND = 50
+_MAX_NAMED = 10  # others are only counted
 _CLAUSE = re.compile(r"(?<=[:;.]) ")
 _TOOL_WORD = re.compile(r"\b(?:[a-z]+_tasks?|[a-z]+_id|_meta|cursor|idempotency|limit)\b")
 
@@ -122,12 +122,12 @@ def list_found(phrase: str, tasks: Sequence[ResultTask]) -> str:
         state = ", ".join(filter(None, ["done" if task.status == "completed" else "open", _render_due(task)]))
         description = f": {join_lines(task.description, limit=1000)}" if task.description else ""
         lines.append(f"- {join_lines(task.title)} ({state}){description}")
-    return f'{_render_count(len(tasks))} for "{join_lines(phrase)}":\n\n{shorten_list(lines, _MOST_FOUND)}'
+    return f'{_render_count(len(tasks))} for "{join_lines(phrase)}":\n\n{shorten_list(lines, _MAX_FOUND)}'
 
 
-def shorten_list(lines: Sequence[str], most: int) -> str:
-    more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
-    return "\n".join([*lines[:most], *more])
+def shorten_list(lines: Sequence[str], max_lines: int) -> str:
+    more = [f"- and {len(lines) - max_lines} more"] if len(lines) > max_lines else []
+    return "\n".join([*lines[:max_lines], *more])
 
 
 def report(answer: str, results: Sequence[ToolResult]) -> str:
@@ -139,8 +139,8 @@ def report(answer: str, results: Sequence[ToolResult]) -> str:
 def name_tasks(answer: str, tasks: Sequence[ResultTask]) -> str:
     """Replaces {tasks} in an answer; without tasks there is none."""
     names = [f'"{join_lines(task.title)}"{_render_date(task)}' for task in sorted(tasks, key=lambda task: task.id)]
-    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-    return answer.format(tasks=_join_names([*names[:_MOST_NAMED], *more])) if tasks else ""
+    more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
+    return answer.format(tasks=_join_names([*names[:_MAX_NAMED], *more])) if tasks else ""
 
 
 def is_rejected(error: str) -> bool:

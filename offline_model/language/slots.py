@@ -14,10 +14,10 @@ _OTHER_CLOCK = re.compile(
     r"\d ?(?:[ap]\.?m\.?)? (?:(?:[A-Z][a-z]+ ){1,2}[Tt]ime|UTC|GMT|[CEMP][DS]T|CES?T|BST|IST|JST)\b"
 )
 """A time in another place or zone."""
-_MOST_WORDS_OF_DATE = 25  # longer texts take long to compare
-_MOST_WORDS_OF_DAYS = 10  # at the end of a question
+_MAX_WORDS_OF_DATE = 25  # longer texts take long to compare
+_MAX_WORDS_OF_DAYS = 10  # at the end of a question
 _PLANNED = frozenset(["due", "planned", "scheduled", "happening", "coming", "for", "on"])
-LONGEST_LABEL = 40
+MAX_LABEL_LENGTH = 40  # characters
 PRIORITIES = {"top": "high", "urgent": "high", "normal": "medium", "no": "none"}
 PRIORITIES |= {level: level for level in ("high", "medium", "low", "none")}
 _ON_LIST = Template(
@@ -43,7 +43,7 @@ def read_task(text: Text) -> english.ParsedTask:
 
 @lru_cache(1_000)
 def read_when(text: Text) -> english.When | None:
-    return english.read_when(text.raw, text.now, text.order) if len(text.keys) <= _MOST_WORDS_OF_DATE else None
+    return english.read_when(text.raw, text.now, text.order) if len(text.keys) <= _MAX_WORDS_OF_DATE else None
 
 
 def create_fields(when: english.When | None) -> Fields:
@@ -81,7 +81,7 @@ def read_correction(text: Text) -> Fields | None:
 
 @lru_cache(1_000)
 def read_days(text: Text) -> str | None:
-    is_short = len(text.keys) <= _MOST_WORDS_OF_DATE
+    is_short = len(text.keys) <= _MAX_WORDS_OF_DATE
     return english.read_coming_range(text.raw, text.now, text.order) if is_short else None
 
 
@@ -92,7 +92,7 @@ def read_past_days(text: Text) -> str | None:
 def find_days_at_end(text: Text) -> Text | None:
     """Returns the days in "do I have to do this week", after "what"; None if there are none."""
     size = len(text.keys)
-    tails = (text.part(first, size) for first in range(max(0, size - _MOST_WORDS_OF_DAYS), size))
+    tails = (text.part(first, size) for first in range(max(0, size - _MAX_WORDS_OF_DAYS), size))
     tail = next((tail for tail in tails if read_days(tail) or read_past_days(tail)), None)
     is_about_list = tail and (words.LIST_WORDS | _PLANNED).issuperset(text.keys[: size - len(tail.keys)])
     return tail if is_about_list else None
@@ -118,7 +118,7 @@ def find_filters(text: Text) -> Mapping[str, str] | None:
 
 def is_label(text: Text) -> bool:
     """Accepts "shopping" in "all the shopping", but not "tasks" or a number."""
-    is_short = 0 < len(text.keys) <= 3 and len(text.unquote()) <= LONGEST_LABEL
+    is_short = 0 < len(text.keys) <= 3 and len(text.unquote()) <= MAX_LABEL_LENGTH
     return is_short and words.LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
 
 

@@ -24,7 +24,7 @@ _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _STRAIGHT = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb"), '"') | {0x2018: "'", 0x2019: "'"}
 _SYMBOL = re.compile(r"<[^>]*>|\{[^}]*\}|[()\[\]|]|[^\s()\[\]|]+")
 _BRACKETS = {"(": "(?:", ")": ")", "[": "(?:", "]": ")?", "|": "|", "...": "(?:.* )?"}
-_MOST_MATCHES = 8
+_MAX_MATCHES = 8
 JOINT = re.compile(r"([\n;]|,(?!\d)(?: and\b| plus\b)?|\b(?:and|plus)\b(?: (?:then|also)\b)?|& )", re.IGNORECASE)
 """What joins the items of a list."""
 
@@ -106,7 +106,7 @@ class Template:
     def readings(self, text: Text) -> Iterator[Mapping[str, Text]]:
         """Yields the texts of the slots; two slots may divide a text in several ways."""
         line = text.line
-        for _ in range(_MOST_MATCHES):
+        for _ in range(_MAX_MATCHES):
             match = self._whole.fullmatch(line)
             if match is None:
                 return

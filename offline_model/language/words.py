@@ -157,9 +157,9 @@ RULES = {
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _RANGE = re.compile(r"\b([0-9]{1,18}) ?(?:-|\u2013|\.\.|to|through|until) ?(?:(?:task|number) )?([0-9]{1,18})\b")
 _PART_OF_NUMBERS = re.compile(r"[0-9]+|[^\W\d_]+|[^\s\w,;&#.]")
-_LONGEST_RANGE = 100
-_MOST_RANGES = 10
-_LONGEST_NUMBER = 18
+_MAX_RANGE = 100  # numbers
+_MAX_RANGES = 10
+_MAX_DIGITS = 18
 
 
 def tokens(text: str) -> list[str]:
@@ -196,15 +196,15 @@ def is_known_past(word: str) -> bool:
 
 def find_numbers(phrase: str) -> tuple[int, ...]:
     """Returns the numbers of "7", "task 7", "7 8" and "7-9"; nothing if the phrase has other words."""
-    parts = _PART_OF_NUMBERS.findall(_RANGE.sub(_spell_range, phrase.casefold(), count=_MOST_RANGES))
-    others = [part for part in parts if not (part.isdecimal() and len(part) <= _LONGEST_NUMBER)]
+    parts = _PART_OF_NUMBERS.findall(_RANGE.sub(_spell_range, phrase.casefold(), count=_MAX_RANGES))
+    others = [part for part in parts if not (part.isdecimal() and len(part) <= _MAX_DIGITS)]
     is_other = not BESIDE_NUMBERS.issuperset(others)
     return () if is_other else tuple(int(part) for part in parts if part.isdecimal())
 
 
 def _spell_range(span: re.Match[str]) -> str:
     first, last = int(span[1]), int(span[2])
-    return " ".join(map(str, range(first, min(last, first + _LONGEST_RANGE) + 1)))
+    return " ".join(map(str, range(first, min(last, first + _MAX_RANGE) + 1)))
 
 
 def is_pointer(phrase: str) -> bool:

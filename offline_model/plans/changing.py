@@ -168,7 +168,7 @@ def restore_last(intent: Intent, context: Context) -> Steps:
     """Restores the tasks that the last answer deleted, else the task that was deleted last."""
     tools, ids = _find_last_change(context)
     if tools != {"delete_task"}:
-        tasks = yield from read_list({"status": "deleted"}, most=1)
+        tasks = yield from read_list({"status": "deleted"}, max_tasks=1)
         ids = [task.id for task in tasks.tasks]
     if not ids:
         return replies.NOTHING_DELETED

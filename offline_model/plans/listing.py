@@ -11,9 +11,9 @@ from offline_model.plans import Context, Intent, Plan, Steps
 from offline_model.plans.lookup import PAGE, find_known_ids, read_list, read_tasks, search
 from offline_model.plans.questions import WhichTask, find_by_title, find_by_words, find_similar
 
-_MOST_SHOWN = 2 * PAGE
+_MAX_SHOWN = 2 * PAGE
 """As many tasks as a card holds."""
-_MOST_SUGGESTED = 5
+_MAX_SUGGESTED = 5
 _KINDS = {"pending": "open ", "completed": "completed ", "deleted": "deleted "}
 
 
@@ -38,7 +38,7 @@ def show_rest(intent: Intent, context: Context) -> Steps:
 
 
 def _show_list(arguments: Mapping[str, Any], where: str = "", *, is_next: bool = False) -> Steps:
-    tasks = yield from read_list(arguments, most=_MOST_SHOWN)
+    tasks = yield from read_list(arguments, max_tasks=_MAX_SHOWN)
     return replies.count_tasks(tasks, _KINDS.get(arguments["status"], ""), where, is_next=is_next)
 
 
@@ -55,11 +55,11 @@ def show_on_days(intent: Intent, context: Context) -> Steps:
     days = slots.find_days_at_end(intent.text) or intent.text
     span = slots.read_days(days) or "today"
     if (set(intent.text.keys) - set(days.keys)) & words.DONE_WORDS and (past := slots.read_past_days(days)):
-        tasks = yield from read_list({"status": "completed", "done": past}, most=_MOST_SHOWN)
+        tasks = yield from read_list({"status": "completed", "done": past}, max_tasks=_MAX_SHOWN)
         return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{_render_range(past)}")
     if span == english.When(days.now.date()).due and "due" not in intent.text.keys:
         return (yield from show_today(intent, context))
-    tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, most=_MOST_SHOWN)
+    tasks = yield from read_list({"status": "pending", "due": span, "order": "due"}, max_tasks=_MAX_SHOWN)
     return replies.count_tasks(tasks, "open ", f" due {days.unquote().removeprefix('due ')}{_render_range(span)}")
 
 
@@ -68,15 +68,15 @@ def _render_range(span: str) -> str:
 
 
 def show_first(intent: Intent, context: Context) -> Steps:
-    tasks = yield from read_list({"status": "pending", "order": "priority"}, most=_MOST_SUGGESTED)
+    tasks = yield from read_list({"status": "pending", "order": "priority"}, max_tasks=_MAX_SUGGESTED)
     return replies.suggest_first(tasks) if tasks.tasks else replies.count_tasks(tasks, "open ")
 
 
 def show_group(intent: Intent, context: Context) -> Steps:
     filters = slots.find_filters(intent.text) or {"label": intent.text.unquote()}
     label = filters.get("label", "")
-    if len(label) <= slots.LONGEST_LABEL:
-        page = yield from read_list({"status": "pending", **filters}, most=_MOST_SHOWN)
+    if len(label) <= slots.MAX_LABEL_LENGTH:
+        page = yield from read_list({"status": "pending", **filters}, max_tasks=_MAX_SHOWN)
         if page.tasks or not label:
             return replies.count_tasks(page, "open ", f' with the label "{label}"' if label else "")
     return (yield from find(intent, context))

@@ -12,17 +12,17 @@ from offline_model.plans import MAX_TASKS, Context, Intent, Lookup, PlannedCall,
 from offline_model.plans.questions import WhichTask, choose_task, find_by_title, find_by_words, find_similar
 
 PAGE = 100
-_MOST_READ = 500
-_MOST_WORDS = 6
-_LONGEST_WORD = 30
+_MAX_READ = 500
+_MAX_WORDS = 6
+_MAX_WORD_LENGTH = 30  # letters
 FIRST_OPEN = ("pending", "completed")
 FIRST_DONE = ("completed", "pending")
 
 
-def read_list(arguments: Mapping[str, Any], *, most: int = _MOST_READ) -> Lookup[ResultPage]:
-    arguments = {**arguments, "limit": min(most, PAGE)}
+def read_list(arguments: Mapping[str, Any], *, max_tasks: int = _MAX_READ) -> Lookup[ResultPage]:
+    arguments = {**arguments, "limit": min(max_tasks, PAGE)}
     (page,) = yield from _read_pages([arguments])
-    while page.next_cursor and len(page.tasks) < most:
+    while page.next_cursor and len(page.tasks) < max_tasks:
         (more,) = yield from _read_pages([{**arguments, "cursor": page.next_cursor}])
         page = more.model_copy(update={"tasks": [*page.tasks, *more.tasks]})
     return page
@@ -51,9 +51,9 @@ def _create_query(name: str, *, is_deed: bool) -> str:
     """Omits verbs and endings, so that the tool finds at least all tasks that fit."""
     tokens = [word for word in words.tokens(name)[1 if is_deed else 0 :] if word not in words.UNSAID]
     tokens = [word for word in tokens if word not in words.VERBS] or tokens or words.tokens(name)
-    stems = [words.find_stem(word) for word in tokens[:_MOST_WORDS]]
+    stems = [words.find_stem(word) for word in tokens[:_MAX_WORDS]]
     stems = [stem.rstrip("y") if len(stem) > 3 else stem for stem in stems]
-    return " ".join(stem[:_LONGEST_WORD] for stem in stems) or name[:_LONGEST_WORD]
+    return " ".join(stem[:_MAX_WORD_LENGTH] for stem in stems) or name[:_MAX_WORD_LENGTH]
 
 
 def find_known_ids(phrase: str, context: Context, *, is_deed: bool = False) -> list[int]:

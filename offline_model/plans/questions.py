@@ -19,10 +19,10 @@ _NEITHER = Template("(never mind|nevermind|cancel|stop|forget it|nothing|none|ne
 _YES = Template(
     "(yes|yep|yeah|y|sure|ok|okay|right|correct|exactly|that one|that's (it|right)) [it is|i did|i do|please]"
 )
-_MOST_OPTIONS = 20
-_LONGEST_ANSWER = 400
-_LONGEST_WORD = 30
-_MOST_WORDS = 6
+_MAX_OPTIONS = 20
+_MAX_ANSWER_LENGTH = 400  # characters
+_MAX_WORD_LENGTH = 30  # letters
+_MAX_WORDS = 6
 _ALIKE = 0.75
 
 
@@ -47,7 +47,7 @@ def find_by_words(phrase: str, tasks: Sequence[ResultTask]) -> list[ResultTask]:
 
 def find_similar(phrase: str, tasks: Sequence[ResultTask], *, is_deed: bool = False) -> list[ResultTask]:
     wanted = words.find_stems(phrase.partition(" ")[2] if is_deed else phrase)
-    wanted = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
+    wanted = [word[:_MAX_WORD_LENGTH] for word in wanted][:_MAX_WORDS]
     titles = [(task, words.tokens(task.title)) for task in tasks if wanted]
     return [task for task, title in titles if all(get_close_matches(word, title, 1, _ALIKE) for word in wanted)]
 
@@ -75,7 +75,7 @@ class WhichTask:
             f"- **{task.id}** {join_lines(task.title)}{_DONE if task.status == 'completed' else ''}"
             for task in self.options
         ]
-        return f'{not_found}{_ASKS}{phrase}"?\n\n{shorten_list(lines, _MOST_OPTIONS)}'
+        return f'{not_found}{_ASKS}{phrase}"?\n\n{shorten_list(lines, _MAX_OPTIONS)}'
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ class WhichTask:
 
     def answer(self, text: str) -> tuple[int, ...] | None:
         """Returns the chosen numbers; empty if none is meant, None if the text is no answer."""
-        if len(text) > _LONGEST_ANSWER:
+        if len(text) > _MAX_ANSWER_LENGTH:
             return None
         reply = _PLEASE.strip_trailing(_POLITE.strip_leading(Text.parse_message(text)))
         text = reply.raw.strip(" .!?")

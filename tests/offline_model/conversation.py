@@ -19,7 +19,7 @@ def offer(*names: str) -> list[dict[str, Any]]:
 
 
 OFFERED = offer(*NAMES)
-MOST_TURNS = 12
+MAX_TURNS = 12
 
 Call = tuple[str, dict[str, Any]]
 
@@ -62,7 +62,7 @@ class Conversation:
         if tags:
             self.messages.append(said(NOTE.format(tags)))
         self.messages += [said(NOTE.format(f"{now:%a %Y-%m-%d %H:%M}, Europe/Berlin")), said(content)]
-        for _ in range(MOST_TURNS):
+        for _ in range(MAX_TURNS):
             reply = await self._reply()
             self.messages.append(reply)
             if not reply.get("tool_calls"):

@@ -23,7 +23,7 @@ DUES = st.builds(Due, DAYS, st.none() | st.times().map(lambda at: at.replace(sec
 NOWS = st.datetimes(datetime(2020, 1, 1), datetime(2100, 1, 1))
 ZONES = st.sampled_from(["Europe/Berlin", "Pacific/Auckland", "Pacific/Honolulu", "Asia/Kathmandu", "America/St_Johns"])
 
-REFUSED_DUES = [
+REJECTED_DUES = [
     *("", "null", "someday", "next week", "next Friday", "on friday", "fr", "tuesd", "27.11.2026", "11/27/2026"),
     *("3pm", "at 15:00", "15", "15:00 today", "15.00", "+3", "3d", "+3 d", "+1y", "+10000d", "1m", "++1d"),
     *("2026-11-27 none", "Foo 2026-11-27", "today 2026-11-27", "2026-11-27 15", "2026-11-27T", "all day"),
@@ -84,7 +84,7 @@ READ: list[tuple[str, Due | None, str]] = [
     ("-1m", Due(date(2027, 3, 31), time(8)), "Sun 2027-02-28 08:00"),
     ("+2m", Due(date(2026, 12, 31)), "Sun 2027-02-28"),
     ("+9999d", None, "Wed 2054-04-08"),
-    # ISO's date and time, in the person's clock time; with an offset converted to it
+    # ISO's date and time, in the user's clock time; with an offset converted to it
     ("2026-11-27T15:00", None, "Fri 2026-11-27 15:00"),
     ("2026-11-27t15:00:59.5", DENTIST, "Fri 2026-11-27 15:00"),
     ("Fri 2026-11-27T15:00:00", LATE, "Fri 2026-11-27 15:00"),
@@ -110,11 +110,11 @@ READ: list[tuple[str, Due | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize("text", REFUSED_DUES)
+@pytest.mark.parametrize("text", REJECTED_DUES)
 def test_a_due_date_that_cannot_be_read(text: str) -> None:
-    with pytest.raises(DateInvalid) as refused:
+    with pytest.raises(DateInvalid) as rejected:
         dates.read_due(text, now=NOW, zone=BERLIN)
-    assert_one_sentence(str(refused.value))
+    assert_one_sentence(str(rejected.value))
 
 
 @pytest.mark.parametrize(("text", "current", "expected"), READ)
@@ -138,7 +138,7 @@ def test_without_a_zone_an_offset_is_converted_to_utc() -> None:
     ("zone", "today"),
     [("Pacific/Tongatapu", "Sun 2026-11-22"), ("Pacific/Honolulu", "Sat 2026-11-21"), ("UTC", "Sun 2026-11-22")],
 )
-def test_ten_minutes_before_midnight_words_are_of_the_persons_own_day(zone: str, today: str) -> None:
+def test_ten_minutes_before_midnight_words_are_of_the_users_own_day(zone: str, today: str) -> None:
     """Tonga is 13 hours ahead of UTC, Hawaii 10 behind: their days are never both UTC's."""
     there = ZoneInfo(zone)
     now = datetime.strptime(f"{today[4:]} 23:50", "%Y-%m-%d %H:%M")
@@ -179,9 +179,9 @@ def test_both_readings_of_a_wrong_weekday_can_be_read(day: date, weekday: int, n
     if day.weekday() == weekday:
         assert dates.read_due(text, now=now) == Due(day)
         return
-    with pytest.raises(DateInvalid, match=f"is not a {name}. Write") as refused:
+    with pytest.raises(DateInvalid, match=f"is not a {name}. Write") as rejected:
         dates.read_due(text, now=now)
-    both = str(refused.value).partition("Write ")[2].removesuffix(".").split(" or ")
+    both = str(rejected.value).partition("Write ")[2].removesuffix(".").split(" or ")
     read = [due(dates.read_due(reading, now=now)) for reading in both]
     assert read[0] == Due(day)
     assert read[1] is not None
@@ -210,11 +210,11 @@ PIECES = [
 
 
 @given(ANY_TEXT | st.lists(st.sampled_from(PIECES), max_size=7).map("".join), NOWS, ZONES, DUES | st.none())
-def test_any_text_is_read_or_refused_in_one_sentence(text: str, now: datetime, zone: str, current: Due | None) -> None:
+def test_any_text_is_read_or_rejected_in_one_sentence(text: str, now: datetime, zone: str, current: Due | None) -> None:
     try:
         read = dates.read_due(text, now=now, zone=ZoneInfo(zone), current=current)
-    except DateInvalid as refused:
-        assert_one_sentence(str(refused))
+    except DateInvalid as rejected:
+        assert_one_sentence(str(rejected))
     else:
         assert read in (None, "next") or (isinstance(read, Due) and 1970 <= read.day.year <= 2999)
 
@@ -236,20 +236,20 @@ UNREADABLE_RANGES = [
 @pytest.mark.parametrize("text", UNREADABLE_RANGES)
 def test_a_range_that_cannot_be_read(text: str) -> None:
     for read in (dates.read_due_range, dates.read_completion_range):
-        with pytest.raises(DateInvalid) as refused:
+        with pytest.raises(DateInvalid) as rejected:
             read(text, now=NOW)
-        assert_one_sentence(str(refused.value))
+        assert_one_sentence(str(rejected.value))
 
 
 ENDS = ["", "today", "Fri", "fri 2026-11-27", "2026-02-30", "2026-11-27 15:00", "overdue", "1969-01-01", "none"]
 
 
 @given(ANY_TEXT | st.lists(st.sampled_from([*ENDS, ".."])).map("".join))
-def test_any_text_is_a_range_or_refused_in_one_sentence(text: str) -> None:
+def test_any_text_is_a_range_or_rejected_in_one_sentence(text: str) -> None:
     try:
         found = dates.read_due_range(text, now=NOW)
-    except DateInvalid as refused:
-        assert_one_sentence(str(refused))
+    except DateInvalid as rejected:
+        assert_one_sentence(str(rejected))
     else:
         assert found.first is None or found.last is None or found.first <= found.last
 

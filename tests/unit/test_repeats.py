@@ -1,4 +1,4 @@
-"""Rules of repeats: what is refused, what is stored, and the next date, with dateutil as the measure.
+"""Rules of repeats: what is rejected, what is stored, and the next date, with dateutil as the measure.
 
 dateutil loops for ever on some rules: it is given only what `repeats` has read and written out.
 """
@@ -33,7 +33,7 @@ WRONG_VALUES = {
     "WKST": ["1", "MON", ""],
     "FROM": ["DUE", ""],
 }
-REFUSED = [
+REJECTED = [
     *("", "none", "every Monday", "INTERVAL=2", "RRULE:COUNT=2", "FREQ", "FREQ=HOURLY", "FREQ=DAILY;;"),
     *("FREQ=DAILY FREQ=DAILY", "FREQ=DAILY;FREQ=WEEKLY", "FREQ=DAILY;\0\x1b=1", "FREQ=DAILY;" * 30),
     *[f"FREQ=MONTHLY;{part}" for part in ("BYSETPOS=5", "BYMINUTE=61", "DTSTART=20261127")],
@@ -119,11 +119,11 @@ NEXT = [
 ]
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", REJECTED)
 def test_a_rule_that_cannot_be_read(text: str) -> None:
-    with pytest.raises(RepeatInvalid) as refused:
+    with pytest.raises(RepeatInvalid) as rejected:
         repeats.read_rule(text, FRIDAY)
-    assert_one_sentence(str(refused.value))
+    assert_one_sentence(str(rejected.value))
 
 
 def assert_one_sentence(sentence: str) -> None:
@@ -267,11 +267,11 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=310)
 
 
 @given(ANY_TEXT | st.lists(st.sampled_from(PIECES)).map("".join))
-def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
+def test_any_text_is_read_or_rejected_in_one_sentence(text: str) -> None:
     try:
         rule = repeats.read_rule(text, FRIDAY)
-    except RepeatInvalid as refused:
-        assert_one_sentence(str(refused))
+    except RepeatInvalid as rejected:
+        assert_one_sentence(str(rejected))
     else:
         assert repeats.parse_rule(str(rule)) == rule
 
