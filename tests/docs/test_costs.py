@@ -10,8 +10,6 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
-import pytest
-
 from tests.conftest import ROOT
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import user_at
@@ -21,8 +19,6 @@ from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Services
 from tests.support.users import User
 from tests.waiting import until
-
-pytestmark = pytest.mark.long(seconds=10)
 
 DOCUMENT = ROOT / "docs/models.md"
 CHARACTERS = 4
