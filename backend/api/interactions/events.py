@@ -294,8 +294,12 @@ class InteractionComplete(RunEvent):
 
 
 def render_events(event: Event, of: Interaction) -> list[RunEvent]:
-    kinds = [kind for kind in _BY_TYPE.get(event.type, ()) if kind.of_sub_agents or event.sub_agent is None]
-    return [rendered for kind in kinds if (rendered := kind.render(event, of)) is not None]
+    is_of_top_run = event.sub_agent is None
+    return [
+        rendered
+        for kind in _BY_TYPE[event.type]
+        if (is_of_top_run or kind.of_sub_agents) and (rendered := kind.render(event, of)) is not None
+    ]
 
 
 class Frame(NamedTuple):
