@@ -96,7 +96,7 @@ def entry(tmp_path, start):
 
 def create_entry(checkout: Path, start: Callable[..., subprocess.Popen[str]]) -> Callable[..., subprocess.Popen[str]]:
     """What `./todo` runs, in a copy of the checkout without packages, with a uv that only notes down its arguments."""
-    for package in ("cli", "common"):
+    for package in ("cli", "common", "migrations"):
         shutil.copytree(ROOT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", checkout)
     (checkout / "sitecustomize.py").write_text("import sys\nsys.modules['pip'] = None\n")  # to ask it takes a second
