@@ -21,7 +21,6 @@ from tests.support.backends import user_at
 from tests.support.script import add_task, call, calls, delete_tasks, endless_answer, says
 from tests.support.stack import Services
 from tests.support.users import User
-from tests.tokens import mint_token
 from todo_client.connection import ApiError
 
 pytestmark = pytest.mark.long
@@ -163,21 +162,12 @@ async def test_token(user: User, model: ScriptedModel) -> None:
 
 
 async def test_token_that_is_rejected(user: User) -> None:
-    expired, other = user.mint_token(exp=1_764_000_000), user.mint_token(iss="https://other.example")
-    early, listed = user.mint_token(nbf=2_000_000_000), user.mint_token(aud=["one", "two"])
-    own = partial(mint_token, "x" * 32, sub=user.name, iss="todo-assistant")
+    expired = user.mint_token(exp=1_764_000_000)
     for token, reason in (
         ("", "You are not signed in. Set TODO_TOKEN to a token of your identity provider."),
-        ("secret", "TODO_TOKEN is not a token (JWT)."),
-        ("a.b.c", "TODO_TOKEN is not a token (JWT)."),
         ("a secret", "TODO_TOKEN has spaces or other characters that no token has."),
         ("caf\udce9", "TODO_TOKEN has spaces or other characters that no token has."),
         (expired, "the token in TODO_TOKEN expired at 2025-11-24 16:00 UTC."),
-        (early, "the token in TODO_TOKEN is valid only from 2033-05-18 03:33 UTC."),
-        (own(aud="http://127.0.0.1:8001/mcp"), "is for http://127.0.0.1:8001/mcp, like those of ./todo token"),
-        (own(aud="todo-assistant/session"), "is the page's session cookie"),
-        (other, "is from https://other.example for"),
-        (listed, "for one, two. Compare that with AUTH_ISSUER and AUTH_AUDIENCE"),
     ):
         done = await run_chat("--url", user.url, "--exec", "hello", TODO_TOKEN=token)
         assert (done.returncode, done.stdout) == (1, "")
