@@ -82,6 +82,23 @@ SHOWN: dict[str, tuple[list[Any], Json]] = {
         [chunk(reasoning="hm", reasoning_content="hm"), chunk(reasoning_content=" so"), HELLO, STOP],
         {"text": "hello", "thought": "hm so"},
     ),
+    "a chunk with nothing but choices and a role of its own": (
+        [{"choices": [{"delta": {"role": "bot", "content": "x"}}]}, STOP],
+        {"text": "x"},
+    ),
+    "numbers for texts": ([HELLO | {"id": 1, "model": 2, "object": 3, "created": "now"}, STOP], {"text": "hello"}),
+    "null where a list or an object belongs": (
+        [chunk(content="x", tool_calls=None) | {"usage": None, "service_tier": None}, STOP],
+        {"text": "x"},
+    ),
+    "a list of parts": (
+        [chunk(content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "x"}]), STOP],
+        {"text": "x", "thought": "hm"},
+    ),
+    "a negative count": (
+        [HELLO | {"usage": {"prompt_tokens": -1, "completion_tokens": -1}}, STOP],
+        {"text": "hello", "tokens": Counter()},
+    ),
     "name and arguments outside function": (
         [chunk(tool_calls=[{"name": "add", "input": {"a": 1}}]), CALLS],
         {"calls": [ADD]},
