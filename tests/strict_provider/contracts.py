@@ -5,30 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.settings import ProviderName
-from tests.strict_provider import responses
+from tests.strict_provider import responses, rules
 from tests.strict_provider.responses import Formatter
-from tests.strict_provider.rules import (
-    Body,
-    Rule,
-    allow_common_fields_and,
-    allow_efforts,
-    allow_fields,
-    allow_message_fields,
-    limit_temperature,
-    reject_names,
-    reject_strict,
-    reject_temperature_for,
-    reject_tools_while_reasoning,
-    require_alternating_roles,
-    require_assistant_content,
-    require_equal_strict,
-    require_nine_character_ids,
-    require_object_arguments,
-    require_paired_calls,
-    require_role_order,
-    require_signed_calls,
-    require_text_content,
-)
+from tests.strict_provider.rules import Body, Rule
 
 
 @dataclass(frozen=True)
@@ -51,23 +30,24 @@ class Contract:
         return (reason for rule in self.rules if (reason := rule(body)))
 
 
-_LOCAL: tuple[Rule, ...] = (  # unknown fields are ignored; these are rules of the chat templates of Mistral and Gemma
-    require_alternating_roles,
-    require_assistant_content,
-    require_nine_character_ids,
-    require_object_arguments,
-    require_paired_calls,
+# Local servers ignore unknown fields; these are rules of the chat templates of Mistral and Gemma.
+_LOCAL: tuple[Rule, ...] = (
+    rules.require_alternating_roles,
+    rules.require_assistant_content,
+    rules.require_nine_character_ids,
+    rules.require_object_arguments,
+    rules.require_paired_calls,
 )
 
 CONTRACTS: dict[ProviderName, Contract] = {
     "cerebras": Contract(
         rules=(
-            allow_common_fields_and("max_completion_tokens", "reasoning_effort"),
-            require_equal_strict,
-            allow_message_fields("reasoning"),
-            limit_temperature(1.5),
-            allow_efforts("low", "medium", "high"),
-            require_paired_calls,
+            rules.allow_common_fields_and("max_completion_tokens", "reasoning_effort"),
+            rules.require_equal_strict,
+            rules.allow_message_fields("reasoning"),
+            rules.limit_temperature(1.5),
+            rules.allow_efforts("low", "medium", "high"),
+            rules.require_paired_calls,
         ),
         render_error=responses.render_flat_error,
         temperature=1.5,
@@ -77,33 +57,33 @@ CONTRACTS: dict[ProviderName, Contract] = {
     ),
     "openai": Contract(
         rules=(
-            allow_common_fields_and("max_completion_tokens", "store", "metadata", "reasoning_effort"),
-            allow_message_fields(),
-            limit_temperature(2),
-            reject_temperature_for(r"o\d|gpt-[5-9]"),
-            reject_tools_while_reasoning(r"gpt-5\.6|gpt-6"),
-            require_paired_calls,
+            rules.allow_common_fields_and("max_completion_tokens", "store", "metadata", "reasoning_effort"),
+            rules.allow_message_fields(),
+            rules.limit_temperature(2),
+            rules.reject_temperature_for(r"o\d|gpt-[5-9]"),
+            rules.reject_tools_while_reasoning(r"gpt-5\.6|gpt-6"),
+            rules.require_paired_calls,
         ),
         rejected_of_custom=("max_tokens",),
     ),
     "ollama": Contract(
         rules=(
-            allow_common_fields_and("max_tokens", "reasoning_effort"),
-            require_text_content,
-            allow_message_fields("reasoning"),
-            allow_efforts("low", "medium", "high", "max", "none"),
-            require_paired_calls,
+            rules.allow_common_fields_and("max_tokens", "reasoning_effort"),
+            rules.require_text_content,
+            rules.allow_message_fields("reasoning"),
+            rules.allow_efforts("low", "medium", "high", "max", "none"),
+            rules.require_paired_calls,
         ),
         formatter=responses.Ollama,
         reasoning_field="reasoning",
     ),
     "anthropic": Contract(
         rules=(
-            allow_common_fields_and("max_tokens", "max_completion_tokens"),
-            allow_message_fields(),
-            limit_temperature(1),
-            reject_temperature_for(r"claude-\w+-(4-[7-9]|[5-9])"),
-            require_paired_calls,
+            rules.allow_common_fields_and("max_tokens", "max_completion_tokens"),
+            rules.allow_message_fields(),
+            rules.limit_temperature(1),
+            rules.reject_temperature_for(r"claude-\w+-(4-[7-9]|[5-9])"),
+            rules.require_paired_calls,
         ),
         formatter=responses.Anthropic,
         temperature=None,
@@ -112,23 +92,23 @@ CONTRACTS: dict[ProviderName, Contract] = {
     ),
     "groq": Contract(
         rules=(
-            allow_common_fields_and("max_completion_tokens", "reasoning_effort"),
-            allow_message_fields(),
-            reject_names,
-            limit_temperature(2),
-            allow_efforts("low", "medium", "high"),
-            require_paired_calls,
+            rules.allow_common_fields_and("max_completion_tokens", "reasoning_effort"),
+            rules.allow_message_fields(),
+            rules.reject_names,
+            rules.limit_temperature(2),
+            rules.allow_efforts("low", "medium", "high"),
+            rules.require_paired_calls,
         ),
         effort="low",
         rejected_of_custom=("max_tokens",),
     ),
     "openrouter": Contract(
         rules=(
-            allow_common_fields_and("max_tokens", "reasoning_effort", "reasoning"),
-            allow_message_fields("reasoning", "reasoning_details"),
-            limit_temperature(2),
-            allow_efforts("low", "medium", "high", "xhigh", "max", "minimal", "none"),
-            require_paired_calls,
+            rules.allow_common_fields_and("max_tokens", "reasoning_effort", "reasoning"),
+            rules.allow_message_fields("reasoning", "reasoning_details"),
+            rules.limit_temperature(2),
+            rules.allow_efforts("low", "medium", "high", "xhigh", "max", "minimal", "none"),
+            rules.require_paired_calls,
         ),
         formatter=responses.OpenRouter,
         render_error=responses.render_numeric_code_error,
@@ -137,13 +117,13 @@ CONTRACTS: dict[ProviderName, Contract] = {
     ),
     "gemini": Contract(
         rules=(
-            allow_common_fields_and("max_tokens", "max_completion_tokens", "reasoning_effort"),
-            allow_message_fields(),
-            limit_temperature(2),
-            allow_efforts("minimal", "low", "medium", "high"),
-            require_signed_calls,
-            require_object_arguments,
-            require_paired_calls,
+            rules.allow_common_fields_and("max_tokens", "max_completion_tokens", "reasoning_effort"),
+            rules.allow_message_fields(),
+            rules.limit_temperature(2),
+            rules.allow_efforts("minimal", "low", "medium", "high"),
+            rules.require_signed_calls,
+            rules.require_object_arguments,
+            rules.require_paired_calls,
         ),
         formatter=responses.Gemini,
         render_error=responses.render_list_error,
@@ -153,17 +133,19 @@ CONTRACTS: dict[ProviderName, Contract] = {
     ),
     "mistral": Contract(
         rules=(
-            allow_fields(
+            rules.allow_fields(
                 *("model", "messages", "stream", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p"),
                 *("max_tokens", "stop", "random_seed", "response_format", "frequency_penalty", "presence_penalty", "n"),
             ),
-            allow_message_fields(),
-            limit_temperature(1.5),
-            require_role_order(tool=("tool", "assistant"), user=("user", "assistant"), assistant=("user", "assistant")),
-            require_assistant_content,
-            require_nine_character_ids,
-            require_object_arguments,
-            require_paired_calls,
+            rules.allow_message_fields(),
+            rules.limit_temperature(1.5),
+            rules.require_role_order(
+                tool=("tool", "assistant"), user=("user", "assistant"), assistant=("user", "assistant")
+            ),
+            rules.require_assistant_content,
+            rules.require_nine_character_ids,
+            rules.require_object_arguments,
+            rules.require_paired_calls,
         ),
         formatter=responses.Mistral,
         render_error=responses.render_object_error,
@@ -181,10 +163,10 @@ CONTRACTS: dict[ProviderName, Contract] = {
     ),
     "custom": Contract(
         rules=(
-            allow_common_fields_and("max_tokens"),
-            reject_strict,
-            require_text_content,
-            allow_message_fields(),
+            rules.allow_common_fields_and("max_tokens"),
+            rules.reject_strict,
+            rules.require_text_content,
+            rules.allow_message_fields(),
             *_LOCAL,
         ),
     ),
