@@ -66,6 +66,7 @@ GIVEN: dict[str, list[Call]] = {
     "shopping": [add("milk", "bread", "eggs"), add("gym", due="tomorrow"), *delete(4)],
     "today": [add("milk", "bread", due="today")],
     "letters": [add("letter", "letter from mum")],
+    "done gym": [add("buy milk", "call mum", "gym"), *complete(3)],
 }
 WHICH = "Which task do you mean"
 DENTIST = add("dentist", due="Tue 2026-11-24 15:00")
@@ -196,6 +197,28 @@ DIALOGUES: list[tuple[str, Steps]] = [
     ("gym", [("delete", ""), ("the gym", delete(1))]),
     ("gym", [("complete", ""), ("gym", complete(1))]),
     ("gym", [("move gym", ""), ("to friday", move("Fri 2026-11-27", 1))]),
+    # a change is undone
+    *(
+        ("done gym", [(sentence, [made]), ("what is left?", "open"), (undo, [change(*ids, undo=True)])])
+        for sentence, made, undo, ids in (
+            ("add eggs and soap", add("eggs", "soap"), "undo", (4, 5)),
+            ("the milk is done", *complete(1), "undo that", (1,)),
+            ("rename milk to tea", change(1, title="tea"), "Take that back!", (1,)),
+            ("delete milk and mum", *delete(1, 2), "undo the last change", (1, 2)),
+            ("the gym is not done yet", change(3, status="pending"), "please revert it", (3,)),
+        )
+    ),
+    (
+        "shopping",
+        [
+            ("delete milk", delete(1)),
+            ("delete bread", delete(2)),
+            ("delete 99", delete(99)),
+            ("undo", [change(2, undo=True)]),
+            ("undo", [change(1, undo=True)]),
+            ("undo", "no change left to undo"),
+        ],
+    ),
     # what looks like a title
     ("shopping", [("schedule call mum for saturday", [add("call mum", due="Sat 2026-11-28")])]),
     ("shopping", [("replace milk with oat milk", [change(1, title="oat milk")])]),
@@ -274,41 +297,6 @@ async def test_more_done_tasks_than_a_call_takes(conversation: Conversation) -> 
     assert await conversation.tools.ids() == []
     await conversation.say("undo")
     assert len(await conversation.tools.ids(status="completed")) == 123
-
-
-@pytest.mark.parametrize(
-    ("change", "undo"),
-    [
-        ("add eggs and soap", "undo"),
-        ("the milk is done", "undo that"),
-        ("rename milk to tea", "Take that back!"),
-        ("delete milk and mum", "undo the last change"),
-        ("the gym is not done yet", "please revert it"),
-    ],
-)
-async def test_undo(conversation: Conversation, change: str, undo: str) -> None:
-    await conversation.tools.add("buy milk", also=["call mum", "gym"])
-    await conversation.tools.complete(3)
-    before = await conversation.tools.comparable()
-    await conversation.say(change)
-    assert await conversation.tools.comparable() != before
-    await conversation.say("what is left?")
-    await conversation.say(undo)
-    assert await conversation.tools.comparable() == before
-
-
-async def test_undo_again(conversation: Conversation) -> None:
-    await conversation.tools.add("buy milk", also=["call mum"])
-    for sentence, ids in (
-        ("delete milk", [2]),
-        ("delete mum", []),
-        ("delete 99", []),
-        ("undo", [2]),
-        ("undo", [1, 2]),
-        ("undo", [1, 2]),
-    ):
-        await conversation.say(sentence)
-        assert await conversation.tools.ids() == ids
 
 
 @pytest.mark.parametrize(
