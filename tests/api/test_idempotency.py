@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.chatkit_client import JSON
 from tests.runs_client import id_of, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
@@ -174,6 +175,17 @@ async def test_edit_is_done_once(user: User, model: ScriptedModel, stored: Store
             edited.append(id_of([event async for event in events]))
     assert edited[0] == edited[1]
     assert len(stored.runs(user.name)) == 2
+
+
+async def test_chatkit_request_is_the_same_however_it_is_written(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(says("Hello."), says("Never."))
+    body = request("threads.create", {"idempotency_key": "k"}, input=user_input("hello"))
+    for written in (json.dumps(body), json.dumps(body, indent=1), json.dumps(dict(reversed(body.items())))):
+        response = await user.chatkit.http.post("/chatkit", content=written, headers=JSON)
+        assert (response.status_code, "Hello." in response.text) == (200, True), response.text
+    assert len(stored.runs(user.name)) == 1
+    body["params"]["input"] = user_input("something else")
+    assert (await user.chatkit.http.post("/chatkit", json=body)).status_code == 409
 
 
 async def test_users_have_keys_of_their_own(user: User, new_user: NewUser, model: ScriptedModel) -> None:

@@ -132,12 +132,12 @@ def check_message(message: ck.UserMessageInput | ck.UserMessageItem, max_chars: 
     check_content(message.content, max_chars=max_chars, other_chars=other_chars)
 
 
-def parse_idempotency_key(request: ck.StreamingReq, body: bytes | bytearray) -> IdempotencyKey | None:
+def parse_idempotency_key(request: ck.StreamingReq) -> IdempotencyKey | None:
     key = request.metadata.get("idempotency_key")
     if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
         return None
     check_key(key, "idempotency_key")
-    return IdempotencyKey(key, hashlib.sha256(body).digest())
+    return IdempotencyKey(key, hashlib.sha256(request.model_dump_json().encode()).digest())
 
 
 def parse_replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:

@@ -56,7 +56,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def process(
         self, request: str | bytes | bytearray, context: RequestContext
     ) -> StreamingResult | NonStreamingResult:
-        """Processes the request of the context, which was parsed of this body; raises what an HTTP status can tell.
+        """Processes the request of the context, which was parsed of `request`; raises what an HTTP status can tell.
 
         An error that is only about limits is sent in the stream, as OpenAI's widget does not show a status.
 
@@ -74,8 +74,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             if not ck.is_streaming_req(parsed):
                 return NonStreamingResult(await self._process_non_streaming(parsed, context))
             context.options = requests.run_options(parsed, self._endpoint)
-            body = request.encode() if isinstance(request, str) else request
-            context.key = requests.parse_idempotency_key(parsed, body)
+            context.key = requests.parse_idempotency_key(parsed)
             start = partial(self._start, parsed, context)
             events = await start_once(self._database, context.user_id, context.key, start)
             if isinstance(events, str):
