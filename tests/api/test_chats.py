@@ -297,7 +297,7 @@ async def test_rename_and_feedback_while_an_answer_runs(user: User, model: Scrip
     assert (await user.chatkit.get_thread(thread))["title"] == "Mine"
 
 
-async def test_feedback_is_for_all_items_or_for_none(user: User, model: ScriptedModel) -> None:
+async def test_feedback_is_for_all_items_or_for_none_until_it_is_removed(user: User, model: ScriptedModel) -> None:
     await model.script(says("Hello."))
     answer = await user.chatkit.say("hello")
     item = answer.items[-1]["id"]
@@ -306,6 +306,8 @@ async def test_feedback_is_for_all_items_or_for_none(user: User, model: Scripted
     assert not any(one.get("feedback") for one in await user.chatkit.items(answer.thread_id))
     await user.chatkit.feedback(answer.thread_id, [item], "negative")
     assert (await user.chatkit.items(answer.thread_id))[-1]["feedback"] == "negative"
+    removal = {"thread_id": answer.thread_id, "item_id": item, "action": {"type": "take_feedback_back"}}
+    assert "feedback" not in (await user.chatkit.ask("threads.sync_custom_action", **removal))["updated_item"]
 
 
 async def test_list_says_which_chat_is_answering(user: User, model: ScriptedModel) -> None:

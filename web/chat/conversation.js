@@ -9,7 +9,7 @@ import { reduce } from "./reduce.js";
 /** @import {Api} from "./protocol.js" */
 /** @import {Action, ConversationOwner, Feedback, Item, Retry, Status, Thread, ThreadEvent} from "./types" */
 
-const REMOVE_FEEDBACK = { type: "clear_feedback" }; // an extension: ChatKit has no request for it
+const REMOVE_FEEDBACK = { type: "take_feedback_back" }; // an extension: ChatKit has no request for it
 const FOLLOW = { type: "follow", payload: {} }; // an extension: follows an answer that runs already
 const INTERACTION = "todo.interaction"; // names the run of an answer
 const STORE_DELAY = 500; // ms until the run of a stopped request has ended

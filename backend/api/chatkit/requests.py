@@ -22,7 +22,7 @@ _FREE_CHARS = 500  # what a message of one part has around its text, and its cho
 _DEFAULT_PAGE, _MAX_PAGE = 20, 100
 
 # Actions of our page that the protocol has no operation for. The first is about an answer, the others about no item.
-CLEAR_FEEDBACK = "clear_feedback"
+CLEAR_FEEDBACK = "take_feedback_back"
 EDIT = "edit_message"
 SHOW_VERSION = "show_version"
 FOLLOW = "follow"
