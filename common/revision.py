@@ -6,9 +6,10 @@ _VERSIONS = Path(__file__).parents[1] / "migrations" / "versions"
 _NUMBERS = [path.name.partition("_")[0] for path in _VERSIONS.glob("[0-9]*_*.py")]
 FIRST, REVISION = min(_NUMBERS), max(_NUMBERS)
 """The oldest that is migrated, and the newest: by the files' names, because the services do not import `migrations`."""
+VERSION_0_2_0 = "version 0.2.0 (commit 226d620b)"
 _TOO_OLD = (
-    "The database is of version 0.1.0 or older, which this version cannot convert: install version 0.2.0 (commit "
-    "226d620b), run ./todo migrate there, then install this version again."
+    f"The database is of version 0.1.0 or older, which this version cannot convert: install {VERSION_0_2_0}, run "
+    "./todo migrate there, then install this version again."
 )
 
 
@@ -34,7 +35,9 @@ def describe_revision(revision: str | None) -> str | None:
         return "The database is not migrated yet: run ./todo migrate."
     if revision == REVISION:
         return None
-    if revision.isdecimal() and revision > REVISION:
+    if not revision.isdecimal():
+        return f"The database is of another program, at its revision {revision}: use a database that is empty."
+    if revision > REVISION:
         return f"The database is at revision {revision}, newer than this program's {REVISION}: update the program."
     if revision < FIRST:
         return _TOO_OLD

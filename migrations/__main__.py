@@ -40,7 +40,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:
         current = read_revision(url)
-        if current is not None and not FIRST <= current <= REVISION:
+        if current is not None and not (current.isdecimal() and FIRST <= current <= REVISION):
             sys.exit(describe_revision(current))
         if current == REVISION:
             sys.stderr.write(f"The database is at the newest revision, {REVISION}.\n")

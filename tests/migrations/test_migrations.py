@@ -8,8 +8,9 @@ import pytest
 from alembic import command
 from psycopg.sql import SQL, Identifier
 
+from common.database import schema
 from migrations.database import create_alembic_config
-from tests.logins import as_admin, as_owner
+from tests.logins import as_admin, as_owner, as_service
 from tests.migrations.process import run
 from tests.scale.pooler import run_pgbouncer
 
@@ -31,15 +32,20 @@ def test_models_equal_the_database(fresh_database_url: str) -> None:
         command.check(create_alembic_config(as_owner(fresh_database_url)))
 
 
-@pytest.mark.long
-def test_newer_revision_is_left_alone(fresh_database_url: str) -> None:
+@pytest.mark.parametrize(
+    ("revision", "sentence"), [("9999", "update the program"), ("0f1e2d3c4b5a", "of another program")]
+)
+async def test_unknown_revision_is_left_alone(fresh_database_url: str, revision: str, sentence: str) -> None:
+    """A newer one, and one of another program that uses Alembic."""
     with psycopg.connect(as_admin(fresh_database_url)) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE alembic_version SET version_num = %s", [revision])
     process = run(as_owner(fresh_database_url))
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "9999" in errors
-    assert len(errors.splitlines()) == 1
+    [line] = errors.splitlines()
+    assert revision in line
+    assert sentence in line
+    assert (await schema.check_url(as_service(fresh_database_url))).problem == line
 
 
 @pytest.mark.long(seconds=11)
