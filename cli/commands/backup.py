@@ -27,7 +27,7 @@ from cli.errors import CliError, explain_os_error
 from cli.services import running, running_settings
 from cli.services.settings_check import SettingsCheck
 from common import postgres_programs
-from common.revision import REVISION
+from common.revision import FIRST, REVISION, VERSION_0_2_0
 
 FORMAT = 1
 DESCRIPTION, DATABASE, FILES = "backup.json", "database.dump", "files.tar"
@@ -262,6 +262,11 @@ def _check(archive: zipfile.ZipFile, file: Path, progress: terminal.Progress) ->
         raise CliError(_DAMAGED.format(file)) from error
     if description["format"] > FORMAT or description["revision"] > REVISION:
         raise CliError(f"{file} was written by a newer version. Update this one first. {_NOTHING_CHANGED}")
+    if description["revision"] < FIRST:
+        raise CliError(
+            f"{file} is of version 0.1.0 or older, which this version cannot convert. Restore it with {VERSION_0_2_0}, "
+            f"run ./todo migrate there, and back up again. {_NOTHING_CHANGED}"
+        )
     return description
 
 

@@ -15,6 +15,7 @@ from cli.commands.backup import DESCRIPTION, FILES
 from cli.data_dir import workspaces
 from cli.database import postgres, postgres_binaries
 from cli.database.postgres import ROLES, Cluster
+from common.revision import REVISION
 from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
 from tests.logins import as_admin, as_owner, as_service
@@ -168,6 +169,7 @@ class TestRestore:
             "cut off": (content[:-100], "damaged"),
             "damaged": (bytes(damaged), "damaged"),
             "no backup": (b"hello", "no backup"),
+            "0.1.0": (self.changed(file, tmp_path, REVISION.encode(), b"0021"), "version 0.2.0 (commit 226d620b)"),
             "newer": (self.changed(file, tmp_path, b'"revision": "0', b'"revision": "9'), "newer version"),
             "newer server": (self.changed(file, tmp_path, b'"postgres": ', b'"postgres": 9'), "PostgreSQL 9"),
         }
