@@ -49,6 +49,10 @@ BEGIN
         SELECT 'ALTER SCHEMA public OWNER TO todo_owner'
         FROM pg_namespace WHERE nspname = 'public' AND nspowner <> 'todo_owner'::regrole
         UNION ALL
+        -- Version 0.2 may have left it behind; the migration to 0.3 drops it.
+        SELECT 'ALTER SCHEMA v01 OWNER TO todo_owner'
+        FROM pg_namespace WHERE nspname = 'v01' AND nspowner <> 'todo_owner'::regrole
+        UNION ALL
         -- The sequence of a column goes with its table, what belongs to an extension stays with it.
         SELECT format('ALTER TABLE %s OWNER TO todo_owner', oid::regclass)
         FROM pg_class

@@ -36,6 +36,7 @@ def test_owner_is_no_superuser(empty_database_url: str, migrated: bool) -> None:
         migrate(empty_database_url)
     with psycopg.connect(as_admin(empty_database_url), autocommit=True) as connection:
         connection.execute("CREATE FUNCTION of_the_first_superuser() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        connection.execute("CREATE SCHEMA v01; CREATE TABLE v01.messages ()")  # version 0.2 has left it there
         for _ in range(2):
             run(empty_database_url)
             assert connection.execute(OTHERS).fetchall() == []
@@ -43,6 +44,7 @@ def test_owner_is_no_superuser(empty_database_url: str, migrated: bool) -> None:
             assert found == [("todo_app", False, True), ("todo_owner", True, False), ("todo_service", True, False)]
             may_connect = connection.execute("SELECT has_database_privilege('public', current_database(), 'CONNECT')")
             assert may_connect.fetchone() == (False,)
+        connection.execute("SET ROLE todo_owner; DROP SCHEMA v01 CASCADE")  # as the migration does
 
 
 SETTINGS = """
