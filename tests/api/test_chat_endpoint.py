@@ -1,17 +1,22 @@
 """`POST /chat`: a whole answer in one response, and what it and `/chat/stream` reject."""
 
+import asyncio
 import json
 from typing import Any
 
 import httpx2
 import pytest
 
+from backend.errors import Busy
+from backend.runs.stream import Streams
 from tests.chatkit_client import JSON
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS
+from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
-from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.script import PAUSING, add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -197,6 +202,20 @@ async def test_busy_and_cancelled(user: User, model: ScriptedModel, stored: Stor
                 break
     await user.runs.cancel("a", run[0])
     await until(lambda: stored.run_statuses(user.name) == ["cancelled"])
+
+
+async def test_process_that_ends_while_another_one_answers(
+    user: User, services: Services, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await model.script(PAUSING)
+    asked = {"json": {"threadId": "a", "messages": [SAID]}, "headers": {"Idempotency-Key": "k"}}
+    first = asyncio.create_task(user.runs.http.post("/chat", **asked))
+    await model.received_requests(1)
+    async with user_at(services, user) as there:
+        monkeypatch.setattr(Streams, "is_left", lambda *_: True)
+        assert (await there.runs.http.post("/chat", **asked)).status_code == Busy.status
+    await model.release()
+    await first
 
 
 async def test_regenerate_is_a_retry(user: User, model: ScriptedModel) -> None:

@@ -75,8 +75,8 @@ async def answer(
     """
     run_id = await _start(services, request, user, key)
     trees = await collect(services.runs.streams.follow(user.user_id, run_id, while_waiting=False))
-    run = next(run for run in trees.runs if run.id == run_id)
-    if run.status == "running":  # this process ends, and the run is in another one
+    run = next((run for run in trees.runs if run.id == run_id), None)
+    if run is None or run.status == "running":  # this process ends, and the run is in another one
         raise Busy
     answer = render_answer(run, trees, request.thread)
     if not is_error(run):
