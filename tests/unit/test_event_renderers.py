@@ -78,6 +78,8 @@ async def test_an_error_ends_the_stream_where_the_protocol_can_show_it() -> None
     lost = Source(MESSAGE, error=DatabaseUnavailable())
     chunks = parse(await render(AiSdkRenderer("run_1"), lost))
     assert [one if one == "[DONE]" else one["type"] for one in chunks] == ["start", "error", "[DONE]"]
+    [plain] = parse(await render(PlainRenderer({}), Source(MESSAGE, error=DatabaseUnavailable())))
+    assert (plain["type"], bool(plain["message"])) == ("error", True)
     with pytest.raises(DatabaseUnavailable):
         await render(RunApiRenderer(Interaction("run_1", "thr_1")), Source(MESSAGE, error=DatabaseUnavailable()))
 

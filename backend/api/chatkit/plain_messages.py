@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
+from backend.api.chatkit.events import explain_error
 from backend.api.chatkit.requests import PlainMessage
 from backend.api.dependencies import Services, check_owner
 from backend.api.event_renderer import EventRenderer
@@ -117,6 +118,9 @@ class PlainRenderer(EventRenderer[Frame]):
         if text:
             before, self._written = self._written, part
             yield {"type": "message_delta", "content": text if before in (None, part) else f"\n\n{text}"}
+
+    def on_error(self, error: Exception) -> Iterable[Frame]:
+        return [_render_error(explain_error(error).message or "")]
 
     def encode(self, rendered: Frame) -> bytes:
         return format_event(rendered)
