@@ -179,7 +179,7 @@ Act = Callable[[], Awaitable[BaseModel]]
 async def get_once(
     request: Request, services: AppServices, user: LimitedUser, key: KeyedRequest
 ) -> Callable[[Act], Awaitable[Any]]:
-    """Returns what carries out a request with the same idempotency key once, and gives a repetition its response."""
+    """Returns a function that carries out a request once for its key; a repetition gets the stored response."""
     status = request.scope["route"].status_code or 200
     return lambda act: carry_out_once(services.database, user.user_id, key, act, status)
 

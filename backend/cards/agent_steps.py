@@ -115,9 +115,10 @@ def render_step(call: ToolCall, folder_url: str = "") -> Json:
         case _:
             why = _WHY_UNFINISHED.get(call.state, "not made")
             title = f"{doing}: {'cannot be shown whole' if call.reason == 'not_shown' else why}"
-    below = texts.below(given, details, folder_url)
     if details is not None and state == "failed":
         below = _fence((call.output or "")[:_MAX_OUTPUT_LENGTH])
+    else:
+        below = texts.below(given, details, folder_url)
     return {
         "title": title.format_map(LineValues({name: _line(value) for name, value in given.items()})),
         "content": below,

@@ -22,7 +22,8 @@ from common.clock import Clock, wall_time
 from common.database import Database
 
 _LIVE_CARDS = 20  # the newest of a conversation show the tasks as they are, older ones as their calls have left them
-_SHARED_SECONDS = 2.0  # readers of a run in other processes get its events when they look at the rows
+# In the process of a run its readers get an event at once, in others when they next look at the rows, within a second.
+_SHARED_SECONDS = 2.0
 
 
 class NotCompleted(BackendError):
@@ -123,7 +124,7 @@ class CardService:
     async def reload_tasks(
         self, user_id: str, conversation_id: str, call: ToolCall, of_run: Sequence[Record]
     ) -> _Reloaded:
-        """Loads the tasks again after a call has changed some, once for all readers who get to the call in time."""
+        """Loads the tasks after a call has changed some, once for all readers within `_SHARED_SECONDS`."""
         reloading = self._reloading.get(call.id)
         if reloading is None:
             reloading = asyncio.create_task(self._reload_tasks(user_id, conversation_id, call, of_run))

@@ -23,9 +23,9 @@ from common.database import Database
 MAX_CALLS = 6
 """How many calls of one response are made."""
 
-
 EqualCalls = Counter[tuple[str, str]]
 """How often a run has made a call, by its tool and its arguments, however they are written."""
+
 DIRECTORY = "directory"
 """Stands for all changes of the directory in which a conversation works, in place of a tool that is allowed there."""
 

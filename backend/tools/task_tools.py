@@ -29,7 +29,7 @@ _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that 
 
 
 class ChangeCall(Protocol):
-    """A call for a change that a user makes by hand, which lacks only who makes it, and when."""
+    """A call for a change that a user makes by hand; the same change under the same `key` is made once."""
 
     async def __call__(self, *, user_id: str, key: str, time_zone: str | None) -> dict[str, Any]: ...
 

@@ -62,7 +62,7 @@ def _render_error(sentence: str) -> Frame:
 
 
 class PlainRenderer(EventRenderer[Frame]):
-    """Renders an answer as text, and at the end `about` it, what waits for approval, and a warning."""
+    """Renders an answer as text; the last frame has the fields of `about`, pending approvals, and a warning."""
 
     def __init__(self, about: dict[str, Any]) -> None:
         super().__init__()
