@@ -1,0 +1,45 @@
+"""The agents and their tools are the same in the backend, the workspace and docs/agents.md."""
+
+import re
+from typing import Any, cast
+
+import pytest
+from agents import ModelSettings
+
+import workspace.tools
+from backend.agents.sub_agents import create_start_tools, create_sub_agents
+from backend.cards.agent_steps import render_step
+from backend.conversations.records import ToolCall
+from backend.tools.connectors.connectors import Connectors
+from backend.tools.table import OF_AGENTS, TOOLS
+from tests.conftest import ROOT
+
+DOCUMENT = (ROOT / "docs" / "agents.md").read_text()
+WITHOUT_SERVERS: dict[str, Any] = {"workspace": None, "connectors": Connectors([], cast(Any, None))}
+
+
+def test_agents() -> None:
+    start_tools = {name: row.agent for name, row in TOOLS.items() if row.agent}
+    assert {tool.name for tool in create_start_tools(**WITHOUT_SERVERS)} == {*start_tools}
+    created = create_sub_agents(cast(Any, None), ModelSettings(), tasks=cast(Any, None), **WITHOUT_SERVERS)
+    assert {*created} == {*start_tools.values()}
+    [table] = re.findall(r"\| agent \| can \|.*?\n\n", DOCUMENT, re.DOTALL)
+    assert {*re.findall(r"^\| (\w+) \|", table, re.MULTILINE)} - {"agent"} == {*created}
+
+
+def test_tools_of_agents() -> None:
+    assert {tool.name for tool in workspace.tools.TOOLS} == {*OF_AGENTS}
+    [sentence] = re.findall(r"The tools of agents are (.*?)\.", DOCUMENT, re.DOTALL)
+    documented = re.findall(r"`(\w+)`", sentence)
+    assert {*documented} == {*OF_AGENTS}
+
+
+@pytest.mark.parametrize("tool", OF_AGENTS)
+def test_step_of_a_tool(tool: str) -> None:
+    call = ToolCall("run_1", "call_1", 1, tool, "{}", "running", "key")
+    assert not render_step(call)["title"].startswith("Using")
+
+
+@pytest.mark.parametrize("tool", workspace.tools.TOOLS, ids=lambda tool: tool.name)
+def test_arguments_of_a_tool_have_rules(tool: Any) -> None:
+    assert tool.parameters["properties"].keys() <= workspace.tools.RULES.keys()
