@@ -51,6 +51,18 @@ def test_command_line_names_the_import_formats() -> None:
     assert user_data.IMPORT_FORMATS == FORMATS
 
 
+def test_document_names_the_import_formats() -> None:
+    section = (ROOT / "docs" / "data.md").read_text().partition("\n## Import\n")[2].partition("\n## ")[0].lower()
+    assert [name for name in FORMATS if name not in section] == []
+
+
+def test_page_draws_the_components_of_cards() -> None:
+    drawn = re.findall(r'(?:case|root\.type ===) "(\w+)"', (ROOT / "web" / "chat" / "widgets.js").read_text())
+    modules = (ROOT / "backend" / "cards").glob("*.py")
+    used = {name for path in modules for name in re.findall(r'"type": "([A-Z]\w+)"', path.read_text())}
+    assert used - {*drawn} == {"Card"}, "a card has no case of its own"
+
+
 def test_document_lists_the_slash_commands() -> None:
     [listed] = re.findall(r"\| command \|.*?\n\n", (ROOT / "docs" / "terminal.md").read_text(), re.DOTALL)
     assert set(re.findall(r"`/([a-z]+)", listed)) == {*table.COMMANDS}

@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import suppress
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -37,6 +38,12 @@ def read(data: bytes, name: str = "") -> list[str]:
 )
 def test_encodings_and_formats(data: bytes, title: str) -> None:
     assert read(data) == [title]
+
+
+@pytest.mark.parametrize("format", formats.FORMATS)
+def test_each_format_has_a_parser(format: formats.Format) -> None:
+    with suppress(FileUnread):
+        assert formats.parse("", format, NOW) is not None
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \n", b"TYPE,CONTENT\n", b'{"todo": {"tasks": []}}'], ids=range(4))
