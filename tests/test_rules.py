@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from backend.settings import ProviderName
 from cli.chat.commands import table
 from cli.commands import user_data
 from common import VERSION
@@ -54,6 +56,13 @@ def test_command_line_names_the_import_formats() -> None:
 def test_document_names_the_import_formats() -> None:
     section = (ROOT / "docs" / "data.md").read_text().partition("\n## Import\n")[2].partition("\n## ")[0].lower()
     assert [name for name in FORMATS if name not in section] == []
+
+
+def test_documents_list_the_providers() -> None:
+    [table] = re.findall(r"\| `LLM_PROVIDER` \|.*?\n\n", (ROOT / "docs" / "models.md").read_text(), re.DOTALL)
+    assert {*re.findall(r"^\| `([a-z]+)`", table, re.MULTILINE)} == {*get_args(ProviderName)}
+    [sentence] = re.findall(r"LLM_PROVIDER is (.*?)\.", (ROOT / ".env.example").read_text(), re.DOTALL)
+    assert {*re.findall(r"[a-z]+", sentence)} - {"or"} == {*get_args(ProviderName)}
 
 
 def test_page_draws_the_components_of_cards() -> None:
