@@ -177,7 +177,9 @@ async def test_edit_is_done_once(user: User, model: ScriptedModel, stored: Store
     assert len(stored.runs(user.name)) == 2
 
 
-async def test_chatkit_request_is_the_same_however_it_is_written(user: User, model: ScriptedModel, stored: Stored) -> None:
+async def test_chatkit_request_is_the_same_however_it_is_written(
+    user: User, model: ScriptedModel, stored: Stored
+) -> None:
     await model.script(says("Hello."), says("Never."))
     body = request("threads.create", {"idempotency_key": "k"}, input=user_input("hello"))
     for written in (json.dumps(body), json.dumps(body, indent=1), json.dumps(dict(reversed(body.items())))):
