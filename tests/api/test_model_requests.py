@@ -88,7 +88,7 @@ async def test_tool_calls_and_next_message(user: User, model: ScriptedModel, gol
 
 async def test_failed_tool_calls(user: User, model: ScriptedModel, golden: Golden) -> None:
     await model.script(
-        calls(call("complete_task", task_id=99), call("add_task", title=""), call("add_task", titel="milk")),
+        calls(call("complete_task", task_id=99), call("add_task", title=""), call("delete_task", task="milk")),
         calls({"name": "buy_milk", "arguments": {}}, {"name": "add_task", "arguments": '{"title": "mi'}),
         says("That did not work."),
     )

@@ -77,15 +77,15 @@ async def test_rejected_with_a_sentence_that_names_what_is_wrong(tools: Tools) -
 
 
 async def test_several_problems_are_named_once(tools: Tools) -> None:
-    names = "its arguments are title, description, also, due, priority, labels, repeat."
-    title = "title is required and must be 1 to 200 characters on one line, not counting spaces around it"
-    assert await tools.error("add_task", titel="x") == f"{title}; add_task has no argument 'titel'; {names}"
-    assert await tools.error("add_task", titel="x", prio=1, tag=[]) == (
-        f"{title}; add_task has no arguments 'titel', 'prio' and 'tag'; {names}"
+    names = "its arguments are task_id, also."
+    task_id = "task_id is required and must be the whole number of a task from list_tasks"
+    assert await tools.error("delete_task", id=1) == f"{task_id}; delete_task has no argument 'id'; {names}"
+    assert await tools.error("delete_task", id=1, ids=[], all=True) == (
+        f"{task_id}; delete_task has no arguments 'id', 'ids' and 'all'; {names}"
     )
     many: dict[str, Any] = {f"name{number}": number for number in range(40)}
-    assert await tools.error("add_task", title="x", **many) == (
-        f"add_task has no arguments 'name0', 'name1', 'name2', 'name3', 'name4' and 35 more; {names}"
+    assert await tools.error("delete_task", task_id=1, **many) == (
+        f"delete_task has no arguments 'name0', 'name1', 'name2', 'name3', 'name4' and 35 more; {names}"
     )
 
 
