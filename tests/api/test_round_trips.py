@@ -47,7 +47,7 @@ APIS: dict[str, Api] = {
     "ChatKit": Api("/chatkit", say_in_chatkit, look_ups=0),
     "plain messages": Api("/chatkit", lambda thread, _: {"message": "hello", "conversation_id": thread}),
     "run API": Api(f"/chats/{CHAT}/interactions", lambda *_: {"user_message": "hello"}),
-    "one JSON answer": Api("/chat", lambda *_: {"messages": SAID, "thread_id": CHAT}),
+    "one JSON answer": Api("/chat", lambda *_: {"messages": SAID, "threadId": CHAT}),
     "AI SDK": Api("/chat/stream", lambda *_: {"messages": SAID, "id": CHAT}),
 }
 KEYED = [name for name in APIS if name != "plain messages"]

@@ -225,7 +225,7 @@ async def test_service_waits_for_what_it_needs(services: Services, empty_databas
                     found = await http.get("/ready")
                     return found.status_code == status and text in found.text
 
-                await until(is_answered, seconds=60)
+                await until(is_answered)
 
             await wait_for(503, "migrat")
             await asyncio.to_thread(migrate, empty_database_url)
