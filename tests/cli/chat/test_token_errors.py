@@ -7,7 +7,7 @@ import pytest
 from cli.chat.token_errors import explain_rejection
 from tests.tokens import mint_token
 
-mint = partial(mint_token, "x" * 32, iss="https://other.example", aud="https://todo.example")
+mint = partial(mint_token, "x" * 32, iss="https://other.example", aud="https://todo.example", exp=4_000_000_000)
 mint_own = partial(mint, iss="todo-assistant")
 
 
