@@ -18,7 +18,7 @@ FULL: dict[str, Any] = {
     "labels": ["shop"],
     "repeat": "FREQ=WEEKLY;BYDAY=FR",
 }
-"""A value for each argument of add_task that sets a field."""
+"""A value for each argument of add_task that sets a field: tests of surfaces expect these fields everywhere."""
 
 
 class Tools:

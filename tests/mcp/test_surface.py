@@ -17,27 +17,16 @@ from tests.mcp.wire import LEGACY, MODERN, request, send
 from tests.processes import ServiceProcess
 
 PARAMETERS = {
-    "add_task": "title* description also due priority labels repeat",
-    "list_tasks": "status query due done label priority order cursor limit",
-    "complete_task": "task_id* also",
-    "update_task": "task_id* title description also due priority labels add_labels remove_labels repeat status undo",
-    "delete_task": "task_id* also",
+    "add_task": {*FULL, "also"},
+    "list_tasks": {"status", "query", "due", "done", "label", "priority", "order", "cursor", "limit"},
+    "complete_task": {"task_id", "also"},
+    "update_task": {*FULL, "task_id", "also", "add_labels", "remove_labels", "status", "undo"},
+    "delete_task": {"task_id", "also"},
 }
-"""Required ones have a star."""
-TASK = {
-    "user_id",
-    "id",
-    "title",
-    "description",
-    "status",
-    "due",
-    "priority",
-    "labels",
-    "repeat",
-    "series",
-    "created_at",
-}
-TASK |= {"updated_at", "completed_at", "next", "deleted", "deleted_at", "also", "not_found"}
+TASK = {*FULL, "user_id", "id", "status", "series", "created_at", "updated_at", "completed_at"}
+TASK |= {"next", "deleted", "deleted_at", "also", "not_found"}
+REQUIRED_ARGUMENTS = {"add_task": ["title"], "list_tasks": []}
+REQUIRED_ARGUMENTS |= {name: ["task_id"] for name in ("complete_task", "update_task", "delete_task")}
 RESULTS = {
     "list_tasks": {"tasks", "next_cursor", "total", "now", "time_zone", "nearest"},
     "delete_task": {"id", "title", "deleted", "task", "also", "not_found"},
@@ -55,16 +44,13 @@ async def tools_of(http: httpx2.AsyncClient, version: str, token: str | None = N
     return (await send(http, request("tools/list", version=version, token=token))).json()["result"]["tools"]
 
 
-def parameters(tool: dict[str, Any]) -> str:
-    schema = tool["inputSchema"]
-    return " ".join(f"{name}*" if name in schema.get("required", []) else name for name in schema["properties"])
-
-
 @pytest.mark.parametrize("version", [MODERN, LEGACY])
 async def test_the_five_tools(http: httpx2.AsyncClient, version: str) -> None:
     tools = await tools_of(http, version)
-    assert {tool["name"]: parameters(tool) for tool in tools} == PARAMETERS
+    assert [tool["name"] for tool in tools] == [*PARAMETERS]
     for tool in tools:
+        assert set(tool["inputSchema"]["properties"]) == PARAMETERS[tool["name"]]
+        assert tool["inputSchema"]["required"] == REQUIRED_ARGUMENTS[tool["name"]]
         assert set(tool["outputSchema"]["properties"]) == RESULTS.get(tool["name"], TASK)
         hints = tool["annotations"]
         assert (hints["readOnlyHint"], hints["destructiveHint"], hints["idempotentHint"]) == HINTS[tool["name"]]
@@ -94,6 +80,7 @@ async def test_a_client_connects(server: ServiceProcess) -> None:
 KEYWORDS = {"type", "description", "default", "enum", "items", "maxItems", "maxLength", "minimum", "maximum"}
 TYPES = {str: "string", bool: "boolean", int: "integer", list: "array"}
 SHOWN = FULL | {"due": due("2026-11-27 15:00")}
+EMPTY: dict[str, Any] = {"description": "", "labels": []}
 # What each tool must be given, and what it changes of the task.
 REQUIRED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "add_task": ({"title": "bread"}, {}),
@@ -153,7 +140,7 @@ async def test_what_is_sent_for_not_given_changes_nothing(
         assert len(result["tasks"]) == 1
     if tool == "add_task":
         bread = tasks.pop(1)
-        assert (bread["description"], bread["due"], bread["priority"], bread["labels"]) == ("", None, None, [])
+        assert {name: bread[name] for name in FULL} == dict.fromkeys(FULL) | EMPTY | arguments
     if tool == "delete_task":
         assert tasks == []
     else:
@@ -168,15 +155,12 @@ async def test_each_change_can_be_made_alone_though_all_are_sent(
     nothing: dict[str, Any] = sent(schemas["update_task"], spelled) | {"task_id": 1}
     await tools.add(**FULL)
     assert "Nothing" in await tools.error("update_task", **nothing)
-    changes: dict[str, tuple[Any, str, Any]] = {
+    changes: dict[str, tuple[Any, str, Any]] = {name: ("none", name, EMPTY.get(name)) for name in FULL} | {
         "title": ("oat milk", "title", "oat milk"),
-        "description": ("none", "description", ""),
         "due": ("+1w", "due", due("2026-12-04 15:00")),
-        "priority": ("none", "priority", None),
         "labels": (["a"], "labels", ["a"]),
         "add_labels": (["b"], "labels", ["a", "b"]),
         "remove_labels": (["*"], "labels", []),
-        "repeat": ("none", "repeat", None),
         "status": ("completed", "status", "completed"),
     }
     assert {*changes, "task_id", "also", "undo"} == {*schemas["update_task"]["properties"]}

@@ -17,12 +17,13 @@ from backend.api.tasks import schemas
 from backend.cards.current_tasks import CurrentTasks
 from backend.cards.render import render_cards
 from backend.cards.task_lists import render_list_text
-from backend.conversations.records import Entry, ToolCall
+from backend.conversations.records import Entry, Record, ToolCall
 from cli.chat.rendering import render_tasks
 from cli.chat.screen import render_lines
-from common.task_words import FIELDS
+from common.task_words import FIELDS, FieldWords
 from mcp_server.tools import create_tools
 from tests.conftest import ROOT
+from tests.mcp.calls import FULL
 from tests.support import cards
 
 Json = dict[str, Any]
@@ -33,12 +34,13 @@ TASK: Json = {
     **{"id": 1, "title": "milk", "description": "two litres", "status": "pending"},
     **{"due": "2026-11-27", "time": "15:00", "repeat": "FREQ=DAILY", "priority": "high", "labels": ["home", "shop"]},
 }
-RESULT: Json = TASK | {
+COMPLETE_TASK: Json = TASK | {name: value for name, value in FULL.items() if name not in TASK}
+"""With a value of each field, also of those that the exact texts below do not have."""
+OF_TOOL: Json = {
     **{"due": {"date": "2026-11-27", "time": "15:00"}, "user_id": "local", "series": 1, "completed_at": None},
 }
-PAGE: Json = {"tasks": [RESULT], "next_cursor": None, "total": 1, "now": "2026-11-26T10:00:00+01:00"}
+PAGE: Json = {"next_cursor": None, "total": 1, "now": "2026-11-26T10:00:00+01:00"}
 AT = datetime(2026, 11, 26, 9, tzinfo=UTC)
-READ = ToolCall("run_1", "call_1", 1, "list_tasks", "{}", "done", "key", details=PAGE, created_at=AT)
 ANSWER = Entry("run_1", "ent_1", "assistant_message", text="There.", complete=True, seq=4, last_seq=5)
 UNDERSTOOD: Json = {"repeat": "FREQ=WEEKLY;BYDAY=MO", "due": "2026-11-30", "time": "09:00"}
 PRELUDE = """
@@ -78,24 +80,47 @@ def list_fields() -> set[str]:
     return set(update.parameters["properties"]) - NOT_FIELDS
 
 
+def read_tasks(task: Json) -> list[Record]:
+    """Returns the records of an answer that has read this task."""
+    details = PAGE | {"tasks": [task]}
+    call = ToolCall("run_1", "call_1", 1, "list_tasks", "{}", "done", "key", details=details, created_at=AT)
+    return [call, ANSWER]
+
+
 def test_fields_of_the_http_api() -> None:
     assert list_fields() == {"title", *schemas.OPTIONAL_FIELDS}
     assert list_fields() <= schemas.Task.model_fields.keys()
-    assert schemas.Task.from_tool(RESULT).model_dump(exclude_none=True) == TASK
+    assert schemas.Task.from_tool(COMPLETE_TASK | OF_TOOL).model_dump(exclude_none=True) == COMPLETE_TASK
 
 
-def test_fields_of_cards_texts_and_terminal() -> None:
+def test_every_field_has_words() -> None:
     assert list_fields() == {"title", "description", "due", *(field.name for field in FIELDS)}
-    [card] = render_cards([READ, ANSWER], CurrentTasks())
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_field_in_cards_texts_and_terminal(field: FieldWords) -> None:
+    task = {"id": 1, "title": "milk", "status": "pending", "due": None, field.name: COMPLETE_TASK[field.name]}
+    words = field.write(task[field.name])
+    assert words
+    records = read_tasks(task)
+    [card] = render_cards(records, CurrentTasks())
+    [line] = render_lines(render_tasks([task], 90), width=90, colour=False)
+    shown = [cards.render_lines({"widget": card.root})[1], render_list_text(records), line]
+    assert all(word.casefold() in text.casefold() for word in words for text in shown)
+
+
+def test_task_in_cards_and_texts() -> None:
+    records = read_tasks(TASK | OF_TOOL)
+    [card] = render_cards(records, CurrentTasks())
     facts = "two litres · Fri 27 Nov 15:00 · High · every day · #home #shop"
     assert cards.render_lines({"widget": card.root}) == ["1 task", f"☐ milk · {facts}"]
     assert card.copy_text == "- [ ] milk (Fri 27 Nov 15:00)"
     facts = "Fri 27 Nov 15:00, high priority, every day, #home, #shop"
-    assert render_list_text([READ, ANSWER]) == f"- milk ({facts})"
+    assert render_list_text(records) == f"- milk ({facts})"
 
 
-@pytest.mark.parametrize("task", [RESULT, TASK], ids=["of a tool", "of the HTTP API"])
-def test_fields_in_the_terminal(task: Json) -> None:
+@pytest.mark.parametrize("task", [TASK | OF_TOOL, TASK], ids=["of a tool", "of the HTTP API"])
+def test_task_in_the_terminal(task: Json) -> None:
     [line] = render_lines(render_tasks([task], 90), width=90, colour=False)
     assert " ".join(line.split()).startswith("· 1 milk Fri 27 Nov")
     assert line.endswith("high every day #home #s…")
@@ -109,7 +134,9 @@ def test_page_has_the_fields_of_the_tools() -> None:
 
 
 def test_row_shows_each_field() -> None:
-    rows = evaluate("Object.fromEntries(FIELDS.map(({ name, row }) => [name, textOf(row?.(task, ui))]))")
+    rows = evaluate(
+        "Object.fromEntries(FIELDS.map(({ name, row }) => [name, textOf(row?.(task, ui))]))", task=COMPLETE_TASK
+    )
     unseen = {name for name, text in rows.items() if not text}
     assert unseen == {"title"}, "it is a button above the others"
 
@@ -121,9 +148,9 @@ def test_each_field_is_sent() -> None:
     written = {one["name"]: others.get(one.get("type", ""), "another") for one in inputs}
     for one in inputs:
         if "options" in one:
-            kept = {"none", TASK[one["name"]]}
+            kept = {"none", COMPLETE_TASK[one["name"]]}
             written[one["name"]] = next(value for value in one["options"] if value not in kept)
-    changes, _ = evaluate("edit()", written=written, understood=UNDERSTOOD)
+    changes, _ = evaluate("edit()", task=COMPLETE_TASK, written=written, understood=UNDERSTOOD)
     assert changes["fields"].keys() == list_fields()
     assert "none" not in changes["fields"].values()
 

@@ -99,13 +99,9 @@ async def test_json(served: ChatKit, user: User, chat: Chat, model: ScriptedMode
     await model.script({"text": "Hello \x1b[31m\x9b."})
     done = await chat("--url", served.base_url, "--json", "--thread", "mine", "--exec", "hello")
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["event"] for one in events if not one["event"].endswith("_delta")] == [
-        "interaction_started",
-        "turn_start",
-        "turn_end",
-        "answer",
-        "interaction_complete",
-    ]
+    names = [one["event"] for one in events]
+    assert (names[0], names[-1]) == ("interaction_started", "interaction_complete")
+    assert {"answer", "answer_delta"} <= {*names}
     assert events[0]["data"]["chat_id"] == "mine"
     assert "\x1b" not in done.stdout
     assert done.stdout.isascii()
