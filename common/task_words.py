@@ -10,7 +10,7 @@ from common.repeats import describe_repeat
 
 @dataclass(frozen=True)
 class FieldWords:
-    """How a field's value is written; `noun` follows where there is room."""
+    """How a field's value is written. `noun` follows in texts; cards and the terminal leave it out."""
 
     name: str
     write: Callable[[Any], Sequence[str]] = lambda value: [str(value)]

@@ -3,6 +3,7 @@
 A new event is a class here, a row of the table in `docs/api.md`, and what `todo_client/events.py` makes of it.
 """
 
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -49,9 +50,9 @@ class RunEvent(BaseModel):
     of_sub_agents: ClassVar[bool] = False
 
     @classmethod
+    @abstractmethod
     def render(cls, event: Event, of: Interaction) -> Self | None:
         """Renders an event of a run; None if it is another."""
-        raise NotImplementedError
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -84,8 +85,8 @@ class _EntryEvent(RunEvent):
         return cls.of_entry(entry, event, of) if isinstance(entry, Entry) and entry.kind == cls.kind else None
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
-        raise NotImplementedError
+    @abstractmethod
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None: ...
 
 
 class _CallEvent(RunEvent):
@@ -96,8 +97,8 @@ class _CallEvent(RunEvent):
         return cls.of_call(event.record, event) if isinstance(event.record, ToolCall) else None
 
     @classmethod
-    def of_call(cls, call: ToolCall, event: Event) -> Self | None:
-        raise NotImplementedError
+    @abstractmethod
+    def of_call(cls, call: ToolCall, event: Event) -> Self | None: ...
 
 
 class InteractionStarted(_EntryEvent):
