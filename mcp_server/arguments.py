@@ -27,7 +27,7 @@ KEEP, NONE = "keep", "none"
 
 @dataclass(frozen=True)
 class Argument:
-    """What clients are told about an argument, beside its description."""
+    """The rule of an argument, for sentences about errors, and its published default."""
 
     rule: str
     """Completes the sentence "<name> must be …"."""
@@ -36,7 +36,7 @@ class Argument:
 
 
 def list_arguments(types: Mapping[str, Any]) -> dict[str, Argument]:
-    """Returns what clients are told about those of these parameters that are arguments."""
+    """Returns the `Argument` of each parameter that has one, by the parameter's name."""
     return {
         name: value
         for name, annotation in types.items()

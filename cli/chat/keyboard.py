@@ -26,7 +26,7 @@ class Keyboard(Vt100Input):
     def cooked_mode(self) -> AbstractContextManager[None]:
         """Stays in raw mode while text is printed above the prompt.
 
-        Otherwise Enter and Ctrl-C, pressed meanwhile, would be other characters than the prompt expects.
+        In cooked mode, the prompt would not recognise Enter and Ctrl-C that are pressed while text is printed.
         """
         return self.raw_mode()
 
