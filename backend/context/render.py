@@ -38,6 +38,10 @@ _ENDED = {
     "cancelled": "The person stopped this answer. Do not go on with it unless they ask for it.",
     "interrupted": "The server had to end this answer. Check what was done before you go on with it.",
 }
+_WITHDRAWN = (
+    "No tool was called, and nothing has changed. What you wrote here said otherwise: it was withdrawn, and the person "
+    "does not see it. Call the tool now, or say that nothing was changed."
+)
 _MAX_TASKS = 10  # of one change
 _CHANGES = {
     "completed": "The person ticked task {tasks}: it is completed.",
@@ -187,6 +191,8 @@ def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
         case "branch_note":
             note = entry.text or render_branch_note(entry, timeline.noted_calls)
             return [*_render_time(details), *([note] if note else [])]
+        case "withdrawn":
+            return [_WITHDRAWN]
         case "notice" if details.get("code") in _ENDED:
             return [_ENDED[details["code"]]]
         case _:

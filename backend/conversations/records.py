@@ -7,7 +7,16 @@ from typing import Any, Literal
 Status = Literal["running", "waiting", "completed", "failed", "cancelled", "interrupted"]
 Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
 EntryKind = Literal[
-    "user_message", "assistant_message", "reasoning", "notice", "summary", "change", "branch_note", "command"
+    "user_message",
+    "assistant_message",
+    "withdrawn",
+    "reasoning",
+    "notice",
+    "changes",
+    "summary",
+    "change",
+    "branch_note",
+    "command",
 ]
 CallState = Literal[
     "requested", "awaiting_approval", "approved", "rejected", "running", "done", "failed", "unknown", "not_made"
@@ -50,6 +59,8 @@ class Run:
     end_seq: int | None
     next_run_id: str | None = None
     """The run that answers its first follow-up; read with a tree of runs only."""
+    changes: dict[str, Any] | None = None
+    """What it changed in the task list, as `common.changes` describes it; read with a tree of runs only."""
 
     @property
     def is_sub_agent(self) -> bool:
@@ -68,7 +79,11 @@ class ConversationHead:
 
 @dataclass(slots=True)
 class Entry:
-    """Something said or noted in a run. `seq` is None until it is stored, and while it waits in the steering queue."""
+    """Something said or noted in a run. `seq` is None until it is stored, and while it waits in the steering queue.
+
+    A text of the assistant that was `withdrawn` as it claimed a change that was not made has no text any more. The
+    `changes` of a top run are stored with its outcome, or incomplete while it waits.
+    """
 
     run_id: str
     id: str
@@ -138,6 +153,7 @@ EventType = Literal[
     "entry_started",
     "entry_delta",
     "entry_completed",
+    "entry_withdrawn",
     "call_requested",
     "approval_requested",
     "approval_decided",

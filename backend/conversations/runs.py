@@ -63,7 +63,7 @@ FROM runs WHERE user_id = %(user)s AND id = %(top)s"""
 _STORE_ENTRY = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, complete, model_turn)
 VALUES (%(user)s, %(run_id)s, %(id)s, %(conversation)s, %(kind)s, %(text)s, %(details)s, %(complete)s, %(model_turn)s)
-ON CONFLICT (user_id, run_id, id) DO UPDATE SET text = excluded.text, details = excluded.details,
+ON CONFLICT (user_id, run_id, id) DO UPDATE SET kind = excluded.kind, text = excluded.text, details = excluded.details,
     complete = excluded.complete, completion_seq = CASE WHEN excluded.complete THEN nextval('event_seq') END
 RETURNING seq, last_seq, created_at"""
 _ADD_MODEL_TURN = """

@@ -112,7 +112,9 @@ SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
         SELECT n.id FROM runs n JOIN entries e ON e.user_id = n.user_id AND e.run_id = n.id
         WHERE n.user_id = r.user_id AND n.conversation_id = r.conversation_id AND n.previous_run_id = r.id
           AND e.details->>'mode' = 'follow_up' AND e.seq IS NOT NULL
-        ORDER BY n.seq LIMIT 1) END AS next_run_id
+        ORDER BY n.seq LIMIT 1) END AS next_run_id,
+    (SELECT e.details FROM entries e
+        WHERE e.user_id = r.user_id AND e.run_id = r.id AND e.kind = 'changes' AND e.complete LIMIT 1) AS changes
 {_TREES} ORDER BY r.seq"""
 _ALL_OF_TREES = all_records(f"SELECT r.id {_TREES}")
 _OF_TREES = RecordStatements(
@@ -221,7 +223,8 @@ def moments_of(record: EventRecord) -> list[tuple[EventType, int | None]]:
     if isinstance(record, Entry):
         # What may come after its run's end belongs to the conversation; a branch note is for the model alone.
         is_event = record.complete and record.kind not in ("summary", "change", "branch_note", "command")
-        return [("entry_completed", record.last_seq)] if is_event else []
+        kind = "entry_withdrawn" if record.kind == "withdrawn" else "entry_completed"
+        return [(kind, record.last_seq)] if is_event else []
     if isinstance(record, ModelTurn):
         return [("model_turn_ended", record.seq)]
     return [
