@@ -35,11 +35,11 @@ _FOLDER = "It can write files and run programs in its own folder, without intern
 class ToolRow:
     """What the backend knows of a tool. Calls of a tool without `words` are not shown.
 
-    A tool that `reads` returns a page of tasks. One that `redraws` changes tasks which cards may show already, and one
-    that `deletes` removes them. Calls need approval if APPROVALS has the word `asked_with`, which tools have that start
-    an `agent` or belong to another MCP server. A tool that `runs_programs` always needs it where nothing confines
-    programs. One that `changes_files` needs it until the user has approved one, in a conversation that works in a
-    directory of the user's. `instead` has the words for calls whose argument has a certain value.
+    A tool that `reads` returns a page of tasks, or files. One that `redraws` changes tasks which cards may show
+    already, and one that `deletes` removes them. Calls need approval if APPROVALS has the word `asked_with`, which
+    tools have that start an `agent` or belong to another MCP server. A tool that `runs_programs` always needs it where
+    nothing confines programs. One that `changes_files` needs it until the user has approved one, in a conversation that
+    works in a directory of the user's. `instead` has the words for calls whose argument has a certain value.
     """
 
     words: CallTexts | None = None
@@ -51,6 +51,11 @@ class ToolRow:
     asked_with: str | None = None
     runs_programs: bool = False
     changes_files: bool = False
+
+    @property
+    def can_change(self) -> bool:
+        """Whether a call can change tasks, files or what another server holds; what agents change, their calls do."""
+        return not self.reads and self.agent is None
 
 
 def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> CallTexts:

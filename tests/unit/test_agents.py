@@ -11,7 +11,7 @@ from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.cards.agent_steps import render_step
 from backend.conversations.records import ToolCall
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.table import OF_AGENTS, TOOLS
+from backend.tools.table import OF_AGENTS, TOOLS, find_tool
 from tests.conftest import ROOT
 
 DOCUMENT = (ROOT / "docs" / "agents.md").read_text()
@@ -32,6 +32,14 @@ def test_tools_of_agents() -> None:
     [sentence] = re.findall(r"The tools of agents are (.*?)\.", DOCUMENT, re.DOTALL)
     documented = re.findall(r"`(\w+)`", sentence)
     assert {*documented} == {*OF_AGENTS}
+
+
+def test_tools_that_can_change_something() -> None:
+    reading = {name for name in {**TOOLS, **OF_AGENTS} if not find_tool(name).can_change}
+    starting = {name for name, row in TOOLS.items() if row.agent}
+    assert reading - starting == {"list_tasks", "list_files", "read_file", "search_files"}
+    assert starting <= reading, "an agent's own calls change something"
+    assert find_tool("mcp_notes__write").can_change
 
 
 @pytest.mark.parametrize("tool", OF_AGENTS)
