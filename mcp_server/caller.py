@@ -20,6 +20,7 @@ from mcp_server.errors import ForeignUserId, TokenUnchecked, explain_error
 from mcp_server.tasks.changes import Caller
 
 LOCAL_USER = "local"
+MAX_BATCH_CHARS = 200
 _RESERVED_NAMES = ("assistant", "person", "import")  # actors of our own, which a client must not pretend to be
 _USER_ID: str | None = CallArgument("user_id")
 _CONTEXT: Context = CurrentContext()
@@ -69,8 +70,8 @@ async def _create_caller(user_id: str | None = _USER_ID, context: Context = _CON
         user_id=owner,
         actor=actor or (_get_client_name(client.client_info.name) if client else "") or "mcp",
         idempotency_key=read_meta_text(meta, "todo/idempotency_key", max_length=200),
-        batch=read_meta_text(trusted_meta, "todo/batch", max_length=200),
-        undo_batch=read_meta_text(trusted_meta, "todo/undo_batch", max_length=200),
+        batch=read_meta_text(trusted_meta, "todo/batch", max_length=MAX_BATCH_CHARS),
+        undo_batch=read_meta_text(trusted_meta, "todo/undo_batch", max_length=MAX_BATCH_CHARS),
         quota=context.lifespan_context["quota"],
         zone=find_zone(read_meta_text(meta, "todo/time_zone", max_length=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],

@@ -1,4 +1,5 @@
-"""HTTP routes that read the caller's tasks by their ids, recent changes, and the number of completed tasks by day.
+"""HTTP routes that read the caller's tasks by their ids, recent changes, what a batch has changed, and the number of
+completed tasks by day.
 
 The page calls them every 1.5 seconds, so they are neither counted nor logged.
 """
@@ -17,18 +18,20 @@ from common.clock import Clock, find_zone
 from common.database import Database, DatabaseUnavailable
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
+from common.text import is_storable
 from common.tool_server.calls import get_user_id
 from mcp_server.arguments import MAX_ID
-from mcp_server.caller import LOCAL_USER
+from mcp_server.caller import LOCAL_USER, MAX_BATCH_CHARS
 from mcp_server.errors import explain_error
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.lists import reads
 from mcp_server.tasks.results import render_structured
 
-CHANGES, DONE, TASKS = "/changes", "/done", "/tasks"
-PATHS = (CHANGES, DONE, TASKS)
+BATCH, CHANGES, DONE, TASKS = "/batch", "/changes", "/done", "/tasks"
+PATHS = (BATCH, CHANGES, DONE, TASKS)
 _DEFAULT_DAYS = 28
 _AFTER = "after must be the whole number `last` of an earlier answer, or left out."
+_BATCH = f"id must be the id of a batch, text of 1 to {MAX_BATCH_CHARS} characters on one line."
 _DAYS = f"days must be a whole number from 1 to {reads.MAX_DAYS}, or left out."
 _IDS = f"ids must be at most {reads.MAX_IDS} task ids, separated by commas."
 _ZONE = "time_zone must be the name of a time zone, such as Europe/Berlin, or left out."
@@ -49,6 +52,7 @@ class ReadRoutes:
     clock: Clock
 
     def add_to(self, server: FastMCP) -> None:
+        server.custom_route(BATCH, methods=["GET"])(self._create_handler(self._get_batch))
         server.custom_route(CHANGES, methods=["GET"])(self._create_handler(self._get_changes))
         server.custom_route(DONE, methods=["GET"])(self._create_handler(self._get_completions))
         server.custom_route(TASKS, methods=["GET"])(self._create_handler(self._get_tasks))
@@ -68,6 +72,12 @@ class ReadRoutes:
                 return _reject(503, str(explain_error(error, is_committing=False)))
 
         return handle
+
+    async def _get_batch(self, user_id: str, request: Request) -> JSONResponse:
+        batch = request.query_params.get("id", "")
+        if not 1 <= len(batch) <= MAX_BATCH_CHARS or not is_storable(batch):
+            raise InvalidQuery(_BATCH)
+        return JSONResponse(await reads.read_batch(self.database, user_id, batch))
 
     async def _get_changes(self, user_id: str, request: Request) -> JSONResponse:
         after = _read_number(request, "after", maximum=MAX_ID, sentence=_AFTER)

@@ -1,4 +1,4 @@
-"""`GET /changes`, `GET /done` and `GET /tasks`: what is read of one's own tasks without a tool."""
+"""`GET /batch`, `GET /changes`, `GET /done` and `GET /tasks`: what is read of one's own tasks without a tool."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from tests.mcp.servers import own
 from tests.mcp.wire import call, result, send
 from tests.support.stored import Stored
 
-PATHS = ["/changes", "/done", "/tasks?ids=1"]
+PATHS = ["/batch?id=run", "/changes", "/done", "/tasks?ids=1"]
 
 
 def signed(token: str) -> dict[str, str]:
@@ -43,6 +43,7 @@ async def test_foreign_hosts_pages_and_methods(http: httpx2.AsyncClient, path: s
 
 
 REFUSED = [
+    *[(f"/batch{odd}", "id") for odd in ("", "?id=", "?id=" + "x" * 201, "?id=%00", "?id=%0A")],
     *[(f"/changes?after={odd}", "after") for odd in ("", "-1", "x", "1.5", "٣", "9" * 30, "1e3")],
     *[(f"/done?days={odd}", "days") for odd in ("0", "-1", "367", "x", "")],
     *[(f"/tasks{odd}", "ids") for odd in ("", "?ids=", "?ids=1,", "?ids=x", "?ids=-1", "?ids=1 2")],
@@ -187,3 +188,82 @@ async def test_last_change_of_each_task(tools: Tools, stored: Stored) -> None:
     assert await read() == {1: ("first", True), 3: ("first", False)}, "a task that is gone"
     stored.age_task_changes(tools.user, days=31)
     assert await read() == {1: ("first", True)}
+
+
+RUN = {"todo/batch": "run"}
+
+
+async def read_batch(tools: Tools, batch: str = "run") -> list[tuple[int, str, str]]:
+    answer = await tools.http.get("/batch", params={"id": batch}, headers=signed(tools.token))
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["more"] is False
+    return [(one["task_id"], one["title"], one["change"]) for one in answer.json()["changes"]]
+
+
+async def test_changes_of_a_batch(tools: Tools, new_tools: NewTools) -> None:
+    """One for each task, from before the first change of the batch to after the last one."""
+    await tools.add("a", also=["b", "c", "d", "e", "f", "g"], due="2030-01-01")
+    await tools.complete(3)
+    await tools.delete(4)
+    await tools.add("h", meta=RUN)
+    await tools.update(1, title="A", due="2030-02-01", meta=RUN)
+    await tools.complete(1, meta=RUN)
+    await tools.update(2, due="2030-01-01 10:00", priority="high", meta=RUN)
+    await tools.update(3, status="pending", meta=RUN)
+    await tools.undo(4, meta=RUN)
+    await tools.update(5, labels=["x"], meta=RUN)
+    await tools.delete(6, 7, meta=RUN)
+    assert await read_batch(tools) == [
+        (8, "h", "added"),
+        (1, "A", "completed"),
+        (2, "b", "moved"),
+        (3, "c", "reopened"),
+        (4, "d", "restored"),
+        (5, "e", "changed"),
+        (6, "f", "deleted"),
+        (7, "g", "deleted"),
+    ]
+    await tools.complete(8, meta={"todo/batch": "other"})
+    await tools.undo_batch("other")
+    assert len(await read_batch(tools)) == 8, "it is what the batch did, whatever came later"
+    assert await read_batch(new_tools()) == [], "of another user"
+    assert await read_batch(tools, "nothing") == []
+
+
+async def test_what_a_batch_undoes_itself_is_no_change_of_it(tools: Tools) -> None:
+    await tools.add("a", also=["b", "c", "d"])
+    await tools.add("e", meta=RUN)
+    await tools.delete(5, meta=RUN)
+    await tools.delete(1, meta=RUN)
+    await tools.undo(1, meta=RUN)
+    await tools.complete(2, meta=RUN)
+    await tools.update(2, status="pending", meta=RUN)
+    await tools.update(3, due="2030-01-01", meta=RUN)
+    await tools.update(3, due="none", meta=RUN)
+    await tools.update(4, title="d", meta=RUN)
+    assert await read_batch(tools) == []
+
+
+async def test_next_task_of_a_repeat_is_no_change_of_its_own(tools: Tools) -> None:
+    for nth, title in enumerate("abcd"):
+        await tools.add(title, due="2030-01-01", repeat="FREQ=DAILY", meta={"todo/batch": "first"})
+        await tools.complete(2 * nth + 1, meta={"todo/batch": title})
+        assert await read_batch(tools, title) == [(2 * nth + 1, title, "completed")]
+    assert [change for _, _, change in await read_batch(tools, "first")] == ["added"] * 4
+    await tools.update(2, due="2030-02-01", meta={"todo/batch": "a"})
+    assert await read_batch(tools, "a") == [(1, "a", "completed"), (2, "a", "moved")]
+    await tools.undo(3, meta={"todo/batch": "undo"})
+    assert await read_batch(tools, "undo") == [(3, "b", "reopened")], "also its removal is none"
+    await tools.undo(6, meta={"todo/batch": "removal"})
+    assert await read_batch(tools, "removal") == [(6, "c", "deleted")], "unless it is removed alone"
+    await tools.undo(7, meta={"todo/batch": "d"})
+    assert await read_batch(tools, "d") == [], "completed and undone"
+
+
+async def test_a_batch_with_many_tasks_is_cut_off(tools: Tools) -> None:
+    for _ in range(20):
+        await tools.add("a", also=["a"] * 49, meta=RUN)
+    assert len(await read_batch(tools)) == 1_000
+    await tools.add("a", meta=RUN)
+    answer = (await tools.http.get("/batch?id=run", headers=signed(tools.token))).json()
+    assert (len(answer["changes"]), answer["more"]) == (1_000, True)

@@ -47,7 +47,7 @@ async def test_a_stopped_database_is_said_and_found_again(
     calls = [("add_task", {"title": "secret bread"}), ("list_tasks", {}), ("delete_task", {"task_id": 1})]
     for tool, arguments in calls:
         assert "nothing was changed" in await tools.error(tool, **arguments)
-    for path in ("/changes?after=0", "/done", "/tasks?ids=1"):
+    for path in ("/batch?id=run", "/changes?after=0", "/done", "/tasks?ids=1"):
         answer = await tools.http.get(path, headers={"Authorization": f"Bearer {tools.token}"})
         assert (answer.status_code, set(answer.json())) == (503, {"error"})
     await way.restore()

@@ -231,7 +231,7 @@ async def test_nothing_is_open_without_a_valid_token(guarded_http: httpx2.AsyncC
         for made in everything(token):
             assert (await send(guarded_http, made)).status_code == 401
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        for path in ("/changes", "/done", "/tasks?ids=1"):
+        for path in ("/batch?id=run", "/changes", "/done", "/tasks?ids=1"):
             assert (await guarded_http.get(path, headers=headers)).status_code == 401
         for method in ("GET", "DELETE", "PUT", "HEAD", "OPTIONS"):
             assert (await guarded_http.request(method, "/mcp", headers=headers)).status_code == 401

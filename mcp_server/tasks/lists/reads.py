@@ -1,4 +1,4 @@
-"""What the backend reads without a tool: tasks by their ids, recent changes, completed tasks by day."""
+"""What the backend reads without a tool: tasks by ids, recent changes, those of a batch, completed tasks by day."""
 
 from collections.abc import Collection
 from datetime import date, datetime, time, timedelta
@@ -65,6 +65,50 @@ async def read_changes(database: Database, user_id: str, after: int | None) -> R
     ids = [row["task_id"] for row in rows if row["task_id"] is not None]
     is_partial = len(ids) > MAX_CHANGES or (after is not None and after > last)
     return {"last": last, "task_ids": [] if is_partial else [*dict.fromkeys(ids)], "more": is_partial}
+
+
+MAX_CHANGED = 1_000  # tasks of a batch
+
+# The changes of a batch, without those that come with another one: the next task of a repeat, which a completion adds,
+# and its removal when the completion is undone.
+_OF_BATCH = """
+SELECT c.id, c.task_id FROM task_calls k JOIN task_changes c ON c.user_id = k.user_id AND c.call_id = k.id
+WHERE k.user_id = %(user)s AND k.batch = %(batch)s AND c.user_id = %(user)s
+    AND (k.operation = 'add' OR c.before IS NOT NULL OR c.undoes IS NOT NULL)
+    AND (c.after IS NOT NULL OR c.undoes IS NULL OR NOT EXISTS (
+        SELECT FROM task_changes added
+        JOIN task_changes undone ON undone.user_id = added.user_id AND undone.call_id = added.call_id
+        JOIN task_changes removal ON removal.user_id = c.user_id AND removal.call_id = c.call_id
+        WHERE added.user_id = %(user)s AND added.id = c.undoes AND added.before IS NULL
+            AND undone.user_id = %(user)s AND undone.before IS NOT NULL
+            AND removal.user_id = %(user)s AND removal.undoes = undone.id))"""
+_UNSEEN = "'{created_at,updated_at,completed_at,series}'::text[]"
+# By task, from before its first change of the batch to after its last one, in the order of the first ones.
+_NET_CHANGES = f"""
+SELECT * FROM (
+    SELECT tasks.task_id, coalesce(last.after, first.before)->>'title' AS title, CASE
+        WHEN first.before IS NULL AND last.after IS NULL THEN NULL
+        WHEN first.before IS NULL AND first.undoes IS NULL THEN 'added'
+        WHEN first.before IS NULL THEN 'restored'
+        WHEN last.after IS NULL THEN 'deleted'
+        WHEN first.before->'status' IS DISTINCT FROM last.after->'status'
+            THEN CASE last.after->>'status' WHEN 'completed' THEN 'completed' ELSE 'reopened' END
+        WHEN first.before->'due_on' IS DISTINCT FROM last.after->'due_on'
+            OR first.before->'due_time' IS DISTINCT FROM last.after->'due_time' THEN 'moved'
+        WHEN first.before - {_UNSEEN} IS DISTINCT FROM last.after - {_UNSEEN} THEN 'changed'
+    END AS change
+    FROM (SELECT task_id, min(id) AS first, max(id) AS last FROM ({_OF_BATCH}) batch GROUP BY task_id) tasks
+    JOIN task_changes first ON first.user_id = %(user)s AND first.id = tasks.first
+    JOIN task_changes last ON last.user_id = %(user)s AND last.id = tasks.last
+    ORDER BY tasks.first
+) net
+WHERE change IS NOT NULL LIMIT %(most)s"""
+
+
+async def read_batch(database: Database, user_id: str, batch: str) -> Result:
+    """Returns what a batch has changed, a change for each task; of more than `MAX_CHANGED` tasks the first ones."""
+    rows = await database.fetch_all(user_id, _NET_CHANGES, batch=batch, most=MAX_CHANGED + 1)
+    return {"changes": rows[:MAX_CHANGED], "more": len(rows) > MAX_CHANGED}
 
 
 MAX_DAYS = 366
