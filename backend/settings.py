@@ -132,10 +132,11 @@ class ModelSettings(BaseSettings):
     """The most characters in one response of a model, reasoning and tool calls included. For each of these characters
     its server may send about 6 bytes in one event and about 100 bytes in all. A longer response ends with an error.
     """
-    llm_tool_calls: ToolCalls = "streamed"
+    llm_tool_calls: ToolCalls | None = None
     """How the model makes tool calls. streamed: the normal way. whole: without streaming, for providers that lose
     streamed tool calls; an answer then appears only when it is complete. text: for models without tool calls; the tools
-    are described in the prompt, and the calls are read from the model's text.
+    are described in the prompt, and the calls are read from the model's text. Default: streamed; text for a model
+    whose server says that it has no tool calls, or that twice writes a call as text or claims a change without one.
     """
     llm_roles: Roles | None = None
     """Whether messages of the user and of the assistant must alternate, as the chat templates of Mistral and Gemma

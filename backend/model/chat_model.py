@@ -71,6 +71,13 @@ class ChatModel(Model):
             model.name = name
         return model
 
+    def record_missed_call(self, fault: str) -> None:
+        """Notes an answer in which the model should have called a tool; the second makes it write calls as text.
+
+        The `fault` completes the sentence "The model has … 2 times".
+        """
+        self.client.modes.record_missed_call(self.name, fault)
+
     def retry_settings(self, show_progress: Callable[[str], None]) -> ModelRetrySettings:
 
         def decide(context: RetryPolicyContext) -> RetryDecision:

@@ -20,7 +20,8 @@ from backend.model.errors import ModelError
 from backend.model.frames import read_values
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
-from backend.model.responses import Pieces, find_lost_calls, read_actions, read_pieces
+from backend.model.responses import Pieces, find_lost_calls, find_written_calls, read_actions, read_pieces
+from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import parse_json
 from common.settings import is_loopback
 from common.tls import get_tls_context
@@ -40,6 +41,7 @@ class ProviderClient:
         self._profile: Profile = endpoint.profile
         self._endpoint = endpoint
         self._limits = endpoint.limits
+        self.modes = ToolCallModes(endpoint)
         self._begin_thinking: set[str] = set()  # models whose prompt has the tag that opens their reasoning
         self._extra_content: dict[str, Any] = {}  # by the id of the call that it came with
         client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
@@ -67,15 +69,17 @@ class ProviderClient:
         Where calls are text, an agent that is called without a task gets the user's `goal`.
         """
         messages = requests.with_extra_content(given["messages"], self._extra_content)
-        body = self._profile.shape({**given, "messages": messages})
-        response = self._respond(body)
-        if self._profile.tool_calls == "text":
-            tools = {tool["function"]["name"] for tool in given.get("tools", ())}
+        mode, model = self.modes.get(given["model"]), given["model"]
+        body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
+        response, tools = self._respond(body), {tool["function"]["name"] for tool in given.get("tools", ())}
+        if mode == "text":
             return read_actions(response, tools, body, self._respond, goal=goal)
-        if self._profile.loses_calls and "stream" in body and "tools" in given:
-            stop = partial(self._adapt, "loses calls that it streams", "LLM_TOOL_CALLS", "whole", tool_calls="whole")
-            return find_lost_calls(response, body, self._respond, on_lost=stop)
-        return response
+        if self._profile.loses_calls and "stream" in body and tools:
+            response = find_lost_calls(response, body, self._respond, on_lost=self._stop_streaming_calls)
+        if not tools:
+            return response
+        note = partial(self.modes.record_missed_call, model, "written a call as text")
+        return find_written_calls(response, tools, on_written=note)
 
     async def _respond(self, body: dict[str, Any]) -> Pieces:
         first = self._limits.first_token_seconds
@@ -110,6 +114,10 @@ class ProviderClient:
             omits = (*dict.fromkeys((*self._profile.omits, *rejected)),)
             self._adapt(f"refuses {', '.join(rejected)}", "LLM_OMIT", ",".join(omits), omits=omits)
         return response
+
+    def _stop_streaming_calls(self) -> None:
+        self.modes.use_whole()
+        self._adapt("loses calls that it streams", "LLM_TOOL_CALLS", "whole")
 
     def _adapt(self, reason: str, setting: str, value: str, **changes: Any) -> None:
         logger.warning("the model's server %s: set %s=%s", reason, setting, value)

@@ -214,6 +214,8 @@ class ModelEndpoint:
     retry_seconds: float = 0.5  # before the first retry
     models: tuple[str, ...] = ()
     agent_max_tokens: int = 8_000
+    has_tool_calls_setting: bool = False
+    """Whether LLM_TOOL_CALLS is set."""
     limits: ResponseLimits = field(default_factory=ResponseLimits)
 
     @property
@@ -249,6 +251,7 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
         model=model,
         models=(*dict.fromkeys((model, *settings.llm_models)),),
         agent_max_tokens=settings.llm_agent_max_tokens or agent_tokens,
+        has_tool_calls_setting=settings.llm_tool_calls is not None,
         limits=ResponseLimits(
             settings.limit_answer_chars, settings.llm_first_token_seconds, settings.llm_silence_seconds
         ),
@@ -263,7 +266,7 @@ def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
     return replace(
         profile,
         history_tokens=profile.history_tokens if settings.history_tokens is None else settings.history_tokens,
-        tool_calls=settings.llm_tool_calls,
+        tool_calls=settings.llm_tool_calls or profile.tool_calls,
         roles=settings.llm_roles or profile.roles,
         omits=settings.llm_omit or profile.omits,
     )

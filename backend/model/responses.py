@@ -111,6 +111,21 @@ async def find_lost_calls(
             yield replace(piece, thought=thought, usage=piece.usage + usage)
 
 
+async def find_written_calls(response: Pieces, tools: Collection[str], on_written: Callable[[], None]) -> Pieces:
+    """Yields a response, and reports one without calls whose text has a call of one of the tools."""
+    text = ""
+    async with aclosing(response):
+        async for piece in response:
+            text += piece.text
+            yield piece
+            if piece.finish is not None and not piece.calls and "{" in text:
+                written = TextResponse(tools, goal="")
+                written.feed(text)
+                written.finish(cut_off=False)
+                if written.calls:
+                    on_written()
+
+
 async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = None) -> Piece:
     """Reads a response to its end, and returns it as one piece; `show` gets each piece when it comes."""
     pieces: list[Piece] = []
