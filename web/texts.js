@@ -186,6 +186,7 @@ export const TEXTS = {
   card: {
     open: "Show in the list",
     title: "Card",
+    changes: "What this answer changed",
     list: "Task list",
     more: "Show more",
     done: "Done",

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pydantic import BaseModel, ValidationError
 
 from backend.cards.task import ChangedTask, Task, TaskPage
-from backend.conversations.records import ToolCall
+from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.table import find_tool
 from backend.tools.task_tools import TaskTools
@@ -54,6 +54,11 @@ class CurrentTasks:
             self.now, {**self.tasks, **tasks}, {**self.last_changes, **changed}, self.known | frozenset(tasks)
         )
 
+    def with_changes(self, changes: Entry) -> "CurrentTasks":
+        """Takes it that the run has changed last what else is not known: only the tasks of the newest cards are."""
+        made = {id: LastChange(task_id=id, batch=changes.run_id) for id in ids_of(changes)}
+        return replace(self, last_changes={**made, **self.last_changes})
+
     def can_undo(self, task_id: int, batch: str) -> bool:
         """Whether the batch changed the task last and is not undone, so that nothing else is undone with it."""
         last = self.last_changes.get(task_id)
@@ -86,6 +91,14 @@ def get_changed_tasks(call: ToolCall) -> Sequence[Task]:
 def tasks_of(call: ToolCall) -> Sequence[Task]:
     page = page_of(call)
     return get_changed_tasks(call) if page is None else page.tasks
+
+
+def ids_of(record: Record) -> list[int]:
+    """Returns the tasks that a tool call has returned, or that the changes of a run name."""
+    if isinstance(record, ToolCall):
+        return [task.id for task in tasks_of(record)]
+    changes = (record.details or {}).get("changes", []) if record.kind == "changes" else []
+    return [change["task_id"] for change in changes]
 
 
 async def load_current_tasks(

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks, get_changed_tasks
+from backend.cards.current_tasks import CurrentTasks, get_changed_tasks, ids_of
 from backend.cards.task import Task
 from backend.cards.task_cards import (
     copy_text,
     render_changed_tasks,
+    render_changes_line,
     render_task_card,
     render_task_list,
     undo_button,
@@ -17,6 +18,7 @@ from backend.cards.widget import Card
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import READING, CallTexts, LineValues, find_texts
+from common.changes import render_changes
 
 _MAX_VALUE_LENGTH = 60  # characters, in the line of a call
 _MAX_CARDS = 3  # of one call; more tasks are shown as a list
@@ -50,16 +52,24 @@ def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]
 def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> list[Card]:
     calls = [record for record in records if isinstance(record, ToolCall)]
     changes = [call for call in calls if call.tool not in READING and call.state not in ("rejected", "not_made")]
+    total = next((one for one in records if isinstance(one, Entry) and one.kind == "changes" and one.complete), None)
     cards = [card for call in calls if (card := render_approval(call)) is not None]
     for call in calls:
-        cards += _render_changes(call, current, is_only_change=len(changes) == 1)
+        cards += _render_changes(
+            call, current, is_only_change=len(changes) == 1, has_total=bool(total and ids_of(total))
+        )
     if (read := list_below(records)) is not None:
         cards += _render_list(read, records, current)
+    if total is not None:
+        cards += _render_total(total, cards, current)
     return cards
 
 
-def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bool) -> Iterator[Card]:
-    """Renders what a call has changed; "Undo" is offered while nothing else has changed these tasks since."""
+def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bool, has_total: bool) -> Iterator[Card]:
+    """Renders what a call has changed; "Undo" is offered while nothing else has changed these tasks since.
+
+    What would undo more than the card shows is offered below the answer, once there is its total.
+    """
     words = find_texts(call.tool, arguments_of(call.arguments) or {})
     tasks = [current.state_of(task) for task in get_changed_tasks(call)]
     if words is None or not tasks or call.result_seq is None or call.created_at is None:
@@ -67,6 +77,7 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
     as_list = len(tasks) > _MAX_CARDS
     with_others = not is_only_change or (len(tasks) > 1 and not as_list)
     can_undo = not words.final and all(current.can_undo(task.id, call.run_id) for task in tasks)
+    can_undo = can_undo and not (with_others and has_total)
     undo = undo_button(call.run_id, with_others=with_others) if can_undo else None
     for position, group in enumerate([tasks] if as_list else [[task] for task in tasks]):
         if as_list:
@@ -77,7 +88,8 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
             label = _label_unless_undone(call, words, group[0], current)
             root = render_task_card(group[0], label, now=current.now, undo=undo)
         ids, text = frozenset(task.id for task in group), copy_text(group, current.now)
-        yield Card(_card_id(call, position), call.result_seq, call.created_at, root, text, ids, call.run_id)
+        card_id, offers_undo = _card_id(call, position), undo is not None
+        yield Card(card_id, call.result_seq, call.created_at, root, text, ids, call.run_id, offers_undo)
 
 
 def _label_unless_undone(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
@@ -97,5 +109,19 @@ def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTask
     yield Card(_card_id(call), number, call.created_at, root, copy_text(tasks, current.now), ids)
 
 
-def _card_id(call: ToolCall, position: int = 0) -> str:
-    return f"wid_{position}_{call.id}"
+def _render_total(total: Entry, cards: Sequence[Card], current: CurrentTasks) -> Iterator[Card]:
+    """Renders what the answer has changed in all, with "Undo" unless a card offers the same."""
+    facts, ids, batch = total.details or {}, ids_of(total), total.run_id
+    if total.last_seq is None or total.created_at is None or not (line := render_changes(facts)):
+        return
+    left = [id for id in ids if not current.is_undone(id, batch)]
+    line = line if left or not ids else f"Undone: {line}"
+    can_undo = bool(left) and all(current.can_undo(id, batch) for id in left)
+    offered = can_undo and not any(card.offers_undo for card in cards)
+    undo = undo_button(batch, with_others=False) if offered else None
+    root = render_changes_line(line, undo=undo)
+    yield Card(_card_id(total), total.last_seq, total.created_at, root, line, frozenset(ids), batch, offered)
+
+
+def _card_id(record: Record, position: int = 0) -> str:
+    return f"wid_{position}_{record.id}"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks, get_changed_tasks, load_current_tasks, tasks_of
+from backend.cards.current_tasks import CurrentTasks, get_changed_tasks, ids_of, load_current_tasks
 from backend.cards.render import render_cards
 from backend.cards.task import ChangedTask, Task
 from backend.cards.task_cards import COMPLETE, OPEN, REOPEN, UNDO
@@ -111,8 +111,8 @@ class CardService:
         self, user_id: str, records: Iterable[Record], *, time_zone: str | None = None
     ) -> CurrentTasks:
         """Loads the tasks of the newest cards of these records as they are now, in one request to the task server."""
-        with_tasks = [tasks for call in records if isinstance(call, ToolCall) and (tasks := tasks_of(call))]
-        ids = {task.id for tasks in with_tasks[-_LIVE_CARDS:] for task in tasks}
+        with_tasks = [ids for record in records if (ids := ids_of(record))]
+        ids = {id for ids in with_tasks[-_LIVE_CARDS:] for id in ids}
         return await load_current_tasks(self.tools, user_id, ids, now=self.now(time_zone))
 
     async def render(self, user_id: str, records: Sequence[Record], *, time_zone: str | None = None) -> list[Card]:
@@ -157,8 +157,8 @@ class CardService:
         await asyncio.gather(*self._acting, return_exceptions=True)
 
     async def _apply_click(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
-        call_id = record_of_item(click.card_id)
-        records = (await timeline.load_run_of_call(self.database, user_id, conversation_id, call_id)).records
+        record_id = record_of_item(click.card_id)
+        records = (await timeline.load_run_of_record(self.database, user_id, conversation_id, record_id)).records
         card = _find_card(render_cards(records, CurrentTasks()), click.card_id)
         if card is None:
             raise NotFound.of("item", click.card_id)
@@ -209,6 +209,8 @@ class CardStream:
             return self._select_changed([card] if card else [])
         if isinstance(event.record, ToolCall) or (isinstance(event.record, Entry) and event.type == "entry_completed"):
             self._records[event.record.id] = event.record
+        if isinstance(event.record, Entry) and event.record.kind == "changes":
+            self._current = self._current.with_changes(event.record)
         if event.type not in (*kinds, "run_ended"):
             return []
         earlier: list[tuple[Card, bool]] = []

@@ -52,6 +52,18 @@ def undo_button(batch: str, *, with_others: bool) -> Json:
     return quiet_button(action(UNDO, {"batch": batch}), key=UNDO, label=label)
 
 
+def render_changes_line(line: str, *, undo: Json | None) -> Json:
+    """Renders what an answer has changed as a quiet line, with the button that undoes all of it."""
+    text = {"type": "Text", "value": line, "size": "sm", "color": _QUIET}
+    return {
+        "type": "Basic",
+        "direction": "row",
+        "gap": 2,
+        "align": "center",
+        "children": [text, *([undo] if undo else [])],
+    }
+
+
 def copy_text(tasks: Sequence[Task], now: datetime | None) -> str:
     return "\n".join(_render_copy_text(task, now) for task in tasks[:_MAX_SHOWN])
 

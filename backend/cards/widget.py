@@ -18,7 +18,7 @@ class Card:
     """A widget: `root` is its component, `copy_text` what copying it gives.
 
     `number` is that of the event that shows it, so that cards and entries have one order. `task_ids` are the tasks in
-    it, and `batch` is what its "Undo" undoes, as long as that is possible.
+    it, and `batch` is what its "Undo" undoes, as long as that is possible: then it `offers_undo`.
     """
 
     id: str
@@ -28,6 +28,7 @@ class Card:
     copy_text: str
     task_ids: frozenset[int] = frozenset()
     batch: str | None = None
+    offers_undo: bool = False
 
 
 @dataclass(frozen=True, slots=True)

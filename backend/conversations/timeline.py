@@ -102,7 +102,15 @@ ORDER BY c.seq DESC LIMIT %(limit)s""",
 
 
 _SHOWN = newest_records(SHOWN_RUNS)
-_OF_CALL = all_records(RUN_OF_CALL)
+_RUN_OF_RECORD = """
+SELECT run_id FROM (
+    SELECT run_id, seq FROM tool_calls
+    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(record)s
+    UNION ALL
+    SELECT run_id, seq FROM entries
+    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(record)s
+) records ORDER BY seq DESC LIMIT 1"""
+_OF_RECORD = all_records(_RUN_OF_RECORD)
 _TREES = """
 FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = ANY(%(tops)s)
   AND (r.parent_run_id IS NOT NULL OR NOT %(only_sub_agents)s)"""
@@ -149,8 +157,8 @@ async def load_shown(
     return await _SHOWN.load(database, user_id, conversation=conversation_id, before=before, runs=runs)
 
 
-async def load_run_of_call(database: Database, user_id: str, conversation_id: str, call_id: str) -> Timeline:
-    return await _OF_CALL.load(database, user_id, conversation=conversation_id, call=call_id)
+async def load_run_of_record(database: Database, user_id: str, conversation_id: str, record_id: str) -> Timeline:
+    return await _OF_RECORD.load(database, user_id, conversation=conversation_id, record=record_id)
 
 
 async def load_trees(

@@ -10,12 +10,14 @@ Json = dict[str, Any]
 
 
 def list_widgets(answer: Answer) -> list[Json]:
-    return [item for item in answer.items if item["type"] == "widget"]
+    """Returns the cards of an answer, without the line of what it changed in all."""
+    return [item for item in answer.items if item["type"] == "widget" and item["widget"]["type"] != "Basic"]
 
 
 async def fetch_widgets(chat: ChatKit, thread: str) -> list[Json]:
-    """Returns the widgets of a conversation as ChatKit lists them."""
-    return [item for item in await chat.items(thread) if item["type"] == "widget"]
+    """Returns the cards of a conversation as ChatKit lists them, without the lines of what answers changed in all."""
+    items = await chat.items(thread)
+    return [item for item in items if item["type"] == "widget" and item["widget"]["type"] != "Basic"]
 
 
 def list_leaves(find_component: Json) -> list[Json]:

@@ -13,6 +13,7 @@ from backend.cards.current_tasks import CurrentTasks, LastChange
 from backend.cards.render import render_cards
 from backend.cards.task import Task
 from backend.conversations.records import Entry, Run, ToolCall
+from common.changes import UNREAD
 from tests.support.cards import render_lines
 
 AT = datetime(2026, 11, 25, 9, tzinfo=UTC)
@@ -43,6 +44,47 @@ def changed(batch: str, *, is_undone: bool = False, **task: Any) -> CurrentTasks
 def test_undone_deletion() -> None:
     cards = render_cards([DELETE], changed("run_1", is_undone=True))
     assert [render_lines({"widget": card.root}) for card in cards] == [["☐ milk · Restored"]]
+
+
+def total(*changes: tuple[int, str], **more: Any) -> Entry:
+    """What a run has changed, as it is stored with its outcome."""
+    facts = [{"task_id": id, "title": f"task {id}", "change": change} for id, change in changes]
+    return Entry("run_1", "ent_1", "changes", details={"changes": facts, **more}, last_seq=9, created_at=AT)
+
+
+def last_changes(*batches: str, undone: int = 0) -> CurrentTasks:
+    """What has changed each of the tasks last; the first of them are undone."""
+    last = {id: LastChange(task_id=id, batch=batch, is_undone=id <= undone) for id, batch in enumerate(batches, 1)}
+    return CurrentTasks(None, {}, last)
+
+
+BREAD = replace(ADD, id="call_3", arguments='{"title": "bread"}', details={**MILK, "id": 2, "title": "bread"})
+BOTH = [(1, "added"), (2, "added")]
+OF_EACH = ["☐ milk · Added · [Undo all]", "☐ bread · Added · [Undo all]"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "entry", "current", "lines"),
+    [
+        ([ADD], total((1, "added")), last_changes("run_1"), ["☐ milk · Added · [Undo]", "Added 1"]),
+        ([ADD, BREAD], total(*BOTH), last_changes("run_1", "run_1"), ["Added 2 · [Undo]"]),
+        ([ADD, BREAD], total(*BOTH, named=3), last_changes("run_1", "run_2"), ["Added 2 · Changed: 2 of the 3 named"]),
+        ([ADD, BREAD], total(*BOTH), last_changes("run_1", "run_1", undone=1), ["Added 2 · [Undo]"]),
+        ([ADD, BREAD], total(*BOTH), last_changes("run_1", "run_1", undone=2), ["Undone: Added 2"]),
+        ([ADD, BREAD], total(*BOTH), CurrentTasks(), ["Added 2"]),
+        ([], total(unread=True), CurrentTasks(), [UNREAD]),
+        ([ADD, BREAD], total(unread=True), last_changes("run_1", "run_1"), [*OF_EACH, UNREAD]),
+        ([], total(named=2), CurrentTasks(), ["Changed: 0 of the 2 named"]),
+    ],
+)
+def test_what_an_answer_changed_in_all_is_undone_in_one_place(
+    calls: list[ToolCall], entry: Entry, current: CurrentTasks, lines: list[str]
+) -> None:
+    cards = render_cards([*calls, entry], current)
+    shown = [line for card in cards for line in render_lines({"widget": card.root})]
+    assert [line for line in shown if "[Undo" in line or not line.startswith("☐")] == lines
+    assert cards[-1].number == 9
+    assert (cards[-1].copy_text, cards[-1].root["type"]) == (lines[-1].removesuffix(" · [Undo]"), "Basic")
 
 
 @pytest.mark.parametrize(

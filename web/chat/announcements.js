@@ -36,6 +36,7 @@ function spoken({ type, ...item }) {
   if (type === "assistant_message") return textOf({ type, ...item }).replace(MARKS, "").trim();
   if (type !== "widget" || !item.widget) return "";
   const [heading, ...tasks] = partsOf({ type, ...item });
+  if (tasks.length === 0) return `${heading}.`;
   const more = tasks.length > NAMED ? [SPOKEN.more(tasks.length - NAMED)] : [];
   return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;
 }

@@ -133,7 +133,9 @@ export class Chat {
     const { conversation } = this;
     const shown = () => conversation.items.find(({ id }) => id === itemId);
     const before = shown();
-    if (!(await this.#guard(conversation.act(action, itemId), conversation))) return;
+    const done = await this.#guard(conversation.act(action, itemId), conversation);
+    if (conversation.error && conversation === this.conversation) void this.load(); // what was clicked is outdated
+    if (!done) return;
     this.#owner.emit("todo.changed");
     this.tabs.announceChange(conversation.id);
     const announcement = (await loadLog())?.spokenAction(action, before, shown());

@@ -370,7 +370,8 @@ export class Ui {
 
   /** Moves the focus when its element was removed. @param {boolean} inHistory @param {Element | null} [place] a widget's */
   takeFocus(inHistory, place) {
-    const target = place?.querySelector("button") ?? place?.querySelector("input");
+    const inside = place?.querySelector("button") ?? place?.querySelector("input");
+    const target = /** @type {HTMLElement | null | undefined} */ (inside ?? (place?.matches("[tabindex]") ? place : null));
     if (target?.isConnected) target.focus({ preventScroll: true });
     else if (inHistory && this.historyOpen) this.#focus("nav .title") || this.#focus("nav button");
     else (PRECISE.matches && this.#focus(".composer textarea")) || this.#focus(".log");

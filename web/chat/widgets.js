@@ -26,9 +26,17 @@ export function widgetView(item, ui) {
   if (!root) return nothing;
   const context = { item, ui, row: texts(root), about: boxIn(root), open: openingIn(root) };
   if (root.type === "ListView") return listView(root, context);
+  if (root.type === "Basic") return lineView(root, context);
   if (root.confirm || root.cancel) return askingView(root, context);
   return html`<div class="widget card" translate="no" role="group" aria-label=${TEXTS.card.title}>${nodes(childrenOf(root), context)}</div>`;
 }
+
+/** Renders what an answer has changed, as a line below it. @param {Widget} root @param {Context} context */
+const lineView = (root, context) => html`
+  <div class="widget line row wrap" translate="no" role="group" aria-label=${TEXTS.card.changes} tabindex="-1">
+    ${nodes(childrenOf(root), { ...context, about: context.row.join(" ") })}
+  </div>
+`;
 
 /** Renders an approval card; a decision continues the run. @param {Widget} root @param {Context} context */
 function askingView(root, context) {
