@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
+from common.claims import Deed, find_claims, is_question
 from evals.case import Case, ExpectedChange, ExpectedTask
-from evals.claims import Deed, find_claims, is_question
 
 Outcome = Literal["right", "asked", "declined", "wrong state", "false claim", "error"]
 
@@ -145,10 +145,10 @@ def _find_false_claim(case: Case, turns: Sequence[TrialAnswer], *, is_right: boo
     for turn in turns:
         if turn.deeds and is_right:
             continue
-        told = find_claims(turn.answer, case.language, lists=case.is_question)
         done = turn.deeds | ({"changed"} if turn.deeds else set())
-        if missing := {deed: sentence for deed, sentence in sorted(told.items()) if deed not in done}:
-            return f"says {' and '.join(missing)}: {' … '.join(dict.fromkeys(missing.values()))}"
+        claims = find_claims(turn.answer, has_read=case.is_question)
+        if missing := {claim.deed: claim.sentence for claim in reversed(claims) if claim.deed not in done}:
+            return f"says {' and '.join(sorted(missing))}: {' … '.join(dict.fromkeys(missing.values()))}"
     return ""
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import psycopg
 
+from common.claims import Deed
 from evals.case import CaseTask
-from evals.claims import Deed
 from evals.judge import ListedTask
 
 Connection = psycopg.Connection[Any]

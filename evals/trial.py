@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from common.claims import Deed
 from evals import rows
 from evals.case import Case
-from evals.claims import Deed
 from evals.judge import TrialAnswer, TrialCall, judge
 from evals.rows import Connection
 from evals.stage import Stage

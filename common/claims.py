@@ -1,0 +1,226 @@
+"""Finds the sentences of an answer that claim a change, by a table of how languages say that something was done."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+Deed = Literal["added", "deleted", "completed", "changed"]
+
+_MAX_SENTENCE_CHARS = 400  # so that the time grows only with the length of the text
+_MAX_TITLE_CHARS = 300
+_TITLE = "\u2026"  # in place of each character of a title
+_QUOTED_LINE = re.compile(r"\s*(?:>|\|)")
+_LIST_LINE = re.compile(r"\s*(?:[-*+\u2013\u2014\u2022\u00b7\u25aa\u25e6]|\d{1,3}[.)]|#{1,6}|\[[ xX]\])\s")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+
+
+class Claim(NamedTuple):
+    deed: Deed
+    """`changed` may be any change."""
+    sentence: str
+
+
+def find_claims(text: str, *, has_read: bool = False) -> list[Claim]:
+    """Returns the claims of an answer in the languages of the table, in order.
+
+    What was done by others, or is so, is no claim of an answer that `has_read` the list: it may tell what is there.
+    """
+    sentences = list(_read_sentences(text))
+    main = sum((_count_words(sentence.masked) for sentence in sentences), Counter[str]())
+    return [
+        Claim(deed, sentence.original.strip())
+        for sentence in sentences
+        if (deed := _find_claim(sentence, main, has_read=has_read)) is not None
+    ]
+
+
+def is_question(text: str) -> bool:
+    return any(sign in text for sign in _read_table().marks.asking)
+
+
+class _Sentence(NamedTuple):
+    original: str
+    masked: str
+    """Without titles: what is quoted, bold or code."""
+    is_listed: bool
+
+
+def _read_sentences(text: str) -> Iterator[_Sentence]:
+    marks, is_code = _read_table().marks, False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            is_code = not is_code
+        elif not is_code and not _QUOTED_LINE.match(line):
+            listed = _LIST_LINE.match(line)
+            original = line[listed.end() :] if listed else line
+            masked = marks.title.sub(_mask, original).replace("\u2019", "'")
+            for found in marks.sentence.finditer(masked):
+                yield _Sentence(original[found.start() : found.end()], found[0], listed is not None)
+                if listed:
+                    break
+
+
+def _mask(found: re.Match[str]) -> str:
+    """Hides a title; what is bold at the beginning of a line and ends as a sentence does is none."""
+    bold = found["bold"]
+    if bold and bold[-1] in "!.:" and not found.string[: found.start()].strip():
+        return f"  {bold}  "
+    return _TITLE * len(found[0])
+
+
+def _find_claim(sentence: _Sentence, main: Counter[str], *, has_read: bool) -> Deed | None:
+    clauses = list(_split_clauses(sentence.masked))
+    asks = sentence.masked.rstrip().endswith(_read_table().marks.asking)
+    if asks:
+        clauses = clauses[:-1]
+    elif sentence.is_listed:
+        clauses = clauses[:1]
+    only_first = has_read or asks or sentence.is_listed
+    for language in _find_languages(sentence.masked, main) if clauses else ():
+        if language.past.search(sentence.masked):
+            continue
+        for start, clause in clauses:
+            if sentence.is_listed and not language.listed.match(clause):
+                continue
+            patterns = language.first if only_first else (*language.first, *language.other)
+            deed = _find_in_clause(clause, patterns, language)
+            if deed is not None and not language.conditions.search(sentence.masked, 0, start):
+                return deed
+    return None
+
+
+def _split_clauses(sentence: str) -> Iterator[tuple[int, str]]:
+    """Yields each clause that has words, with its position."""
+    start = 0
+    for separator in (*_read_table().marks.clause_end.finditer(sentence), None):
+        end = separator.start() if separator else len(sentence)
+        if clause := sentence[start:end].strip():
+            yield start, clause
+        start = separator.end() if separator else end
+
+
+def _find_in_clause(clause: str, patterns: tuple[re.Pattern[str], ...], language: "_Language") -> Deed | None:
+    for pattern in patterns:
+        found = pattern.search(clause)
+        if found is None or language.objects.match(clause, found.end()):
+            continue
+        before = clause[: found.end()]
+        if not (language.doubts.search(before) or language.conditions.search(before)):
+            deed = found.lastgroup
+            return deed if deed in ("added", "deleted", "completed") else "changed"
+    return None
+
+
+def _find_languages(sentence: str, main: Counter[str]) -> list["_Language"]:
+    """Returns those languages of the table that a sentence is in by most of its frequent words, or else the text."""
+    languages = _read_table().languages
+    words = _count_words(sentence) or main
+    if not words:  # a few words, none of them frequent: the verb tells
+        return list(languages.values())
+    most = max(words.values())
+    best = [name for name, count in words.items() if count == most]
+    in_text = max(main[name] for name in best)
+    return [languages[name] for name in best if main[name] == in_text and name in languages]
+
+
+def _count_words(sentence: str) -> Counter[str]:
+    """Counts the frequent words of each language, and the letters of a script that tells it."""
+    table, counts = _read_table(), Counter[str]()
+    for word in _WORD.findall(sentence.casefold()):
+        counts.update(table.words.get(word, ()))
+    if not sentence.isascii():
+        for name, script in table.scripts.items():
+            counts[name] += len(script.findall(sentence))
+    return counts
+
+
+@dataclass(frozen=True)
+class _Language:
+    """How a language tells that something was done.
+
+    `first` are patterns of what the assistant says of itself, `other` those of all else. It is no claim after `doubts`
+    in its clause or `conditions` in its sentence, before `objects`, and beside a time in the `past`. In a list only
+    clauses that begin as `listed` count.
+    """
+
+    first: tuple[re.Pattern[str], ...]
+    other: tuple[re.Pattern[str], ...]
+    listed: re.Pattern[str]
+    doubts: re.Pattern[str]
+    conditions: re.Pattern[str]
+    objects: re.Pattern[str]
+    past: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """How sentences, clauses and titles are told apart, in all languages."""
+
+    title: re.Pattern[str]
+    sentence: re.Pattern[str]
+    clause_end: re.Pattern[str]
+    asking: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Table:
+    marks: _Marks
+    languages: Mapping[str, _Language]
+    words: Mapping[str, tuple[str, ...]]
+    """The languages in which a word is frequent, among them some that are only told apart."""
+    scripts: Mapping[str, re.Pattern[str]]
+
+
+@cache
+def _read_table() -> _Table:
+    rows: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+    marks, words = rows.pop("marks"), dict[str, tuple[str, ...]]()
+    for name, row in rows.items():
+        for word in row.get("words", "").split():
+            words[word] = (*words.get(word, ()), name)
+    return _Table(
+        _compile_marks(marks),
+        {name: _compile_language(row) for name, row in rows.items() if "first" in row},
+        words,
+        {name: re.compile(row["script"]) for name, row in rows.items() if "script" in row},
+    )
+
+
+def _compile_marks(row: Mapping[str, Any]) -> _Marks:
+    pairs = [f"{opening}[^{opening}{closing}\n]{{0,{_MAX_TITLE_CHARS}}}{closing}" for opening, closing in row["quotes"]]
+    title = "|".join([*pairs, *row["titles"]]).replace("{most}", str(_MAX_TITLE_CHARS))
+    ends = row["ends"]
+    # A point is no end within "9.30" and "list.md".
+    sentence = rf"(?:[^{ends}]|\.(?=\w)){{1,{_MAX_SENTENCE_CHARS}}}[{ends}]*"
+    return _Marks(
+        re.compile(title),
+        re.compile(sentence),
+        re.compile(row["clause_ends"], re.IGNORECASE),
+        tuple(row["asking"]),
+    )
+
+
+def _compile_language(row: Mapping[str, Any]) -> _Language:
+    verbs = "(?:" + "|".join(f"(?P<{deed}>{forms})" for deed, forms in row["verbs"].items()) + ")"
+
+    def compile_all(name: str) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(pattern.replace("{verbs}", verbs), re.IGNORECASE) for pattern in row[name])
+
+    def compile_one(name: str) -> re.Pattern[str]:
+        return re.compile(row.get(name) or "(?!)", re.IGNORECASE)
+
+    return _Language(
+        compile_all("first"),
+        compile_all("other"),
+        compile_one("listed"),
+        compile_one("doubts"),
+        compile_one("conditions"),
+        compile_one("objects"),
+        compile_one("past"),
+    )
