@@ -63,17 +63,19 @@ export class Frame {
   }
 
   #badge() {
-    const { offline, name } = this.#config.model;
+    const { offline, name, writesCalls } = this.#config.model;
     const { agents } = this.#config;
     const { about } = TEXTS;
-    const label = offline ? about.offline : name;
+    const label = offline ? about.offline : writesCalls ? about.limited(name) : name;
+    const short = offline ? about.offlineShort : writesCalls ? about.limitedShort : icon("info");
     return html`
-      <button type="button" class="server ${offline ? "offline" : ""}" popovertarget="about" aria-label=${label} title=${about.title}>
-        <span class="long">${label}</span><span class="short">${offline ? about.offlineShort : icon("info")}</span>
+      <button type="button" class="server ${offline || writesCalls ? "limited" : ""}" popovertarget="about" aria-label=${label} title=${about.title}>
+        <span class="long">${label}</span><span class="short">${short}</span>
       </button>
       <div id="about" class="panel" popover role="dialog" aria-label=${about.title}>
         <h2>${about.title}</h2>
         <p>${offline ? about.offlineMeans : about.model(name)}</p>
+        ${writesCalls ? html`<p>${about.writesCalls}</p>` : nothing}
         ${offline ? setUp() : nothing}
         <p>${this.#config.auth === "none" ? about.unchecked : about.checked}</p>
         <p>${agents?.offered ? about.agents(agents.confinement) : about.noAgents}</p>

@@ -26,6 +26,10 @@ export const TEXTS = {
     offlineMeans: "Basic mode (the offline model) follows simple rules and uses no AI. It understands short requests in English.",
     /** @param {string} name */
     model: (name) => `Answers come from the AI model ${name}.`,
+    /** @param {string} name */
+    limited: (name) => `${name} · Limited`,
+    limitedShort: "Limited",
+    writesCalls: "This model does not call tools: it writes its calls as text. Answers can be slower and less exact.",
     setUp: "Add an AI model",
     setUpHow: "Add these lines to the file .env next to ./todo, then restart ./todo up:",
     setUpLines: "LLM_PROVIDER=cerebras\nLLM_API_KEY=your key\nLLM_MODEL=gpt-oss-120b",
@@ -101,6 +105,9 @@ export const TEXTS = {
     thinks: "Thinking",
     thinking: "Thinking…",
     working: "Working…",
+    correcting: "Correcting this answer…",
+    /** @param {number} seconds */
+    clock: (seconds) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`,
     /** @param {number} seconds */
     thought: (seconds) => `Thought for ${seconds} s`,
     done: "Done",

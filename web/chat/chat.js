@@ -222,6 +222,7 @@ export class Chat {
           this.tabs.announceChange(conversation.id);
         },
         returned: (text) => drafts.giveBack(conversation.id, text),
+        withdrawn: () => conversation === this.conversation && this.#owner.withdrawn(),
         emit: (name, detail) => this.#owner.emit(name, detail),
       },
       id,

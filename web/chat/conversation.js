@@ -6,8 +6,9 @@ import { Pages } from "./pages.js";
 import { ConnectionLost, HttpError, chatPath } from "./protocol.js";
 import { Queue } from "./queue.js";
 import { reduce } from "./reduce.js";
+import { textOf } from "./tags.js";
 /** @import {Api} from "./protocol.js" */
-/** @import {Action, ConversationOwner, Feedback, Item, Retry, Status, Thread, ThreadEvent} from "./types" */
+/** @import {Action, ConversationOwner, Feedback, Item, Progress, Retry, Status, Thread, ThreadEvent} from "./types" */
 
 const REMOVE_FEEDBACK = { type: "take_feedback_back" }; // an extension: ChatKit has no request for it
 const FOLLOW = { type: "follow", payload: {} }; // an extension: follows an answer that runs already
@@ -15,6 +16,13 @@ const INTERACTION = "todo.interaction"; // names the run of an answer
 const STORE_DELAY = 500; // ms until the run of a stopped request has ended
 const MAX_PAUSE = 10_000; // ms
 const NEVER = () => false;
+
+/** Returns the progress with this text; the same one again goes on. @param {string} text @param {string} [icon] @param {Progress | null} [before] @returns {Progress} */
+const newProgress = (text, icon, before) => ({
+  text,
+  done: icon?.startsWith("check") ?? false,
+  since: before?.text === text ? before.since : Date.now(),
+});
 
 /** One conversation: its items, the streamed answer, and its error. */
 export class Conversation {
@@ -31,7 +39,7 @@ export class Conversation {
   /** Whether an answer ran when the conversation was loaded, which this page does not follow. */
   running = false;
   allowCancel = true;
-  /** @type {{text: string, done: boolean} | null} */
+  /** What the assistant does, since when in ms. @type {Progress | null} */
   progress = null;
   /** `after` is the last item at that time. @type {{message: string, retry: Retry, after?: string} | null} */
   error = null;
@@ -334,7 +342,7 @@ export class Conversation {
         this.allowCancel = event.stream_options.allow_cancel;
         break;
       case "progress_update":
-        this.progress = { text: event.text, done: event.icon?.startsWith("check") ?? false };
+        this.progress = newProgress(event.text, event.icon, this.progress);
         break;
       case "client_effect":
         if (event.name === INTERACTION) this.#begins(String(event.data?.interaction_id));
@@ -368,11 +376,20 @@ export class Conversation {
       this.queue.read(event.item.id);
       if (event.type === "thread.item.done" && event.item.widget) this.#owner.emit("todo.changed", {}); // of a tool
     } else if (event.type === "thread.item.removed") {
-      this.#open.delete(event.item_id);
+      this.#remove(event.item_id);
     }
     this.#version += 1;
     this.items = reduce(this.items, event);
     if (event.type === "thread.item.updated" && event.update.type.startsWith("assistant_message")) this.progress = null;
+  }
+
+  /** Handles the removal of an item. One with a text was withdrawn, and another text will come. @param {string} id */
+  #remove(id) {
+    this.#open.delete(id);
+    const item = this.items.find((other) => other.id === id);
+    if (item?.type !== "assistant_message" || !textOf(item)) return;
+    this.progress = newProgress(TEXTS.talk.correcting);
+    this.#owner.withdrawn();
   }
 
   /** Handles an event of an action's stream, which may come during a run. @param {ThreadEvent} event */

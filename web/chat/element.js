@@ -1,4 +1,5 @@
 // @ts-check
+import { TEXTS } from "../texts.js";
 import { render } from "../vendor/lit-html/lit-html.js";
 import { Chat } from "./chat.js";
 import { grow } from "./composer.js";
@@ -10,6 +11,7 @@ import { chatView } from "./view.js";
 /** @import {Action} from "./types" */
 
 const SPACIOUS = 720; // px: wide enough for the list of conversations next to the open one
+const CLOCK = 1000; // ms between two drawings of the seconds
 
 /** The built-in chat, a custom element with the interface of `<openai-chatkit>`. */
 export class TodoChat extends HTMLElement {
@@ -35,6 +37,8 @@ export class TodoChat extends HTMLElement {
   });
   /** The title of the shown conversation. @type {string | null} */
   #title = null;
+  /** Draws the seconds of what lasts. @type {ReturnType<typeof setTimeout> | undefined} */
+  #clock;
   /** The text for which the composer's height was measured. @type {string | undefined} */
   #grown;
 
@@ -121,6 +125,12 @@ export class TodoChat extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 
+  /** Says that a text of the shown answer was withdrawn; what is around it stays where it is. */
+  withdrawn() {
+    this.announce(TEXTS.talk.correcting);
+    this.#ui?.scroll?.keep(this.querySelector(".answer[aria-busy=true]"));
+  }
+
   /** Announces a text to screen readers. @param {string} text */
   announce(text) {
     this.#news.textContent = text;
@@ -180,6 +190,8 @@ export class TodoChat extends HTMLElement {
     if (field && grown !== this.#grown) grow(field);
     this.#grown = grown;
     ui.scroll?.drawn(ui.conversation.items[0]?.id);
+    clearTimeout(this.#clock);
+    if (ui.conversation.progress) this.#clock = setTimeout(this.changed, CLOCK);
   }
 
   /** @param {KeyboardEvent} event */

@@ -1,5 +1,6 @@
 // @ts-check
 const NEAR = 80; // px: closer to an edge than this counts as being there
+const ABOVE = 0.25; // of the height, for what is above a text that goes
 
 /** Keeps the end visible if it is visible, and the position otherwise. */
 export class Scroll {
@@ -8,6 +9,9 @@ export class Scroll {
   #first;
   #distance = 0;
   #held = false;
+  /** Down to here in px, what was shown stays in its place though content has gone; 0: nothing has. */
+  #floor = 0;
+  #space = 0;
   #top = 0;
   #height = 0;
   #log;
@@ -41,10 +45,17 @@ export class Scroll {
     this.#held = true;
   }
 
+  /** Keeps what is above a text in its place, or in sight, although the text goes; until the end is followed. @param {Element | null} text */
+  keep(text) {
+    const { scrollTop, clientHeight } = this.#log;
+    const above = text ? text.getBoundingClientRect().top - this.#log.getBoundingClientRect().top : 0;
+    this.#floor = scrollTop + clientHeight + (above < 0 ? above - clientHeight * ABOVE : 0);
+  }
+
   /** Follows the end from now on. */
   follow() {
     this.atEnd = true;
-    this.#height = 0;
+    this.#floor = this.#height = 0;
   }
 
   toEnd() {
@@ -58,6 +69,7 @@ export class Scroll {
 
   /** @param {string | undefined} first the oldest item that is shown */
   drawn(first) {
+    if (this.#floor || this.#space) this.#fillUp();
     const { scrollHeight } = this.#log;
     // Nothing moves without new content or under a pressed pointer, because a click would be lost.
     if (this.#held || this.#log.matches(":active")) this.scrolled();
@@ -67,5 +79,13 @@ export class Scroll {
     this.#first = first;
     this.#height = scrollHeight;
     this.#top = this.#log.scrollTop;
+  }
+
+  /** Leaves space below the content where it ends above the floor. */
+  #fillUp() {
+    const top = this.#top;
+    this.#space = Math.max(0, this.#floor - (this.#log.scrollHeight - this.#space));
+    this.#log.style.setProperty("--space", `${this.#space}px`);
+    if (this.#floor) this.#log.scrollTop = top;
   }
 }

@@ -103,6 +103,8 @@ export type ThreadEvent =
   | { type: "notice"; level: "info" | "warning" | "danger"; message: string; title?: string }
   | { type: "error"; code?: string; message?: string; allow_retry?: boolean };
 
+export type Progress = { text: string; done: boolean; since: number };
+
 /** What "Try again" does. */
 export type Retry = "answer" | "send" | "load" | null;
 
@@ -120,6 +122,8 @@ export type ConversationOwner = {
   answering: (answering: boolean) => void;
   /** A message is in the conversation. */
   stored: () => void;
+  /** A text of the running answer was withdrawn. */
+  withdrawn: () => void;
   /** A message was not stored: its text goes back to the user. */
   returned: (text: string) => void;
   /** An event of the element. */

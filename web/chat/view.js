@@ -4,7 +4,10 @@ import { composerView } from "./composer.js";
 import { chatKitIcon, icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { SLOW } from "./slow-requests.js";
+/** @import {Progress} from "./types" */
 /** @import {Ui} from "./ui.js" */
+
+const CLOCK_AFTER = 5; // s
 
 /** The views of messages, loaded with the first. @type {typeof import("./log.js") | undefined} */
 let loaded;
@@ -108,9 +111,7 @@ function activity(ui) {
   const { chat, conversation } = ui;
   const { progress, streaming, running, items, error, unanswered, waiting, id } = conversation;
   const slow = chat.api.slowRequests.waiting > 0 && streaming;
-  if (progress && (!slow || progress.text.includes(SLOW))) {
-    return html`<p class="progress">${progress.done ? icon("check") : html`<span class="spinner"></span>`}<span dir="auto" translate="no">${progress.text}</span></p>`;
-  }
+  if (progress && !(slow && progress.done)) return progressView(progress);
   if (slow) return html`<p class="progress"><span class="spinner"></span>${SLOW}</p>`;
   const last = items.at(-1);
   if (streaming && !(last && last.type === "assistant_message" && last.content?.some(({ text }) => text))) {
@@ -124,6 +125,17 @@ function activity(ui) {
     <p class="note">
       ${TEXTS.talk.noAnswer}
       <button type="button" class="text-button" @click=${() => ui.tryAgain("answer")}>${TEXTS.tryAgain}</button>
+    </p>
+  `;
+}
+
+/** @param {Progress} progress */
+function progressView({ text, done, since }) {
+  const seconds = Math.floor((Date.now() - since) / 1000);
+  return html`
+    <p class="progress">
+      ${done ? icon("check") : html`<span class="spinner"></span>`}<span dir="auto" translate="no">${text}</span>
+      ${done || seconds < CLOCK_AFTER ? nothing : html`<span role="timer">${TEXTS.talk.clock(seconds)}</span>`}
     </p>
   `;
 }

@@ -33,7 +33,7 @@ export function widgetView(item, ui) {
 
 /** Renders what an answer has changed, as a line below it. @param {Widget} root @param {Context} context */
 const lineView = (root, context) => html`
-  <div class="widget line row wrap" translate="no" role="group" aria-label=${TEXTS.card.changes} tabindex="-1">
+  <div class="widget line" translate="no" role="group" aria-label=${TEXTS.card.changes} tabindex="-1">
     ${nodes(childrenOf(root), { ...context, about: context.row.join(" ") })}
   </div>
 `;
