@@ -27,7 +27,7 @@ export const TEXTS = {
     /** @param {string} name */
     model: (name) => `Answers come from the AI model ${name}.`,
     /** @param {string} name */
-    limited: (name) => `${name} · Limited`,
+    limited: (name) => `Limited · ${name}`,
     limitedShort: "Limited",
     writesCalls: "This model does not call tools: it writes its calls as text. Answers can be slower and less exact.",
     setUp: "Add an AI model",

@@ -1,17 +1,20 @@
 """What is around the list and the chat: panes and tabs, the badge, the menu with the theme, the icons."""
 
+import json
+import re
 import struct
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser import screen
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, Violations
 from tests.browser.stand_ins import with_list
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 PHONE = {"width": 390, "height": 800}
+MODEL = {"offline": False, "name": "qwen3:0.6b", "writesCalls": True}
 # The page's own files by their paths, with the bytes of each as it was sent.
 LOADED = """() => Object.fromEntries(
     [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
@@ -104,6 +107,26 @@ async def test_theme_is_kept_and_badge_and_menu_by_keyboard(open_page: OpenPage)
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("dialog", name="Calendar")).to_be_visible()
+
+
+async def test_header_says_that_a_model_writes_its_calls_as_text(open_page: OpenPage, violations: Violations) -> None:
+    async def limit(route: Route) -> None:
+        html = await (await route.fetch()).text()
+        await route.fulfill(
+            body=re.sub('"model": {.*?}', f'"model": {json.dumps(MODEL)}', html), content_type="text/html"
+        )
+
+    page = await open_page(prepare=lambda page: page.route(lambda url: url.endswith("/"), limit), viewport=PHONE)
+    badge = screen.button(page, "Limited · qwen3:0.6b")
+    await badge.click()
+    about = page.get_by_role("dialog", name="About this assistant")
+    await expect(about).to_contain_text("it writes its calls as text. Answers can be slower and less exact.")
+    for width, words in ((320, None), (PHONE["width"], "Limited"), (1280, "Limited · qwen3:0.6b")):
+        await page.set_viewport_size({"width": width, "height": 800})
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert await violations(page) == [], width
+        if words:
+            await expect(badge.get_by_text(words, exact=True)).to_be_visible()
 
 
 async def test_page_is_small_contacts_no_other_server_and_can_be_installed(open_page: OpenPage) -> None:
