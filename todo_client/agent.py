@@ -164,7 +164,8 @@ class Agent:
                     request.cancel()
         reason = REASONS[outcome["status"]]
         await self._emit(EventType.AGENT_END, {"reason": reason}, prompt)
-        result = Result(prompt.text, reason, prompt.usage, prompt.interaction_id)
+        about = {"changes": prompt.changes, "named": prompt.named, "unread": prompt.unread}
+        result = Result(prompt.text, reason, prompt.usage, prompt.interaction_id, **about)
         if reason == "error":
             raise RunFailed(prompt.error.get("error") or outcome.get("reason", ""), prompt.error.get("code"), result)
         return result
@@ -189,6 +190,7 @@ class Agent:
                         prompt.error = event.data
                     case "interaction_complete":
                         outcome = event.data
+                        prompt.add_changes(outcome)
                     case _:
                         pass
                 for kind, data in render_agent_events(event.name, event.data):
@@ -232,10 +234,21 @@ class _Prompt:
     """Messages that came when the interaction had just ended."""
     text: str = ""
     usage: Usage = field(default_factory=Usage)
+    changes: list[Json] = field(default_factory=list[Json])
+    named: int | None = None
+    unread: bool = False
     error: Json = field(default_factory=dict)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
     is_known: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add_changes(self, outcome: Json) -> None:
+        """Adds what an interaction has changed, by the data of its last event; older servers do not say it."""
+        made, named = outcome.get("changes", []), outcome.get("named")
+        if self.named or named:
+            self.named = (self.named or len(self.changes)) + (named or len(made))
+        self.changes += made
+        self.unread = self.unread or outcome.get("unread", False)
 
     def set_interaction(self, interaction_id: str | None) -> None:
         """Sets which interaction requests are for; with None they wait until it is known."""

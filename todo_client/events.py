@@ -1,7 +1,7 @@
 """What an agent reports while it answers, and its result."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -20,12 +20,14 @@ class EventType(StrEnum):
     THINKING = "THINKING"  # text: the complete reasoning
     TEXT_DELTA = "TEXT_DELTA"  # text: a piece of the answer
     TEXT = "TEXT"  # text: complete; an answer may have several
+    WITHDRAWN = "WITHDRAWN"  # the pieces of text since TURN_START: they claimed a change that was not made
     TOOL_CALL_START = "TOOL_CALL_START"  # id, name, input
     TOOL_CALL_END = "TOOL_CALL_END"  # id, name, output (what the model reads), is_error
     TOOL_RESULT = "TOOL_RESULT"  # id, name, details (for programs: tasks, exit code, diff), is_error
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"  # approval_id, name, input, text (what the call would do)
     APPROVED = "APPROVED"  # approval_id, reason
     REJECTED = "REJECTED"  # approval_id, reason
+    NOTICE = "NOTICE"  # text (a sentence about a complete answer), code
     COMPACTION = "COMPACTION"  # messages: how many the model reads a summary of
     ERROR = "ERROR"  # error (a sentence), code, allow_retry
     AGENT_END = "AGENT_END"  # reason: completed, aborted, error
@@ -63,12 +65,19 @@ class Usage:
 
 @dataclass(frozen=True)
 class Result:
-    """`text` is the last answer; `usage` is that of all interactions that the prompt has led to."""
+    """`text` is the last answer. `usage` and `changes` are those of all interactions that the prompt has led to.
+
+    A change has `task_id`, `title` and `change`. `named` is how many the answers name, if these are more than were
+    made. `unread` tells that the server could not say what was changed.
+    """
 
     text: str
     reason: Reason
     usage: Usage
     interaction_id: str
+    changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    named: int | None = None
+    unread: bool = False
 
 
 class RunFailed(Exception):
@@ -84,7 +93,7 @@ def render_agent_events(name: str, data: dict[str, Any]) -> list[tuple[EventType
     match name:
         case "interaction_started" | "interaction_complete" | "cancelled":
             return []
-        case "turn_start" | "turn_end":
+        case "turn_start" | "turn_end" | "withdrawn":
             return [(EventType(name.upper()), {})]
         case "answer_delta" | "thinking_delta" | "answer" | "thinking":
             return [(EventType(name.upper().replace("ANSWER", "TEXT")), {"text": data["content"]})]

@@ -144,6 +144,10 @@ class _RepeatedEvents:
                 if rest := event.data["content"][known:]:
                     yield RunEvent(None, delta, {"content": rest})
                 yield event
+            case "withdrawn":
+                self._read.pop("answer_delta", None)
+                self._repeated.pop("answer_delta", None)
+                yield event
             case "approved":
                 if event.data["approval_id"] != self._approved:
                     self._approved = event.data["approval_id"]
@@ -154,6 +158,6 @@ class _RepeatedEvents:
                 yield event
 
     def _can_begin_turn(self, name: str) -> bool:
-        return name in ("turn_end", "answer_delta", "thinking_delta") or (
+        return name in ("turn_end", "answer_delta", "thinking_delta", "withdrawn") or (
             name in ("answer", "thinking") and self._expects_turn
         )

@@ -6,16 +6,17 @@ A new event is a class here, a row of the table in `docs/api.md`, and what `todo
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, Field
 
 from backend.api.event_renderer import EventRenderer
 from backend.api.sse import format_event
 from backend.context.render import output_of
-from backend.conversations.records import Entry, EntryKind, Event, EventType, ToolCall
+from backend.conversations.records import Entry, EntryKind, Event, EventType, Run, ToolCall
 from backend.conversations.records import Status as RunStatus
 from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
+from common.changes import Change
 
 Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
 STATUS: dict[RunStatus, Status] = {
@@ -163,6 +164,18 @@ class AnswerEvent(_EntryEvent, AgentEvent):
         return cls(type="ANSWER", content=entry.text)
 
 
+class Withdrawn(_EntryEvent):
+    """Withdraws the text that came since the last `turn_start`: it claimed a change that was not made."""
+
+    interaction_id: str
+
+    name, types, kind = "withdrawn", ("entry_withdrawn",), "withdrawn"
+
+    @classmethod
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        return cls(interaction_id=of.id)
+
+
 class Question(BaseModel):
     approval_id: str
     agent: str | None = Field(description="The agent that makes the call; null: the assistant.")
@@ -256,6 +269,18 @@ class ErrorEvent(_EntryEvent):
         return cls(error=sentence_of_notice(entry), allow_retry=may_retry(code), code=code)
 
 
+class NoticeEvent(_EntryEvent):
+    text: str
+    code: str
+
+    name, kind = "notice", "notice"
+
+    @classmethod
+    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+        code = (entry.details or {}).get("code")
+        return cls(text=sentence_of_notice(entry), code=code) if code in CUT_OFF_CODES else None
+
+
 class Cancelled(_EntryEvent):
     interaction_id: str
 
@@ -277,11 +302,30 @@ class Compaction(_EntryEvent):
         return cls(messages=messages) if messages else None
 
 
+class TaskChange(BaseModel):
+    task_id: int
+    title: str
+    change: Change
+
+
+Changes = Annotated[list[TaskChange], Field(description="What it has changed; known once it has ended.")]
+Named = Annotated[int | None, Field(description="How many changes the answer names, if these are more; else null.")]
+Unread = Annotated[bool, Field(description="Whether the task service could not say what was changed.")]
+
+
+def changes_of(run: Run | None) -> dict[str, Any]:
+    """Returns the values of `changes`, and of `named` and `unread` where they are set."""
+    return {"changes": [], **((run and run.changes) or {})}
+
+
 class InteractionComplete(RunEvent):
     interaction_id: str
     status: Status
     reason: str | None = None
     next_interaction_id: str | None = None
+    changes: Changes
+    named: Named = None
+    unread: Unread = False
 
     name, types = "interaction_complete", ("run_ended",)
 
@@ -291,7 +335,7 @@ class InteractionComplete(RunEvent):
             return None
         reason = {"reason": sentence_of("interrupted")} if run.status == "interrupted" else {}
         following = {"next_interaction_id": run.next_run_id} if run.next_run_id else {}
-        return cls(interaction_id=of.id, status=STATUS[run.status], **reason, **following)
+        return cls(interaction_id=of.id, status=STATUS[run.status], **reason, **following, **changes_of(run))
 
 
 def render_events(event: Event, of: Interaction) -> list[RunEvent]:

@@ -8,7 +8,7 @@ from typing import Any
 from chatkit.types import UserMessageContent, UserMessageTagContent, UserMessageTextContent
 
 from backend.api.interactions import schemas
-from backend.api.interactions.events import STATUS, AgentEvent, Interaction, Question, render_events
+from backend.api.interactions.events import STATUS, AgentEvent, Interaction, Question, changes_of, render_events
 from backend.api.interactions.schemas import MessagePart, Step, TaskPart, TextPart
 from backend.api.messages import Content, content_of
 from backend.context.render import output_of
@@ -47,6 +47,7 @@ def render_interaction(
         ],
         agent_events=agent_events,
         approvals=[_render_approval(call, one) for call, one in calls],
+        **changes_of(next(iter(own.runs), None)),
         siblings=siblings,
         final_agent_state=schemas.AgentState(messages=messages) if messages is not None else None,
     )

@@ -8,11 +8,14 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, St
 from backend.api.interactions.events import (
     EVENTS,
     AnswerEvent,
+    Changes,
+    Named,
     Question,
     Status,
     ThinkingEvent,
     ToolCallEvent,
     ToolResultEvent,
+    Unread,
 )
 from backend.api.request_body import RequestBody
 
@@ -177,6 +180,9 @@ class Interaction(BaseModel):
     steering_messages: list[SteeringMessage] = Field(description="Messages to it that the model has read.")
     agent_events: list[AgentEvent] = Field(description="Its calls, results, reasoning and answers.")
     approvals: list[Approval]
+    changes: Changes
+    named: Named = None
+    unread: Unread = False
     siblings: list[str] = Field(description="The ids of its alternatives and its own, the oldest first.")
     final_agent_state: AgentState | None = Field(description="null until it has ended.")
 
