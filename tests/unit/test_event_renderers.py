@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from backend.api.chatkit.plain_messages import PlainRenderer
 from backend.api.event_renderer import EventRenderer
 from backend.api.frontends.chunks import AiSdkRenderer
 from backend.api.interactions.events import Interaction, RunApiRenderer
-from backend.conversations.records import Entry, Event, Run, ToolCall
+from backend.conversations.records import Entry, Event, Outcome, Run, ToolCall
 from common.database import DatabaseUnavailable
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
@@ -72,6 +73,20 @@ async def test_frames_of_one_event_are_sent_together_and_the_last_has_its_number
         "id: 7",
         "event: tool_call",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "ends"),
+    [("cancelled", "cancelled", ["abort"]), ("failed", "model_overloaded", ["error", "finish"])],
+)
+async def test_what_was_changed_comes_before_what_ends_the_message(status: Outcome, code: str, ends: list[str]) -> None:
+    """The AI SDK reads no further after an error."""
+    notice = Entry("run_1", "ntc_1", "notice", details={"code": code}, last_seq=8)
+    facts = {"changes": [{"task_id": 7, "title": "milk", "change": "added"}]}
+    ended = Event("run_ended", number=9, run=replace(RUN, status=status, changes=facts))
+    chunks = parse(await render(AiSdkRenderer("run_1"), Source(MESSAGE, Event("entry_completed", notice, 8), ended)))
+    assert [one["type"] for one in chunks[:-1]] == ["start", "data-changes", *ends]
+    assert chunks[1]["data"] == {"text": "Added 1", **facts}
 
 
 async def test_an_error_ends_the_stream_where_the_protocol_can_show_it() -> None:

@@ -89,6 +89,9 @@ class ChatKitRenderer(EventRenderer[ck.ThreadStreamEvent]):
                 yield from self._grow(entry, event)
             case "entry_completed", Entry(kind="assistant_message" | "reasoning") as entry:
                 yield from self._complete(entry, event)
+            case "entry_withdrawn", Entry(id=item_id):
+                self._open = [one for one in self._open if one != item_id]
+                yield ck.ThreadItemRemovedEvent(item_id=item_id)  # also where it was begun on an earlier connection
             case "entry_completed", Entry(kind="notice") as notice:
                 self._has_notice = True
                 yield from _render_notice(notice)

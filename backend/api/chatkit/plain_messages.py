@@ -8,7 +8,7 @@ from backend.api.chatkit.requests import PlainMessage
 from backend.api.dependencies import Services, check_owner
 from backend.api.event_renderer import EventRenderer
 from backend.api.identity import AuthenticatedUser
-from backend.api.interactions.events import Question
+from backend.api.interactions.events import Question, changes_of
 from backend.api.messages import MessageTooLong
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
@@ -18,6 +18,7 @@ from backend.conversations.records import Entry, Event, Record, Run, ToolCall
 from backend.errors import Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import CUT_OFF_CODES, Ending, sentence_of, sentence_of_notice
+from common.changes import CORRECTION
 
 Frame = dict[str, Any]
 
@@ -62,7 +63,9 @@ def _render_error(sentence: str) -> Frame:
 
 
 class PlainRenderer(EventRenderer[Frame]):
-    """Renders an answer as text; the last frame has the fields of `about`, pending approvals, and a warning."""
+    """Renders an answer as text; the last frame has the fields of `about`, its changes, pending approvals, and a
+    warning.
+    """
 
     def __init__(self, about: dict[str, Any]) -> None:
         super().__init__()
@@ -83,6 +86,8 @@ class PlainRenderer(EventRenderer[Frame]):
                 text = self.take_text(entry, event)
                 self._records += [entry] if event.type == "entry_completed" else []
                 return self._write(entry.id, text)
+            case "entry_withdrawn", Entry(id=part) if part == self._written:
+                return self._write(f"{part}:correction", CORRECTION)
             case "entry_completed", Entry(kind="notice", details=details) as notice if details:
                 return self._handle_notice(notice, details["code"])
             case ("entry_completed", Entry() as record) | ("call_completed", ToolCall() as record):
@@ -90,7 +95,7 @@ class PlainRenderer(EventRenderer[Frame]):
                     self._records.append(record)
                 return ()
             case "run_waiting", _:
-                return [self._complete("waiting_approval")]
+                return [self._complete("waiting_approval", event.run)]
             case "run_ended", _ if event.run is not None and not self._has_failed:
                 return self._handle_end(event.run)
             case _:
@@ -108,11 +113,11 @@ class PlainRenderer(EventRenderer[Frame]):
             yield _render_error(sentence_of(run.error_code or run.status))
             return
         yield from self._write(f"{run.id}:list", render_list_text(self._records))
-        yield self._complete("completed")
+        yield self._complete("completed", run)
 
-    def _complete(self, status: str) -> Frame:
+    def _complete(self, status: str, run: Run | None) -> Frame:
         approvals = {"approvals": self._waiting} if self._waiting else {}
-        return {"type": "message_complete", **self._end, "status": status, **approvals}
+        return {"type": "message_complete", **self._end, "status": status, **changes_of(run), **approvals}
 
     def _write(self, part: str, text: str) -> Iterator[Frame]:
         if text:

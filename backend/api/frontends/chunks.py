@@ -12,16 +12,17 @@ from backend.api.sse import format_event
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.task_lists import render_list_text
 from backend.context.render import output_of
-from backend.conversations.records import Entry, Event, Record, ToolCall
+from backend.conversations.records import Entry, Event, Record, Run, ToolCall
 from backend.errors import NotFound
 from backend.runs.outcomes import CUT_OFF_CODES, sentence_of
 from backend.tools.table import find_tool
+from common.changes import CORRECTION, render_changes
 from common.database import DatabaseUnavailable
 
 Chunk = dict[str, Any]
 _UNFINISHED = "This call was interrupted. It may have been carried out partly or completely."
 _LOST = "The connection was lost, but the assistant is still answering. Open the chat again to see the answer."
-_FINISH_REASONS = dict(zip(CUT_OFF_CODES, ("length", "content-filter"), strict=True))
+_FINISH_REASONS = {"answer_over_limit": "length", "answer_filtered": "content-filter"}
 _UNSAFE_NAMES = ("__proto__", "constructor", "prototype")
 OLDEST, NEWEST = 6, 7
 """The major versions of the AI SDK that can read the chunks."""
@@ -44,6 +45,7 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
         self._undecided = set(decided)
         self._has_started = self._in_step = False
         self._finish_reason = "stop"
+        self._failure: Chunk | None = None  # why the run did not complete
         self._records: list[Record] = []
         self._open: dict[str, str] = {}  # entries that grow, by their ids: their kinds of parts
         self._calls: dict[str, ToolCall] = {}  # calls that were sent and have no output yet
@@ -105,14 +107,16 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
                 yield from self._grow(entry, event)
                 yield from self._close(entry.id)
                 self._records.append(entry)
+            case "entry_withdrawn", Entry(id=part) if part in self._open:
+                yield from self._withdraw(part)
             case "entry_completed", Entry(kind="notice", details=details) if details:
                 yield from self._render_notice(details["code"], details.get("values"))
             case "entry_completed", Entry() as entry:
                 self._records.append(entry)
             case "run_waiting", _:
                 yield from self._finish("tool-calls")
-            case "run_ended", _ if not self.is_over and event.run is not None:
-                yield from self._end(has_completed=event.run.status == "completed")
+            case "run_ended", _ if event.run is not None:
+                yield from self._end(event.run)
             case _:
                 pass
 
@@ -129,26 +133,39 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
         if (kind := self._open.pop(entry_id, None)) is not None:
             yield {"type": f"{kind}-end", "id": entry_id}
 
+    def _withdraw(self, entry_id: str) -> Iterator[Chunk]:
+        """Withdraws a text part that was sent. The part itself says so, too: not every client reads our data."""
+        yield {"type": "text-delta", "id": entry_id, "delta": f"\n\n{CORRECTION}"}
+        yield from self._close(entry_id)
+        yield {"type": "data-withdrawn", "id": f"{entry_id}:withdrawn", "data": {"id": entry_id}}
+
     def _render_notice(self, code: str, values: dict[str, Any] | None) -> Iterator[Chunk]:
+        """Renders a warning. A failure ends what clients read, so that it is sent last."""
         sentence = sentence_of(code, values)
         if code in CUT_OFF_CODES:
-            self._finish_reason = _FINISH_REASONS[code]
+            self._finish_reason = _FINISH_REASONS.get(code, self._finish_reason)
             yield {"type": "data-notice", "id": f"{self._run_id}:notice", "data": {"text": sentence}}
-            return
-        yield from self._close_all()
-        if code == "cancelled":
-            yield {"type": "abort", "reason": sentence}
-            self.is_over = True
+        elif code == "cancelled":
+            self._failure = {"type": "abort", "reason": sentence}
         else:
-            yield {"type": "error", "errorText": sentence}
+            self._failure = {"type": "error", "errorText": sentence}
 
-    def _end(self, *, has_completed: bool) -> Iterator[Chunk]:
+    def _end(self, run: Run) -> Iterator[Chunk]:
+        has_completed = run.status == "completed"
         if has_completed and (text := render_list_text(self._records)):
             part = f"{self._run_id}:list"
             yield {"type": "text-start", "id": part}
             yield {"type": "text-delta", "id": part, "delta": text}
             yield {"type": "text-end", "id": part}
-        yield from self._finish(self._finish_reason if has_completed else "error")
+        yield from self._close_all()
+        if run.changes:
+            data = {"text": render_changes(run.changes), **run.changes}
+            yield {"type": "data-changes", "id": f"{self._run_id}:changes", "data": data}
+        if self._failure is not None:
+            yield self._failure
+            self.is_over = self._failure["type"] == "abort"
+        if not self.is_over:
+            yield from self._finish(self._finish_reason if has_completed else "error")
 
     def _start_step(self) -> Iterator[Chunk]:
         yield from self._finish_step()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from backend.api.interactions.events import Question
+from backend.api.interactions.events import Changes, Named, Question, Unread, changes_of
 from backend.api.interactions.render import render_reason
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
@@ -47,6 +47,9 @@ class ChatResponse(BaseModel):
     interaction_id: str = Field(alias="interactionId")
     status: Status
     reason: str | None = Field(description="Why it did not complete.")
+    changes: Changes
+    named: Named = None
+    unread: Unread = False
     approvals: list[Question] = Field(description="The calls to decide before it continues.")
 
 
@@ -88,6 +91,7 @@ def render_answer(run: Run, trees: Timeline, thread: str | None) -> ChatResponse
         interactionId=run.id,
         status=_STATUS.get(run.status, "failed"),
         reason=render_reason(run, own),
+        **changes_of(run),
         approvals=[Question.of_call(call, one.sub_agent) for one, call in waiting],
     )
 
@@ -115,6 +119,8 @@ def _render_actions(trees: Timeline, run: Run, steps: Iterator[int]) -> Iterator
         calls = [record for record in of_turn if isinstance(record, ToolCall)]
         if not calls and turn == turns[-1] and run.status != "completed":
             continue  # it was cut off
+        if any(isinstance(one, Entry) and one.kind == "withdrawn" for one in of_turn):
+            continue
         thoughts = [one.text for one in of_turn if isinstance(one, Entry) and one.kind == "reasoning"]
         step, thought = next(steps), "\n".join(thoughts)
         for call in calls:
