@@ -14,11 +14,13 @@ from backend.conversations.conversations import Conversation
 from backend.conversations.records import Entry, Event, EventRecord, ModelTurn, Run, Timeline, ToolCall
 from backend.runs.outcomes import is_failure, sentence_of_notice
 from backend.tools.connectors import names
+from common.changes import render_changes
 from common.database import Database
 
 _RUNS_AT_ONCE = 20  # with those of their sub-agents: however long a conversation is, little is in memory
 
 Line = dict[str, Any]
+_WITHDRAWN = "The text was withdrawn: it said that something was changed, but nothing had been."
 # What a reader may take for the end of a line, or a terminal for a command: in JSON it stands in texts alone.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 
@@ -40,13 +42,14 @@ class LogLine(BaseModel):
         "mcp_result",
         "session_clear",
         "error",
+        "changes",
     ]
     session_id: str = Field(description="The chat's id.")
     turn: int | None = Field(description="The number of the message on its branch, from 1.")
     actor: Literal["user", "assistant", "tool", "system"] | None
     model: str | None
     input: str | None = Field(description="The user's message, or a call's arguments as JSON.")
-    output: str | None = Field(description="The assistant's text, or the result of a call.")
+    output: str | None = Field(description="The assistant's text, the result of a call, or the changes as JSON.")
     tool_name: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -125,6 +128,8 @@ class LogRenderer:
                 is_error = is_failure(details["code"]) or details["code"] == "interrupted"
                 values = {"level": "ERROR" if is_error else "WARNING", "error": sentence_of_notice(notice)}
                 yield self._add(run, "error", _get_time(notice, run), id=notice.id, actor="system", **values)
+            case "entry_completed", Entry(kind="changes", details=dict(facts)) as changes:
+                yield self._render_changes(changes, run, facts)
             case "entry_completed", Entry(kind="command", text=text, details=result) as command:
                 yield self._render_command(command, run, text, result)
             case "entry_completed", Entry(kind="change", details={"change": "undone", "tasks": tasks}) as change:
@@ -158,6 +163,8 @@ class LogRenderer:
         at = next(filter(None, times), run.ended_at or run.created_at)
         model = {"model": (run.usage or {}).get("model")}
         figures = _render_figures(record) if isinstance(record, ModelTurn) else model
+        if any(isinstance(one, Entry) and one.kind == "withdrawn" for one in self._turns[_get_turn(record)]):
+            figures |= {"level": "WARNING", "error": _WITHDRAWN}
         values = {"id": line_id, "actor": "assistant", "agent": run.agent, **figures}
         yield self._add(run, "assistant_message", at, output="\n".join(texts) or None, **values)
 
@@ -188,6 +195,12 @@ class LogRenderer:
         result_at = max(started_at + timedelta(seconds=call.seconds or 0), self._newest_result_at)
         self._result_times[_get_turn(call)] = self._newest_result_at = result_at
         return result_at
+
+    def _render_changes(self, entry: Entry, run: Run, facts: dict[str, Any]) -> Line:
+        is_less = facts.get("named") or facts.get("unread")
+        warning = {"level": "WARNING", "error": render_changes(facts)} if is_less else {}
+        output = json.dumps(facts, ensure_ascii=False)
+        return self._add(run, "changes", _get_time(entry, run), id=entry.id, actor="system", output=output, **warning)
 
     def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:
         values = {"actor": "user", "tool_name": text.partition(" ")[0], "input": text}
