@@ -10,6 +10,7 @@ from cli.chat import rendering
 from cli.chat.approvals import PendingApprovals
 from cli.chat.connection import Connection
 from cli.chat.screen import Screen, describe_nothing
+from common.changes import CORRECTION, render_changes
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
 from todo_client.runs import RunEvent
@@ -17,7 +18,7 @@ from todo_client.runs import RunEvent
 _AGENT_EVENTS = ("answer", "thinking", "tool_call", "tool_result")
 # Events that print nothing below the text that is being written. To a reader who comes late, the last answer of a run
 # is sent after the end of its model turn.
-_TEXT_EVENTS = ("answer", "answer_delta", "thinking", "thinking_delta", "turn_end")
+_TEXT_EVENTS = ("answer", "answer_delta", "thinking", "thinking_delta", "turn_end", "withdrawn")
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MAX_TASKS = 50  # as in the text of other clients without cards
 
@@ -95,6 +96,8 @@ class Answer:
                 if event.data["content"].startswith(self._text):
                     await self._add_text(event.data["content"][len(self._text) :])
                 await self._end_text()
+            case "withdrawn":
+                await self._withdraw_text()
             case "tool_call":
                 await self._show_call(event.data)
             case "tool_result":
@@ -106,6 +109,11 @@ class Answer:
         self._text += piece
         if piece:
             await self._screen.add_text(piece)
+
+    async def _withdraw_text(self) -> None:
+        if await self._screen.withdraw_text(self._text):
+            await self._screen.show_line(CORRECTION)
+        self._text = ""
 
     async def _end_text(self) -> None:
         """Shows also the list that the text is about, except in a script if it names all tasks."""
@@ -164,8 +172,12 @@ class Answer:
                 await self._screen.note("Stopped.")
             case "compaction":
                 await self._screen.note(f"{data['messages']} earlier messages were summarised.")
+            case "notice":
+                await self._screen.show("", data["text"])
             case "interaction_complete":
                 self.status = data["status"]
+                if line := render_changes(data):
+                    await self._screen.show("", line)
                 if "reason" in data and not self._has_failed:
                     await self._screen.note(data["reason"])
             case _:

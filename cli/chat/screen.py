@@ -80,6 +80,12 @@ class Screen:
         terminal.write("" if self._ends_line else "\n")
         self._has_ended, self._ends_line = True, False
 
+    async def withdraw_text(self, text: str) -> bool:
+        """Ends a text that is wrong; returns whether some of it stays, as it was printed."""
+        if text:
+            await self.end_text()
+        return bool(text)
+
     async def report(self, *renderables: RenderableType) -> None:
         width, colour = terminal.get_width(sys.stderr), terminal.has_colour(sys.stderr)
         for line in render_lines(*renderables, width=width, colour=colour):
@@ -153,6 +159,11 @@ class TerminalScreen(Screen, ABC):
 
     async def end_text(self) -> None:
         await self.flush_text()
+
+    async def withdraw_text(self, text: str) -> bool:
+        is_printed = self._open_text != text
+        await self.print_lines([], open_text="")
+        return is_printed
 
     async def _print_text(self, finished: str, rest: str) -> None:
         lines = self.render_text(finished)

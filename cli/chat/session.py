@@ -11,6 +11,7 @@ from cli.chat.connection import Connection, is_own
 from cli.chat.markdown import ChatMarkdown
 from cli.chat.message_queue import MessageQueue
 from cli.chat.screen import PROMPT, Screen
+from common.changes import render_changes
 from todo_client.connection import ApiError, ConnectionLost
 from todo_client.reading import Reading
 
@@ -135,7 +136,8 @@ class ChatSession:
             self.follow(Reading(chat_id, last["id"]))
             return
         answers = [event["content"] for event in last["agent_events"] if event["type"] == "ANSWER"]
-        await self.screen.show(*map(ChatMarkdown, answers))
+        changed = render_changes(last)
+        await self.screen.show(*map(ChatMarkdown, answers), *(["", changed] if changed else []))
         if len(versions := last["siblings"]) > 1:
             number = versions.index(last["id"]) + 1
             await self.screen.note(f"Version {number} of {len(versions)}. Switch with /version N.")
