@@ -107,6 +107,7 @@ async def _open_services(
         database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
         model = ChatModel(endpoint)
         stack.push_async_callback(model.client.aclose)
+        model.client.capabilities.start()
         tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
         stack.enter_context(redacted(servers))
         connectors = Connectors(servers, database)

@@ -124,8 +124,8 @@ class ModelSettings(BaseSettings):
     llm_agent_max_tokens: int | None = Field(default=None, ge=1)
     llm_first_token_seconds: float = Field(default=300, gt=0)
     """How many seconds to wait for the first token of an answer (a model on your own machine may need minutes), and for
-    each further one. After that the answer ends with an error, without a retry. LIMIT_RUN_SECONDS also ends an
-    answer.
+    each further one. After that the answer ends with an error, without a retry. A server that is loading its model is
+    waited for as long as for a first token. LIMIT_RUN_SECONDS also ends an answer.
     """
     llm_silence_seconds: float = Field(default=120, gt=0)
     limit_answer_chars: int = Field(default=400_000, ge=1_000)

@@ -59,8 +59,10 @@ class PageRenderer:
     def response(self, request: Request, *, status: int = 200, domain_key: str | None = None) -> Response:
         files = request.app.state.services.folder_files
         agents = files.agents() if files else None
+        modes = request.app.state.services.model.client.modes
         config = {
             **self._facts,
+            "model": {**self._facts["model"], "writesCalls": modes.get(self._facts["model"]["name"]) == "text"},
             "agents": {**agents, "fileBytes": self._settings.limit_file_bytes} if agents else None,
             "domainKey": domain_key,
             "hasWidget": self.domain_key(request) is not None,

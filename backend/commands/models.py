@@ -85,16 +85,24 @@ def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[s
 async def _report_listed_models(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
-    head = f"{endpoint.profile.name}, {endpoint.shown_url}{f' (used: {used.model})' if endpoint is used else ''}"
+    head, notes = _render_head(endpoint, endpoint.shown_url, used), list[str]()
     try:
         async with asyncio.timeout(_SECONDS), aclosing(ProviderClient(endpoint)) as client:
+            for model in endpoint.models or (endpoint.model,):
+                await client.capabilities.look_up(model)
+                notes += [f"  {model}: {note}" for note in client.list_notes(model)]
+            head = _render_head(endpoint, client.shown_url, used)
             names = sorted(_mask_key(name, endpoint) for name in await client.model_names())
     except (ModelError, TimeoutError) as error:
-        return [head, f"  {_describe_error(error, endpoint)}"], False
+        return [head, *notes, f"  {_describe_error(error, endpoint)}"], False
     lines = [f"  {name}{' (used)' if endpoint is used and name == used.model else ''}" for name in names]
     if endpoint is used and used.model not in names:
         lines.append(f"  {used.model}, which is used, is not among them")
-    return [head, *lines], True
+    return [head, *lines, *notes], True
+
+
+def _render_head(endpoint: ModelEndpoint, url: str, used: ModelEndpoint) -> str:
+    return f"{endpoint.profile.name}, {url}{f' (used: {used.model})' if endpoint is used else ''}"
 
 
 async def _check_model(settings: ModelSettings, endpoint: ModelEndpoint) -> Report:

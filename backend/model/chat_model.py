@@ -59,14 +59,22 @@ class ChatModel(Model):
         self.name = endpoint.model
         self._on_piece: Callable[[Piece], None] | None = None
         self._goal = ""
+        self._on_progress: Callable[[str], None] = lambda _: None
 
-    def for_run(self, name: str | None, on_piece: Callable[[Piece], None], *, goal: str) -> Self:
+    def for_run(
+        self,
+        name: str | None,
+        on_piece: Callable[[Piece], None],
+        *,
+        goal: str,
+        on_progress: Callable[[str], None] = lambda _: None,
+    ) -> Self:
         """A copy that shows pieces to `on_piece`, and uses the model of this name, if the endpoint offers it.
 
-        The `goal` is the message that the run answers.
+        The `goal` is the message that the run answers; `on_progress` gets sentences while the server loads its model.
         """
         model = copy(self)
-        model._on_piece, model._goal = on_piece, goal
+        model._on_piece, model._goal, model._on_progress = on_piece, goal, on_progress
         if name in self.endpoint.models:
             model.name = name
         return model
@@ -152,7 +160,9 @@ class ChatModel(Model):
 
         with _measure_request(body["model"]):
             try:
-                whole = await read_whole(self.client.request(body, goal=self._goal), show)
+                whole = await read_whole(
+                    self.client.request(body, goal=self._goal, on_progress=self._on_progress), show
+                )
             except ModelError as error:
                 error.is_passing = error.is_passing and not has_shown
                 raise

@@ -1,25 +1,26 @@
 """Sends requests to a provider as its profile says, and learns from its responses what the profile does not say."""
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import openai
-from httpx2 import ConnectTimeout, Response
 from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 
-from backend.model import requests
+from backend.model import context_size, requests
+from backend.model.capability_lookup import CapabilityLookup
 from backend.model.errors import ModelError
 from backend.model.frames import read_values
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
+from backend.model.response_limits import LoadingWait
 from backend.model.responses import Pieces, find_lost_calls, find_written_calls, read_actions, read_pieces
 from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import parse_json
@@ -31,9 +32,9 @@ logger = logging.getLogger(__name__)
 # A response that is not streamed is silent until its end; LIMIT_RUN_SECONDS ends the run before, unless it was raised.
 _WHOLE_SECONDS = 600
 _MAX_EXTRA_CONTENT, _MAX_EXTRA_CONTENT_CHARS = 1_000, 20_000  # calls, and characters of each
-# Cut requests: characters of a token, which few languages exceed; the share of the expected tokens below which a
-# request was cut; and the least tokens, as no context is smaller and a server may count only what was not cached.
-_TOKEN_CHARS, _CUT_SHARE, _MIN_TOKENS = 4, 0.75, 1_000
+# Cut requests: the share of the expected tokens below which a request was cut; and the least tokens, as no context is
+# smaller and a server may count only what was not cached.
+_CUT_SHARE, _MIN_TOKENS = 0.75, 1_000
 
 
 class ProviderClient:
@@ -42,6 +43,14 @@ class ProviderClient:
         self._endpoint = endpoint
         self._limits = endpoint.limits
         self.modes = ToolCallModes(endpoint)
+        self._http = DefaultAioHttpClient(
+            event_hooks={"response": [endpoint.limits.limit_body]},
+            verify=get_tls_context(),
+            follow_redirects=False,  # what users write goes to the address that was set
+            # and to no proxy on its way to this machine
+            trust_env=not is_loopback(urlsplit(endpoint.base_url).hostname or ""),
+        )
+        self.capabilities = CapabilityLookup(endpoint, self._http, self.modes, self._use_address)
         self._begin_thinking: set[str] = set()  # models whose prompt has the tag that opens their reasoning
         self._extra_content: dict[str, Any] = {}  # by the id of the call that it came with
         client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
@@ -50,24 +59,59 @@ class ProviderClient:
             api_key=endpoint.api_key or "none",
             max_retries=0,
             timeout=Timeout(None, connect=5),  # `_send` and `read_pieces` limit the rest
-            http_client=DefaultAioHttpClient(
-                event_hooks={"response": [endpoint.limits.limit_body]},
-                verify=get_tls_context(),
-                follow_redirects=False,  # what users write goes to the address that was set
-                # and to no proxy on its way to this machine
-                trust_env=not is_loopback(urlsplit(endpoint.base_url).hostname or ""),
-            ),
+            http_client=self._http,
         )
-        self.base_url = self._openai.base_url
         self.last_outcome: tuple[float, str] | None = None
         self.needed_settings: dict[str, str] = {}
         """Settings that spare the requests which this server rejected."""
 
-    def request(self, given: dict[str, Any], *, goal: str = "") -> Pieces:
+    @property
+    def base_url(self) -> httpx2.URL:
+        return self._openai.base_url
+
+    @property
+    def shown_url(self) -> str:
+        return replace(self._endpoint, base_url=str(self.base_url)).shown_url
+
+    def _use_address(self, url: str) -> None:
+        if str(self.base_url).rstrip("/") != url.rstrip("/"):
+            logger.info("the model's server was found at %s", url)
+            self._openai.base_url = url
+
+    async def request(
+        self, given: dict[str, Any], *, goal: str = "", on_progress: Callable[[str], None] = lambda _: None
+    ) -> Pieces:
         """Sends a request in OpenAI's form as the provider accepts it. Reading the response raises `ModelError`.
 
-        Where calls are text, an agent that is called without a task gets the user's `goal`.
+        Where calls are text, an agent that is called without a task gets the user's `goal`. A server that loads its
+        model is asked again as long as the first token may take; `on_progress` gets sentences for the user.
         """
+        model, loading = given["model"], LoadingWait(self._limits.first_token_seconds, on_progress)
+        while True:
+            await self.capabilities.look_up(model)
+            has_begun = False
+            try:
+                async with aclosing(self._request(given, goal=goal)) as pieces:
+                    async for piece in pieces:
+                        has_begun = True
+                        yield piece
+                return
+            except ModelError as error:
+                self.capabilities.expire(model)
+                if has_begun or not await self._can_repeat(error, given, loading):
+                    raise
+
+    async def _can_repeat(self, error: ModelError, given: dict[str, Any], loading: LoadingWait) -> bool:
+        """Waits before it returns true."""
+        if error.code == "model_loading":
+            return await loading.wait()
+        model = given["model"]
+        if error.rejects_tools and given.get("tools") and self.modes.get(model) != "text":
+            self.modes.use_text(model, "cannot call tools, as its server says")
+            return self.modes.get(model) == "text"
+        return False
+
+    def _request(self, given: dict[str, Any], *, goal: str) -> Pieces:
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         mode, model = self.modes.get(given["model"]), given["model"]
         body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
@@ -94,7 +138,7 @@ class ProviderClient:
                         self._learn(body, reader, piece)
                     yield piece
 
-    async def _post(self, body: dict[str, Any], seconds: float) -> Response:
+    async def _post(self, body: dict[str, Any], seconds: float) -> httpx2.Response:
         rejected: list[str] = []
         try:
             async with asyncio.timeout(seconds):
@@ -124,18 +168,34 @@ class ProviderClient:
         self._profile = replace(self._profile, **changes)
         self.needed_settings[setting] = value
 
-    async def _send(self, body: dict[str, Any]) -> Response:
+    async def _send(self, body: dict[str, Any]) -> httpx2.Response:
         # Not `chat.completions.create`, whose typed transform walks every message of the history.
         try:
             return await self._openai.post(
                 "/chat/completions",
                 body=body,
-                cast_to=Response,
+                cast_to=httpx2.Response,
                 options={"security": {"bearer_auth": True}},
                 stream=True,
             )
         except openai.APIError as error:
-            raise _create_error(error) from error
+            raise self._explain(_create_error(error), body) from error
+
+    def _explain(self, error: ModelError, body: dict[str, Any]) -> ModelError:
+        if error.code != "model_context_exceeded":
+            return error
+        context = self.capabilities.get(body["model"]).context_tokens
+        return context_size.explain_rejection(error, body, context, self._profile.context_cure)
+
+    def list_notes(self, model: str) -> list[str]:
+        """Returns sentences for the operator about what a model cannot do."""
+        notes, mode = [], self.modes.get(model)
+        if reason := self.modes.get_text_reason(model):
+            notes.append(f"The model {reason}. Its tool calls are read from its text; check what it has done.")
+        context = self.capabilities.get(model).context_tokens
+        if small := context_size.find_small_context(context, mode, self._profile.context_cure):
+            notes.append(str(small))
+        return notes
 
     def _learn(self, body: dict[str, Any], reader: ResponseReader, last: Piece) -> None:
         if reader.tags.lacks_opening:
@@ -152,7 +212,7 @@ class ProviderClient:
 
     def _warn_of_cut(self, body: dict[str, Any], tokens: int) -> None:
         sent = {name: body[name] for name in ("messages", "tools") if name in body}
-        expected = len(json.dumps(sent, ensure_ascii=False)) // _TOKEN_CHARS
+        expected = context_size.count_tokens(sent)
         if _MIN_TOKENS <= tokens < _CUT_SHARE * expected:
             self._profile = replace(self._profile, cuts_silently=False)
             logger.warning(
@@ -164,6 +224,7 @@ class ProviderClient:
 
     async def report(self) -> dict[str, Any]:
         """The model, and the outcome of its last request, or of one to `/models` if that was over a minute ago."""
+        await self.capabilities.look_up(self._endpoint.model)
         if self.last_outcome is None or time.monotonic() - self.last_outcome[0] > 60:
             with suppress(ModelError), self._note_outcome({}):
                 await self._models(seconds=2)
@@ -171,7 +232,8 @@ class ProviderClient:
         endpoint, last = self._endpoint, self.last_outcome[1]
         fixed = [model for model in endpoint.models if not self._profile.takes_temperature_of(model)]
         names = {"name": endpoint.model, "models": endpoint.models, "without_temperature": fixed}
-        return {"provider": self._profile.name, **names, "last": last}
+        facts = {"tool_calls": self.modes.get(endpoint.model), "notes": self.list_notes(endpoint.model)}
+        return {"provider": self._profile.name, **names, "last": last, **facts}
 
     async def model_names(self) -> list[str]:
         value = parse_json((await self._models(seconds=10)).text)
@@ -195,12 +257,15 @@ class ProviderClient:
         try:
             yield
         except ModelError as error:
+            is_repeated = error.code == "model_loading" and self.last_outcome and self.last_outcome[1] == str(error)
             self.last_outcome = (time.monotonic(), str(error))
+            if is_repeated:
+                raise
             logger.warning(
                 "model request failed: %s, model %s at %s, status %s, it says: %s",
                 error.code,
                 body.get("model", self._endpoint.model),
-                self._endpoint.shown_url,
+                self.shown_url,
                 error.provider_status,
                 error.words_for_log(body.get("messages", ()), self._endpoint.api_key) or "nothing",
             )
@@ -208,6 +273,7 @@ class ProviderClient:
         self.last_outcome = (time.monotonic(), "ok")
 
     async def aclose(self) -> None:
+        await self.capabilities.aclose()
         await self._openai.close()
 
 
@@ -225,7 +291,7 @@ def _create_error(error: openai.APIError) -> ModelError:
             body = error.body if error.body is not None else error.response.text
             return ModelError.of_body(body, status=error.status_code)
         # The transport's error for each connection that could not be made, or was closed before a response.
-        case openai.APITimeoutError(__cause__=ConnectTimeout()):
+        case openai.APITimeoutError(__cause__=httpx2.ConnectTimeout()):
             return ModelError("model_unreachable")
         case openai.APITimeoutError():
             return ModelError("model_timeout")

@@ -58,6 +58,29 @@ FAILURES: dict[str, Failure] = {
         allow_retry=False,
         outcome="refused",
     ),
+    "model_context_too_small": Failure(
+        "The model's context has {context:,} tokens, and the assistant's instructions and tools need about "
+        "{needed:,}. {cure}",
+        allow_retry=False,
+        outcome="refused",
+    ),
+    "model_instructions_too_long": Failure(
+        "The model's context cannot hold the assistant's instructions and tools, which need about {needed:,} tokens. "
+        "{cure}",
+        allow_retry=False,
+        outcome="refused",
+    ),
+    "model_message_too_long": Failure(
+        "This message is too long for the model. Shorten it, or ask the person who runs this server for a model with a "
+        "larger context.",
+        allow_retry=False,
+        outcome="refused",
+    ),
+    "model_loading": Failure(
+        "The model is still being loaded. Try again in a few minutes; the person who runs this server can raise "
+        "LLM_FIRST_TOKEN_SECONDS, so that answers wait longer.",
+        outcome="timeout",
+    ),
     "model_silent": Failure(
         "The model did not begin to answer within {seconds:g} seconds. Try again; if it needs more time, the person "
         "who runs this server can raise LLM_FIRST_TOKEN_SECONDS.",
@@ -94,15 +117,23 @@ class ModelError(BackendError):
     are the provider's, for the log alone: they may quote the conversation.
     """
 
-    def __init__(self, code: str, *, status: int | None = None, words: str = "", **values: float) -> None:
+    def __init__(self, code: str, *, status: int | None = None, words: str = "", **values: Any) -> None:
         failure = FAILURES[code]
         super().__init__(failure.sentence.format(**values))
         self.code, self.values = code, values
         self.provider_status = status
         self.words = words
+        self.request_tokens: int | None = None
+        """How many tokens the provider has counted, if it rejects a request as too long for the model's context."""
+        self.context_tokens: int | None = None
         self.allow_retry = failure.allow_retry
         self.failure = failure
         self.is_passing = failure.is_passing
+
+    @property
+    def rejects_tools(self) -> bool:
+        """Whether the provider rejects the request because the model cannot call tools."""
+        return self.provider_status in (400, 404, 422, 500, 501) and _WITHOUT_TOOLS.search(self.words) is not None
 
     @classmethod
     def of_body(cls, body: Any, *, status: int | None = None) -> Self:
@@ -111,7 +142,10 @@ class ModelError(BackendError):
             body = body[0]
         words, kinds = _find_sentence(body), _list_kinds(body)
         statuses = [int(kind) for kind in kinds.split() if re.fullmatch(r"[45]\d\d", kind)]
-        return cls(_find_code(status or next(iter(statuses), None), kinds, words), status=status, words=words)
+        error = cls(_find_code(status or next(iter(statuses), None), kinds, words), status=status, words=words)
+        if error.code == "model_context_exceeded":
+            error.request_tokens, error.context_tokens = _find_sizes(body, words)
+        return error
 
     def words_for_log(self, messages: Iterable[Any], key: str) -> str:
         """The provider's words without keys and quotations; none where it rejects the key: it may show a part of it."""
@@ -126,7 +160,23 @@ class ModelError(BackendError):
 
 _CONTEXT = re.compile(
     r"context_length_exceeded|(context|prompt|input).{0,40}(too (long|large)|exceed)|(max\w*|exceed\w*).{0,20}"
-    r"context (length|window|size)|reduce the length",
+    r"context (length|window|size)|reduce the length|too many tokens|exceed\w*.{0,20}(token limit|max_num_tokens)"
+    r"|input length should be|`inputs` (tokens .{0,30}must be|must have)|maximum prompt length"
+    r"|greater than the context length|context length of only",
+    re.IGNORECASE,
+)
+_CONTEXT_SIZE = re.compile(
+    r"(?:context|maximum prompt) (?:length|window|size)(?! by)[^.\d]{0,30}?(\d[\d,]{2,8})", re.IGNORECASE
+)
+_LOADING = re.compile(
+    r"\bloading (the )?(llm |this )?model\b|\bmodel\b.{0,200}\b(is|being|still|currently) (being )?load(ing|ed)\b"
+    r"|\bmodel loading\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_LOADED = re.compile(r"fail|error loading|unable|could not|cannot|can't|not found|no model", re.IGNORECASE)
+_WITHOUT_TOOLS = re.compile(
+    r"not support (tools|tool.?(use|call)|function.?call)|support tool use|tool.?choice\W{0,3} requires"
+    r"|tools? (param )?requires? --jinja|(tools?|tool use|tool calls?|tool calling) (is|are) not supported",
     re.IGNORECASE,
 )
 _CREDIT = re.compile(
@@ -139,6 +189,8 @@ _PASSING = frozenset({408, 409, 425, 500, 502, 503, 504, 529})
 
 def _find_code(status: int | None, kinds: str, words: str) -> str:
     text = f"{kinds} {words}"
+    if status in (None, 200, 409, 425, 429, 500, 503) and _LOADING.search(words) and not _NOT_LOADED.search(words):
+        return "model_loading"
     if status in (None, 200, 400, 413, 422, 500) and _CONTEXT.search(text):
         return "model_context_exceeded"
     if status == 402 or (status in (None, 200, 403, 429) and _CREDIT.search(text)):
@@ -160,6 +212,17 @@ def _find_code(status: int | None, kinds: str, words: str) -> str:
             return "model_request_rejected"
         case _:
             return "model_failed"
+
+
+def _find_sizes(body: Any, words: str) -> tuple[int | None, int | None]:
+    """Returns the tokens of the request and of the context, by llama.cpp's fields or, of the context, by the words."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    fields = inner if isinstance(inner, dict) else {}
+    request, context = fields.get("n_prompt_tokens"), fields.get("n_ctx")
+    if all(isinstance(size, int) and size > 0 for size in (request, context)):
+        return request, context
+    written = _CONTEXT_SIZE.search(words)
+    return None, int(written[1].replace(",", "")) if written else None
 
 
 def _find_sentence(body: Any) -> str:

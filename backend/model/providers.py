@@ -48,6 +48,10 @@ class Profile:
     """Additional headers for its list of models."""
     loses_calls: bool = False
     """Whether streamed calls may be missing: an empty response is requested again without streaming."""
+    other_urls: tuple[str, ...] = ()
+    """Where its server may be, too, if no address is set."""
+    context_cure: str = "Give its server a context of 16,384 tokens or more, or choose another model."
+    """What the operator does if the model's context is too small."""
     cuts_silently: bool = False
     """Whether a request that exceeds the model's context is cut without an error."""
 
@@ -90,7 +94,12 @@ class Profile:
 
 
 def _create_cautious_profile(
-    name: ProviderName, base_url: str | None = None, model: str | None = None, *, loses_calls: bool = True
+    name: ProviderName,
+    base_url: str | None = None,
+    model: str | None = None,
+    *,
+    loses_calls: bool = True,
+    **more: Any,
 ) -> Profile:
     """Creates the profile of a server that may have any model."""
     return Profile(
@@ -102,6 +111,7 @@ def _create_cautious_profile(
         roles="alternate",
         short_ids=True,
         loses_calls=loses_calls,
+        **more,
     )
 
 
@@ -138,6 +148,7 @@ PROFILES: dict[ProviderName, Profile] = {
             reasoning_efforts=(("gpt-oss", "low"),),
             reasoning_field="reasoning",
             loses_calls=True,
+            context_cure="Start Ollama with OLLAMA_CONTEXT_LENGTH=16384, or set num_ctx to that in the model.",
             cuts_silently=True,
         ),
         Profile(
@@ -185,10 +196,21 @@ PROFILES: dict[ProviderName, Profile] = {
             short_ids=True,
             history_tokens=16_000,
         ),
-        _create_cautious_profile("vllm"),  # without an address: its port is 8000, as ours
-        _create_cautious_profile("lmstudio", "http://localhost:1234/v1"),
-        # It serves one model under any name.
-        _create_cautious_profile("llamacpp", "http://localhost:8080/v1", "default"),
+        # Without an address: its port is 8000, as ours.
+        _create_cautious_profile("vllm", context_cure="Start vLLM with --max-model-len 16384."),
+        _create_cautious_profile(
+            "lmstudio",
+            "http://localhost:1234/v1",
+            context_cure="Load the model in LM Studio with a context of 16384 tokens.",
+        ),
+        # It serves one model under any name. Newer versions listen on the second port.
+        _create_cautious_profile(
+            "llamacpp",
+            "http://localhost:8080/v1",
+            "default",
+            other_urls=("http://localhost:9931/v1",),
+            context_cure="Start llama-server with -c 16384.",
+        ),
         # Twice what it reads of a list at most: "show the rest" refers to its last answer.
         Profile(
             name="offline",
@@ -214,6 +236,8 @@ class ModelEndpoint:
     retry_seconds: float = 0.5  # before the first retry
     models: tuple[str, ...] = ()
     agent_max_tokens: int = 8_000
+    other_urls: tuple[str, ...] = ()
+    """Where its server may be if it is not at `base_url`."""
     has_tool_calls_setting: bool = False
     """Whether LLM_TOOL_CALLS is set."""
     limits: ResponseLimits = field(default_factory=ResponseLimits)
@@ -251,6 +275,7 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
         model=model,
         models=(*dict.fromkeys((model, *settings.llm_models)),),
         agent_max_tokens=settings.llm_agent_max_tokens or agent_tokens,
+        other_urls=() if settings.llm_base_url else profile.other_urls,
         has_tool_calls_setting=settings.llm_tool_calls is not None,
         limits=ResponseLimits(
             settings.limit_answer_chars, settings.llm_first_token_seconds, settings.llm_silence_seconds

@@ -1,6 +1,8 @@
 """How large and how late a response of a model may be."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ if TYPE_CHECKING:  # the check of the settings does without a client
     from httpx2 import Response
 
 _OVERHEAD = 2**21  # bytes of a frame in addition to its text
+_LOADING_SECONDS, _PROGRESS_SECONDS = 1.0, 5.0  # between requests to a server that loads its model; between messages
 _IN_STREAM = 100  # bytes of a character: servers send a frame of about 400 bytes for each token of 4 characters
 
 
@@ -41,3 +44,25 @@ class ResponseLimits:
                 yield piece
 
         response.aiter_bytes = read_limited
+
+
+class LoadingWait:
+    """Waits for a server that loads its model, for so many seconds in all; `on_progress` gets what the user reads."""
+
+    def __init__(self, seconds: float, on_progress: Callable[[str], None]) -> None:
+        self._seconds, self._on_progress = seconds, on_progress
+        self._began: float | None = None
+        self._next_progress = 0.0
+
+    async def wait(self) -> bool:
+        """Returns false if the time is over."""
+        now = time.monotonic()
+        self._began = self._began or now
+        passed = now - self._began
+        if passed + _LOADING_SECONDS > self._seconds:
+            return False
+        if passed >= self._next_progress:
+            self._on_progress(f"The model is loading, {passed:.0f} s…" if passed >= 1 else "The model is loading…")
+            self._next_progress += _PROGRESS_SECONDS
+        await asyncio.sleep(_LOADING_SECONDS)
+        return True

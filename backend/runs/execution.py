@@ -175,7 +175,8 @@ class Execution(RunHooks[RunContext]):
             await self._load_history()
         agent, tokens = self._dependencies.agents[self.run.agent], self._dependencies.history_tokens
         assert isinstance(agent.model, ChatModel)
-        model = agent.model.for_run(self.run.options.get("model"), self.recorder.read_piece, goal=self._goal)
+        show, show_progress = self.recorder.read_piece, self.recorder.publish_progress
+        model = agent.model.for_run(self.run.options.get("model"), show, goal=self._goal, on_progress=show_progress)
         self.recorder.model_name = model.name
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         notes = self._notes_of_directory

@@ -184,5 +184,6 @@ def _describe_model(readiness: str, found: "LocalOllama | None") -> Iterator[str
     yield text if model["last"] == "ok" else f"{text}, but: {model['last']}"
     if found:
         yield f"found at {found.url}, on this machine; LLM_PROVIDER=offline turns it off"
+    yield from model["notes"]
     if model["provider"] == "ollama":
         yield "Ollama silently cuts text that does not fit its context: start it with OLLAMA_CONTEXT_LENGTH=16384"

@@ -234,11 +234,28 @@ def test_errors_of_a_provider(provider: ProviderName) -> None:
         assert (error.code, error.words) == (code, "not now")
 
 
+CONTEXT = "model_context_exceeded"
 # status, body → code
 ERRORS: list[tuple[int | None, Any, str]] = [
     (400, {"error": {"message": "tools is not supported"}}, "model_request_rejected"),
     (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, "model_context_exceeded"),
     (400, {"message": "This model's maximum context length is 8192 tokens"}, "model_context_exceeded"),
+    (400, {"message": "too many tokens: size limit exceeded by 1200 tokens."}, "model_context_exceeded"),
+    (400, {"error": {"message": "The sum of prompt length (9000.0) should not exceed max_num_tokens (8192)"}}, CONTEXT),
+    (400, {"error": {"message": "Your request exceeded model token limit: 8192 (requested: 9011)"}}, CONTEXT),
+    (400, {"error": "The number of tokens to keep is greater than the context length. Load a larger one"}, CONTEXT),
+    (400, {"error": "the model is loaded with context length of only 4096 tokens, which is not enough."}, CONTEXT),
+    (400, {"error": {"message": "Range of input length should be [1, 30720]"}}, CONTEXT),
+    (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens"}, CONTEXT),
+    (422, {"error": {"message": "`inputs` must have less than 8193 tokens. Given: 9000"}}, CONTEXT),
+    (400, {"error": "This model's maximum prompt length is 131072 but the request contains 537812."}, CONTEXT),
+    (400, {"error": {"message": "max_tokens must be at most 4096"}}, "model_request_rejected"),
+    (503, {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}, "model_loading"),
+    (500, {"error": "unexpected server status: llm server loading model"}, "model_loading"),
+    (503, {"error": "Model acme/small is currently loading", "estimated_time": 20}, "model_loading"),
+    (503, {"error": "The model is still being loaded, please wait"}, "model_loading"),
+    (500, {"error": {"message": "error loading model: out of memory"}}, "model_failed"),
+    (500, {"error": "Failed to load model while loading model"}, "model_failed"),
     (400, {"error": {"message": "bad call", "code": "tool_use_failed"}}, "model_failed"),
     (401, {"error": "no"}, "model_key_rejected"),
     (402, {"detail": "pay"}, "model_no_credit"),

@@ -1,0 +1,112 @@
+"""Knows what the models of an endpoint can do: asks their server at the start, and again before requests."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import httpx2
+
+from backend.model.capabilities import SECONDS, Capabilities, CapabilitiesUnknown, CapabilityClient, can_be_asked
+from backend.model.context_size import find_small_context
+from backend.model.providers import ModelEndpoint
+from backend.model.tool_call_modes import ToolCallModes
+
+logger = logging.getLogger(__name__)
+
+_FRESH_SECONDS = 10.0  # then a model is asked about again: another one may have been loaded under its name
+_PAUSE_SECONDS = 60.0  # before a server is asked again that gave no usable response
+
+
+class CapabilityLookup:
+    """Providers that have nothing to ask are not asked.
+
+    Where no address is set, a server may be at one of several; `on_address` gets the one at which it was found.
+    """
+
+    def __init__(
+        self, endpoint: ModelEndpoint, http: httpx2.AsyncClient, modes: ToolCallModes, on_address: Callable[[str], None]
+    ) -> None:
+        self._endpoint, self._http, self._modes, self._on_address = endpoint, http, modes, on_address
+        self._can_be_asked = can_be_asked(endpoint.profile.name)
+        self._known: dict[str, Capabilities] = {}  # by the model's name
+        self._ask_again_at: dict[str, float] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._faults: dict[str, str] = {}
+        """What was logged, by the model's name."""
+
+    def start(self) -> None:
+        for model in self._endpoint.models if self._can_be_asked else ():
+            self._begin(model)
+
+    def get(self, model: str) -> Capabilities:
+        return self._known.get(model, Capabilities())
+
+    async def look_up(self, model: str) -> None:
+        """Asks about a model if what is known of it is old; waits only for a server that has responded in time before,
+        or that was never asked."""
+        if not self._can_be_asked:
+            return
+        if time.monotonic() >= self._ask_again_at.get(model, 0.0):
+            self._begin(model)
+        if model in self._asking and (model in self._known or model not in self._faults):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self._asking[model]), SECONDS)
+
+    def expire(self, model: str) -> None:
+        """Lets the next request ask again: the last one has failed, so the server may have been started anew."""
+        if model in self._known:
+            self._ask_again_at.pop(model, None)
+
+    async def aclose(self) -> None:
+        asking = [*self._asking.values()]
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    def _begin(self, model: str) -> None:
+        if model not in self._asking:
+            self._asking[model] = asyncio.create_task(self._ask(model))
+            self._asking[model].add_done_callback(lambda _: self._asking.pop(model, None))
+
+    async def _ask(self, model: str) -> None:
+        """Never raises."""
+        urls = (self._endpoint.base_url, *self._endpoint.other_urls)
+        found = await asyncio.gather(*(self._ask_at(url, model) for url in urls))
+        answers = [(url, one) for url, one in zip(urls, found, strict=True) if isinstance(one, Capabilities)]
+        if answers:
+            url, capabilities = answers[0]
+            self._ask_again_at[model] = time.monotonic() + _FRESH_SECONDS
+            self._faults.pop(model, None)
+            if self._endpoint.other_urls:
+                self._on_address(url)
+            self._note(model, capabilities)
+            return
+        faults = [one for one in found if isinstance(one, CapabilitiesUnknown)]
+        if not all(fault.is_passing for fault in faults):
+            self._ask_again_at[model] = time.monotonic() + _PAUSE_SECONDS
+            self._log_fault(model, str(next(fault for fault in faults if not fault.is_passing)))
+
+    async def _ask_at(self, url: str, model: str) -> Capabilities | CapabilitiesUnknown:
+        client = CapabilityClient(self._http, url, self._endpoint.api_key)
+        try:
+            return await client.ask(self._endpoint.profile.name, model)
+        except CapabilitiesUnknown as unknown:
+            return unknown
+
+    def _log_fault(self, model: str, fault: str) -> None:
+        if self._faults.get(model) != fault:
+            self._faults[model] = fault
+            logger.info("what the model %s can do is not known: its server %s", model, fault)
+
+    def _note(self, model: str, capabilities: Capabilities) -> None:
+        before, self._known[model] = self._known.get(model), capabilities
+        if before is not None and (before.has_tools, before.source) != (capabilities.has_tools, capabilities.source):
+            self._modes.use_native(model)
+        if capabilities.has_tools is False:
+            self._modes.use_text(model, "cannot call tools, as its server says")
+        context, cure = capabilities.context_tokens, self._endpoint.profile.context_cure
+        small = find_small_context(context, self._modes.get(model), cure)
+        if small and (before is None or before.context_tokens != context):
+            logger.warning("model %s: %s", model, small)

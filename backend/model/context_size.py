@@ -1,0 +1,53 @@
+"""Whether a model's context holds what the assistant sends: its instructions and tools, a message, the history."""
+
+import json
+import math
+from typing import Any
+
+from backend.model.errors import ModelError
+from backend.settings import ToolCalls
+
+TOKEN_CHARS = 4
+"""Characters of a token, which few languages exceed."""
+INSTRUCTION_TOKENS: dict[ToolCalls, int] = {"streamed": 2_000, "whole": 2_000, "text": 2_300}
+"""What the assistant's instructions and tools need, in tokens, with agents; a test holds it."""
+_ROOM_TOKENS = 100  # that at least are left for a message and its answer
+_SHORT_REQUEST = 1.5  # times the instructions: a shorter request has a short message
+
+
+def count_tokens(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False)) // TOKEN_CHARS
+
+
+def find_small_context(context_tokens: int | None, mode: ToolCalls, cure: str) -> ModelError | None:
+    """Returns the error with which any answer of a model would end that has this context; None if it has enough."""
+    needed = INSTRUCTION_TOKENS[mode]
+    if context_tokens is None or context_tokens >= needed:
+        return None
+    return ModelError("model_context_too_small", context=context_tokens, needed=needed, cure=cure)
+
+
+def explain_rejection(error: ModelError, body: dict[str, Any], context_tokens: int | None, cure: str) -> ModelError:
+    """Returns what is too long for the context: the instructions, the message or the conversation.
+
+    Our own count of each part is scaled to the tokens of the request that the server has counted.
+    """
+    messages = body["messages"]
+    if messages[0]["role"] != "system":
+        return error
+    fixed = count_tokens(messages[0]) + count_tokens(body.get("tools", []))
+    whole = fixed + sum(map(count_tokens, messages[1:]))
+    scale = error.request_tokens / whole if error.request_tokens else 1.0
+    needed, context = round(fixed * scale), error.context_tokens or context_tokens
+    has_history = any(message["role"] == "assistant" for message in messages)
+    details = {"status": error.provider_status, "words": error.words}
+    if context is not None and needed + _ROOM_TOKENS > context:
+        least = math.ceil((context + 1) / 100) * 100  # counts are estimates, and the server has rejected this one
+        return ModelError(
+            "model_context_too_small", **details, context=context, needed=max(round(needed, -2), least), cure=cure
+        )
+    if has_history:
+        return error
+    if context is None and whole < _SHORT_REQUEST * fixed:
+        return ModelError("model_instructions_too_long", **details, needed=round(needed, -2), cure=cure)
+    return ModelError("model_message_too_long", **details)
