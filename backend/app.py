@@ -121,6 +121,7 @@ async def _open_services(
                 database=database,
                 agents=_create_agents(settings, model, tools, workspace, connectors, policy),
                 approvals=approvals,
+                tools=tools,
                 workspace=workspace,
                 streams=streams,
                 summaries=summaries,
@@ -132,7 +133,7 @@ async def _open_services(
                 sub_agents_per_day=settings.limit_agent_runs,
             )
         )
-        runs = await _open_runs(settings, database, executor, streams, stack)
+        runs = await _open_runs(settings, database, executor, streams, tools, stack)
         cards = CardService(database, tools, clock, zone)
         stack.push_async_callback(cards.close)
         folder_files = FolderFiles(workspace) if workspace else None
@@ -159,7 +160,12 @@ async def _open_services(
 
 
 async def _open_runs(
-    settings: BackendSettings, database: Database, executor: Executor, streams: Streams, stack: AsyncExitStack
+    settings: BackendSettings,
+    database: Database,
+    executor: Executor,
+    streams: Streams,
+    tools: TaskTools,
+    stack: AsyncExitStack,
 ) -> RunService:
     """Takes the process's lease, and starts sweeps and background work."""
     connection = ProcessConnection(
@@ -169,7 +175,7 @@ async def _open_runs(
         on_connect=executor.signal_all,
     )
     admission = AdmissionControl(settings.limit_runs_at_once, settings.limit_lag_seconds)
-    sweeper = Sweeper(database, connection, executor)
+    sweeper = Sweeper(database, connection, executor, tools)
     await stack.enter_async_context(connection)
     await stack.enter_async_context(run_sweeps(sweeper.sweep, every_seconds=SWEEP_SECONDS))
     for work in (executor.store_growth(), admission.watch()):

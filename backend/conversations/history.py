@@ -48,7 +48,7 @@ def _uncovered(runs: LiteralString, order: LiteralString) -> RecordStatements:
         f"""
 (SELECT {ENTRY_COLUMNS} FROM entries e
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq > {_COVERED} AND e.seq <= %(up_to)s
-  AND (e.run_id IN ({runs}) OR e.kind = 'change') AND e.kind NOT IN ('summary', 'command')
+  AND (e.run_id IN ({runs}) OR e.kind = 'change') AND e.kind NOT IN ('summary', 'command', 'changes')
 ORDER BY e.seq {order} LIMIT %(limit)s)
 UNION ALL ({_SUMMARY})""",
         f"""

@@ -4,15 +4,24 @@ A run's lease is its row's `process_id` with status `running`: the advisory lock
 a tree of runs first lock its top run's row (`hold`), so that numbers of a tree are committed in their order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from backend.conversations.records import CallReason, Entry, EventRecord, ModelTurn, Outcome, Run, ToolCall
-from backend.conversations.timeline import RUN_COLUMNS
+from backend.conversations.records import (
+    CallReason,
+    Entry,
+    EventRecord,
+    ModelTurn,
+    Outcome,
+    Run,
+    Status,
+    ToolCall,
+)
+from backend.conversations.timeline import CHANGES_COLUMN, RUN_COLUMNS
 from backend.errors import NotFound
 from backend.ids import new_id
 from common.database import Database, Transaction
@@ -90,13 +99,26 @@ UPDATE tool_calls SET state = %(state)s, approval_seq = nextval('event_seq'), ap
 WHERE user_id = %(user)s AND run_id = %(run_id)s AND id = %(id)s AND approval_seq IS NULL RETURNING approval_seq"""
 _STORE_USAGE = "UPDATE runs SET usage = %(usage)s WHERE user_id = %(user)s AND id = %(run)s"
 # A run does not complete while there is a message that it has not read.
-_FINISH = """
+_MAY_FINISH = """(%(status)s <> 'completed'
+    OR NOT EXISTS (SELECT FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL))"""
+_FINISH = f"""
 UPDATE runs SET status = %(status)s, process_id = NULL, usage = %(usage)s, error_code = %(error)s, ended_at = now(),
     end_seq = nextval('event_seq')
-WHERE user_id = %(user)s AND id = %(run)s AND status = 'running' AND process_id = %(process)s
-  AND (%(status)s <> 'completed'
-       OR NOT EXISTS (SELECT FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL))
+WHERE user_id = %(user)s AND id = %(run)s AND status = 'running' AND process_id = %(process)s AND {_MAY_FINISH}
 RETURNING end_seq"""
+# They are incomplete while the run waits, and nobody reads them. What is stored later takes their place, as the run may
+# have changed more, and its number comes after all that the run has done in between.
+_DROP_CHANGES = """
+DELETE FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND kind = 'changes' AND NOT complete"""
+_ADD_CHANGES = f"""
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, details, complete)
+SELECT user_id, id, %(id)s, conversation_id, 'changes', %(details)s, %(status)s <> 'waiting' FROM runs
+WHERE user_id = %(user)s AND id = %(run)s AND %(details)s::jsonb IS NOT NULL AND {_MAY_FINISH}
+RETURNING seq, last_seq, created_at"""
+_MADE_CALLS = """
+SELECT c.id FROM runs r JOIN tool_calls c ON c.user_id = r.user_id AND c.run_id = r.id
+WHERE r.user_id = %(user)s AND c.user_id = %(user)s AND r.top_run_id = %(top)s AND c.tool = ANY(%(tools)s)
+  AND c.state IN ('running', 'done', 'failed', 'unknown') LIMIT 1"""
 # What the user stops answers nothing more; other runs leave their queue as unsent.
 _DROP_QUEUE = """
 DELETE FROM entries e USING runs r
@@ -111,7 +133,7 @@ WHERE user_id = %(user)s AND id = %(top)s AND status = 'running' AND process_id 
 _REQUEST_STOP = f"""
 UPDATE runs r SET stop_requested = true WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status = 'running'
 RETURNING {RUN_COLUMNS}"""
-_LOAD = f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"
+_LOAD = f"SELECT {RUN_COLUMNS}, {CHANGES_COLUMN} FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"
 _RUNNING = f"""
 SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.status = 'running' AND r.parent_call_id IS NULL"""
 # What a run uses after its end, for a summary or a title.
@@ -173,16 +195,42 @@ async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCurso
     return finished
 
 
-async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int) -> str | None:
+async def send_changes(tx: Transaction, run_id: str, changes: Entry, status: Status) -> AsyncCursor[DictRow]:
+    """Stores what a run has changed so far, before it gets this status; the row has the numbers of the entry.
+
+    There is no row if there is nothing to say, or a completed run has a message to read.
+    """
+    details = Jsonb(changes.details) if any((changes.details or {}).values()) else None
+    await tx.execute(_DROP_CHANGES, run=run_id)
+    return await tx.execute(_ADD_CHANGES, run=run_id, id=changes.id, details=details, status=status)
+
+
+async def read_numbers(changes: Entry, sent: AsyncCursor[DictRow]) -> None:
+    """Gives the entry that `send_changes` has stored what the database has added to it."""
+    for name, value in (await sent.fetchone() or {}).items():
+        setattr(changes, name, value)
+
+
+async def has_called(database: Database, user_id: str, top_run_id: str, tools: Collection[str]) -> bool:
+    """Whether a tree of runs has made a call of one of these tools, whatever became of it."""
+    return await database.fetch_one(user_id, _MADE_CALLS, top=top_run_id, tools=[*tools]) is not None
+
+
+async def end_abandoned(
+    database: Database, user_id: str, top_run_id: str, *, process_id: int, changes: Entry | None = None
+) -> str | None:
     """Stores that a tree of runs was interrupted, as its process is gone, and keeps what was stored.
 
-    Returns the id of its conversation; None if somebody has ended it already.
+    `changes` are what it has changed, if that was read. Returns the id of its conversation; None if somebody has ended
+    it already.
     """
     where = {"top": top_run_id, "process": process_id}
     async with database.transaction(user_id) as tx:
         locked = await tx.execute(_LOCK_ABANDONED, **where)
         if (row := await locked.fetchone()) is None:
             return None
+        if changes is not None:
+            await send_changes(tx, top_run_id, changes, "interrupted")
         await tx.execute(_END_TREE, status="interrupted", error="interrupted", **where)
         await _send_ends(tx, row["conversation_id"], code="interrupted", reason="ended")
         await tx.notify(CHANGED, top_run_id)

@@ -166,8 +166,10 @@ async def load_queue(database: Database, user_id: str, run_id: str) -> list[Entr
     return await database.fetch_all(user_id, _QUEUED, Entry, run=run_id)
 
 
-async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
+async def start_follow_up(database: Database, run: Run, *, changes: Entry | None = None) -> StartedRun | None:
     """Completes a run and starts the one that answers its first follow-up, with the rest of the queue.
+
+    `changes` are what the completed run has changed; they get their numbers.
 
     Does nothing and returns None if a steering message is queued.
     """
@@ -178,9 +180,12 @@ async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
         await tx.execute(_MOVE, first=queue[0].id, **where)
+        added = await runs.send_changes(tx, run.id, changes, "completed") if changes is not None else None
         await runs.send_finish(tx, run, "completed")
         started = await tx.execute(_CONTINUE, Run, process=run.process_id, **where)
         sent = await send_history(tx, run.conversation_id)
     following = await started.fetchone()
     assert following is not None
+    if changes is not None and added is not None:
+        await runs.read_numbers(changes, added)
     return StartedRun(following, await sent.fetch())

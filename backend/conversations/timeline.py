@@ -29,6 +29,10 @@ CALL_COLUMNS = """c.run_id, c.id, c.model_turn, c.tool, c.arguments, c.state, c.
 RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r.parent_run_id, r.parent_call_id,
     r.top_run_id, r.agent, r.active, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code,
     r.created_at, r.running_since, r.ended_at, r.end_seq"""
+CHANGES_COLUMN = """(SELECT e.details FROM entries e
+        WHERE e.user_id = %(user)s AND e.run_id = r.id AND e.kind = 'changes' AND e.complete LIMIT 1) AS changes"""
+HAS_HAPPENED = "(e.complete OR e.kind <> 'changes')"
+"""Leaves out what a run has changed so far that waits: that is read when it has ended."""
 FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
 LOCK_CONVERSATION = f"{FIND_CONVERSATION} FOR NO KEY UPDATE"
 RUNS_OF_TREE = "SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s"
@@ -82,7 +86,7 @@ def all_records(runs: LiteralString) -> RecordStatements:
     return RecordStatements(
         f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.run_id = ANY({runs}) AND e.seq IS NOT NULL""",
+WHERE e.user_id = %(user)s AND e.run_id = ANY({runs}) AND e.seq IS NOT NULL AND {HAS_HAPPENED}""",
         f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = ANY({runs})",
     )
 
@@ -92,7 +96,7 @@ def newest_records(runs: LiteralString, before: LiteralString = "%(before)s") ->
         f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < {before}
-  AND (e.run_id = ANY({runs}) OR e.kind = 'change') AND e.kind <> 'command'
+  AND (e.run_id = ANY({runs}) OR e.kind = 'change') AND e.kind <> 'command' AND {HAS_HAPPENED}
 ORDER BY e.seq DESC LIMIT %(limit)s""",
         f"""
 SELECT {CALL_COLUMNS} FROM tool_calls c
@@ -121,8 +125,7 @@ SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
         WHERE n.user_id = r.user_id AND n.conversation_id = r.conversation_id AND n.previous_run_id = r.id
           AND e.details->>'mode' = 'follow_up' AND e.seq IS NOT NULL
         ORDER BY n.seq LIMIT 1) END AS next_run_id,
-    (SELECT e.details FROM entries e
-        WHERE e.user_id = r.user_id AND e.run_id = r.id AND e.kind = 'changes' AND e.complete LIMIT 1) AS changes
+    {CHANGES_COLUMN}
 {_TREES} ORDER BY r.seq"""
 _ALL_OF_TREES = all_records(f"SELECT r.id {_TREES}")
 _OF_TREES = RecordStatements(

@@ -10,6 +10,7 @@ from backend.context.titles import Titles
 from backend.runs.calls import Approvals
 from backend.runs.stream import Streams
 from backend.tools.run_context import RunContext
+from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database
 
@@ -26,6 +27,7 @@ class Dependencies:
     database: Database
     agents: Mapping[str, Agent[RunContext]]
     approvals: Approvals
+    tools: TaskTools
     workspace: WorkspaceTools | None
     streams: Streams
     summaries: Summaries

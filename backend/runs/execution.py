@@ -36,6 +36,7 @@ from backend.model.chat_model import ChatModel
 from backend.model.tool_calls import storable
 from backend.runs import metrics
 from backend.runs.calls import add_result, count_calls, create_calls, get_text, limit_calls
+from backend.runs.changes import may_have_changed_tasks, read_changes
 from backend.runs.dependencies import Dependencies
 from backend.runs.live_run import LiveRun
 from backend.runs.model_input import choose_history, create_context, prepare_folder
@@ -327,6 +328,7 @@ class Execution(RunHooks[RunContext]):
         for call in waiting:
             call.approval_text = await self._dependencies.approvals.describe(self.run, call, context.directory)
             call.state = "awaiting_approval"
+        await self._read_changes()
         open_calls = context.open_calls.values()
         later = [call for call in open_calls if call.state == "running" and call.id not in context.begun]
         waits = await self.recorder.store_wait(waiting, later)
@@ -428,6 +430,11 @@ class Execution(RunHooks[RunContext]):
 
     # The outcome
 
+    async def _read_changes(self) -> None:
+        """Reads what the top run has changed, if it may have: sub-agents change no tasks."""
+        if not self.run.is_sub_agent and may_have_changed_tasks(self.recorder.calls, self.context.unconfirmed):
+            self.recorder.changes = await read_changes(self._dependencies.tools, self.run.user_id, self.run.id)
+
     async def _complete(self) -> bool:
         """Ends a run whose model has answered. Returns false if the run goes on, as it has messages to read.
 
@@ -435,10 +442,12 @@ class Execution(RunHooks[RunContext]):
         """
         if await self._finish(Ending("completed")):
             return True
-        self.follow_up = await steering.start_follow_up(self._database, self.run)
+        changes = self.recorder.changes
+        self.follow_up = await steering.start_follow_up(self._database, self.run, changes=changes)
         if self.follow_up is None:
             self._live.has_messages = True
             return False
+        self.recorder.publish_changes()
         await self.recorder.read_outcome()
         self.run.next_run_id = self.follow_up.run.id
         self.recorder.measure_end()
@@ -450,6 +459,7 @@ class Execution(RunHooks[RunContext]):
         lost.
         """
         self.ending, records = self.recorder.close(ending)
+        await self._read_changes()
         may_be_stored = False
         while True:
             try:

@@ -40,6 +40,7 @@ def record_end(run: Run, *, began: float, first_event_seconds: float | None, too
         seconds=round(seconds, 4),
         first_event_seconds=first_event_seconds and round(first_event_seconds, 4),
         tool_calls=tool_calls,
+        changes=len(run.changes["changes"]) if run.changes and not run.changes.get("unread") else None,
         model_requests=usage.get("requests"),
         input_tokens=usage.get("input_tokens"),
         output_tokens=usage.get("output_tokens"),

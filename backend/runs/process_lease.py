@@ -1,12 +1,18 @@
 """Ends runs whose process is gone, and runs of this process that it does not execute."""
 
+import asyncio
 import logging
 import time
+from collections.abc import Collection
 
 from backend.conversations import runs
+from backend.conversations.records import Entry
 from backend.liveness import Confirmation, ProcessConnection
 from backend.runs import metrics
+from backend.runs.changes import read_changes
 from backend.runs.executor import Executor
+from backend.tools.table import CHANGING_TASKS
+from backend.tools.task_tools import TaskTools
 from backend.users import idempotency, limits
 from common.database import NO_USER, Database
 
@@ -25,8 +31,8 @@ class Sweeper:
     started it was lost, or its request was cancelled before the run was launched.
     """
 
-    def __init__(self, database: Database, connection: ProcessConnection, executor: Executor) -> None:
-        self._database, self._connection, self._executor = database, connection, executor
+    def __init__(self, database: Database, connection: ProcessConnection, executor: Executor, tools: TaskTools) -> None:
+        self._database, self._connection, self._executor, self._tools = database, connection, executor, tools
         self._unexecuted = Confirmation[_Run](SWEEP_SECONDS)
         self._clean_up_at = 0.0
 
@@ -39,13 +45,11 @@ class Sweeper:
         rows = await self._database.fetch_all(NO_USER, _RUNNING_PROCESSES)
         processes = {row["process_id"] for row in rows}
         for process_id in await self._connection.find_dead_processes(processes):
-            for run in await self._load_runs(process_id):
-                await self._interrupt(run, process_id)
+            await self._interrupt(await self._load_runs(process_id), process_id)
         own = self._connection.process_id
         runs_of_own = await self._load_runs(own) if own in processes else set[_Run]()
         unexecuted = {(user_id, run_id) for user_id, run_id in runs_of_own if run_id not in self._executor.live}
-        for run in self._unexecuted.observe(unexecuted):
-            await self._interrupt(run, own)
+        await self._interrupt(self._unexecuted.observe(unexecuted), own)
         if (now := time.monotonic()) >= self._clean_up_at:
             self._clean_up_at = now + _CLEAN_UP_SECONDS
             await idempotency.sweep(self._database)
@@ -55,8 +59,18 @@ class Sweeper:
         rows = await self._database.fetch_all(NO_USER, _RUNS_OF_PROCESS, process=process_id)
         return {(row["user_id"], row["id"]) for row in rows}
 
-    async def _interrupt(self, run: _Run, process_id: int) -> None:
-        user_id, run_id = run
-        conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id)
-        if conversation_id is not None:
-            metrics.record_outside(user_id, conversation_id, [run_id], "interrupted", level=logging.WARNING)
+    async def _interrupt(self, abandoned: Collection[_Run], process_id: int) -> None:
+        """Ends runs, with what they have changed; that is read at the same time for all, as the reads may time out."""
+        read = [self._read_changes(*run) for run in abandoned]
+        for (user_id, run_id), changes in zip(abandoned, await asyncio.gather(*read), strict=True):
+            conversation_id = await runs.end_abandoned(
+                self._database, user_id, run_id, process_id=process_id, changes=changes
+            )
+            if conversation_id is not None:
+                metrics.record_outside(user_id, conversation_id, [run_id], "interrupted", level=logging.WARNING)
+
+    async def _read_changes(self, user_id: str, run_id: str) -> Entry | None:
+        """Reads what a run has changed, if it has made a call that changes tasks: how that ended may be unknown."""
+        if not await runs.has_called(self._database, user_id, run_id, CHANGING_TASKS):
+            return None
+        return await read_changes(self._tools, user_id, run_id)

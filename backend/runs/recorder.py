@@ -21,6 +21,7 @@ from backend.conversations.records import (
     EventType,
     ModelTurn,
     Outcome,
+    Status,
     Timeline,
     ToolCall,
 )
@@ -61,6 +62,8 @@ class Recorder:
         """Whether a row was stored since the history was read."""
         self.unstored: list[ModelTurn | Entry] = []
         """The last model turn, which is stored with the outcome."""
+        self.changes: Entry | None = None
+        """What the run has changed so far, if that was read; it is stored with the outcome, or while the run waits."""
         self._requested_at = 0.0
         self._entries: list[Entry] = []  # of the model turn that is being written
         self._message: Entry | None = None
@@ -166,6 +169,7 @@ class Recorder:
         """
         async with hold_lease(self._database, self._live) as tx:
             sent = [await runs.send_record(tx, self.run, record) for record in records]
+            changes = await self._send_changes(tx, outcome) if outcome is not None else None
             ended = await runs.send_finish(tx, self.run, outcome) if outcome is not None else None
             signals = await runs.send_signals(tx, self.run)
         await self._publish_stored(records, sent)
@@ -174,8 +178,20 @@ class Recorder:
             return True
         if (row := await ended.fetchone()) is None:
             return False
+        if self.changes is not None and changes is not None:
+            await runs.read_numbers(self.changes, changes)
+            self.publish_changes()
         self.run.status, self.run.end_seq = outcome, row["end_seq"]
         return True
+
+    async def _send_changes(self, tx: Transaction, status: Status) -> AsyncCursor[DictRow] | None:
+        return await runs.send_changes(tx, self.run.id, self.changes, status) if self.changes is not None else None
+
+    def publish_changes(self) -> None:
+        """Publishes what the run has changed, if that was stored with its outcome."""
+        if self.changes is not None and self.changes.seq is not None:
+            self.run.changes = self.changes.details
+            self._publish("entry_completed", self.changes, self.changes.last_seq)
 
     async def store_wait(self, calls: Sequence[ToolCall], later: Sequence[ToolCall]) -> bool:
         """Stores the calls that wait for approval and the usage, and publishes the requests for approval.
@@ -188,6 +204,7 @@ class Recorder:
             for call in later:
                 await send_state(tx, self.run, call, "requested")
             await runs.send_usage(tx, self.run)
+            await self._send_changes(tx, "waiting")
             waits = None if self.run.is_sub_agent else await send_wait(tx, self.run)
         await self._publish_stored(calls, sent)
         return waits is None or await waits.fetchone() is not None
@@ -241,7 +258,7 @@ class Recorder:
 
     async def read_outcome(self) -> None:
         stored = await runs.load(self._database, self.run.user_id, self.run.id)
-        self.run.status, self.run.end_seq = stored.status, stored.end_seq
+        self.run.status, self.run.end_seq, self.run.changes = stored.status, stored.end_seq, stored.changes
 
     def measure_end(self) -> None:
         metrics.record_end(

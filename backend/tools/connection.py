@@ -38,6 +38,8 @@ USER = "todo/user_id"
 DIRECTORY = "todo/directory"
 """The directory of the user's in which the workspace works instead of the folder; it is sent in the token."""
 KEY = "todo/idempotency_key"
+REJECTION = "todo/refusal"
+"""Why a call failed, in the metadata of its result; "unavailable" tells that it may have been carried out."""
 CLIENT = Implementation(name="todo-assistant", version=VERSION)
 _UNAVAILABLE = -32050
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 0.2
@@ -186,6 +188,8 @@ def _store_result(context: MCPToolCustomDataContext) -> None:
     call.details = dict(context.structured_content) if context.structured_content else None
     if context.is_error:
         call.state = "failed"
+        if (context.result_meta or {}).get(REJECTION) == "unavailable":
+            run_context.context.unconfirmed.add(call.id)
 
 
 def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> FailedOutput:
@@ -196,9 +200,11 @@ def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> Fai
             raise cause
         cause = cause.__cause__
     logger.warning("tool call failed: %s", type(error).__name__)
-    if not isinstance(error, ModelBehaviorError):
-        return FailedOutput(UNKNOWN_OUTCOME)
-    return FailedOutput(UNREADABLE)
+    if isinstance(error, ModelBehaviorError):
+        return FailedOutput(UNREADABLE)
+    run_context: Any = context
+    run_context.context.unconfirmed.add(run_context.tool_call_id)
+    return FailedOutput(UNKNOWN_OUTCOME)
 
 
 class _ResendingClient(httpx2.AsyncClient):

@@ -44,6 +44,8 @@ class RunContext:
     """Those that wait for approval."""
     waiting_agents: set[str] = field(default_factory=set[str])
     """Those whose sub-agents wait for approval."""
+    unconfirmed: set[str] = field(default_factory=set[str])
+    """Those of all model turns that failed but may have been carried out."""
     not_made: dict[str, str] = field(default_factory=dict[str, str])
     """Those that are not made, with their outputs."""
 

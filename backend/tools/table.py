@@ -120,6 +120,7 @@ OF_AGENTS: Mapping[str, ToolRow] = {
 """Tools that only sub-agents have; their calls are shown by `cards.agent_steps`."""
 _NO = (None, False, "false", "", "null")
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
+CHANGING_TASKS = frozenset(name for name, row in TOOLS.items() if row.can_change)
 _UNKNOWN = ToolRow()
 _OF_ANOTHER_SERVER = ToolRow(asked_with="connectors")
 

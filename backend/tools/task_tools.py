@@ -8,11 +8,13 @@ from typing import Any, Literal, Protocol
 import httpx2
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, Tool
+from pydantic import BaseModel, ValidationError
 
 from backend.ids import new_id
 from backend.tools.caller_token import CallerToken, calling_for
-from backend.tools.connection import KEY, USER, McpConnection, ToolsUnavailable, text_of
+from backend.tools.connection import KEY, REJECTION, USER, McpConnection, ToolsUnavailable, text_of
 from backend.tools.run_context import RunContext
+from common.changes import Change
 from common.telemetry import traces
 
 ACTOR = "todo/actor"
@@ -20,11 +22,11 @@ BATCH = "todo/batch"
 """What the changes of a call are undone with: the run's id for an answer, the key of the call for a click."""
 UNDO_BATCH = "todo/undo_batch"
 TIME_ZONE = "todo/time_zone"
-REJECTION = "todo/refusal"
 
 PAGE_TASKS = 100
 _ANY_TASK: Mapping[str, Any] = {"task_id": 1}  # update_task needs one, and with `UNDO_BATCH` uses none
 _READ_SECONDS, _MAX_CONNECTIONS = 5, 50
+_CHANGES_SECONDS = 1.5  # how long the end of an answer waits for what it changed
 _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
 
 
@@ -46,6 +48,19 @@ class CallRejected(Exception):
     def __init__(self, sentence: str, kind: str = "invalid") -> None:
         super().__init__(sentence)
         self.kind = kind
+
+
+class _TaskChange(BaseModel):
+    task_id: int
+    title: str
+    change: Change
+
+
+class _Batch(BaseModel):
+    """What a batch has changed; `more` tells that not all is listed."""
+
+    changes: list[_TaskChange]
+    more: bool
 
 
 class TaskTools(McpConnection):
@@ -141,8 +156,20 @@ class TaskTools(McpConnection):
             raise CallRejected(text_of(result), (result.meta or {}).get(REJECTION, "invalid"))
         return result.structured_content
 
+    async def read_changes(self, batch: str, *, user_id: str) -> dict[str, Any]:
+        """Reads what a batch has changed, as `common.changes` describes it; asks once, and never raises."""
+        unread = {"changes": [], "unread": True}
+        if not self._signed:  # so the server knows no batches
+            return unread
+        try:
+            async with asyncio.timeout(_CHANGES_SECONDS):
+                read = _Batch.model_validate(await self.get_json("batch", user_id=user_id, id=batch))
+        except (TasksUnavailable, TimeoutError, ValidationError):
+            return unread
+        return unread if read.more else read.model_dump(include={"changes"})
+
     async def get_json(
-        self, path: Literal["changes", "done", "tasks"], *, user_id: str, **asked: str | int
+        self, path: Literal["batch", "changes", "done", "tasks"], *, user_id: str, **asked: str | int
     ) -> dict[str, Any]:
         """Reads from the server's HTTP routes, once, over connections of their own: polling must not delay calls."""
         with calling_for(user_id):

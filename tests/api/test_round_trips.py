@@ -14,7 +14,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.answers import find_thread
 from tests.support.backends import user_at
 from tests.support.database_proxy import DatabaseProxy, database_proxy
-from tests.support.script import add_task
+from tests.support.script import add_task, call, calls
 from tests.support.stack import Stack
 from tests.support.users import User
 from todo_client.chatkit import user_input
@@ -59,7 +59,7 @@ class Counted:
     model: ScriptedModel
     proxy: DatabaseProxy
     requests: Counter[str]
-    """To the tool server, by method and path."""
+    """To the tool server: calls, and what is read of their changes."""
 
     async def measure(self, api: Api, *script: dict[str, Any], keyed: bool = False) -> list[float]:
         """Returns the median round trips and requests to the tool server and the model of a message."""
@@ -101,15 +101,23 @@ async def counted(stack: Stack, model: ScriptedModel, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("name", APIS)
 async def test_message_with_a_tool_call(name: str, counted: Counted) -> None:
     measured = await counted.measure(APIS[name], add_task("milk"), {"text": "Added."})
-    assert measured == [4 + APIS[name].look_ups, 1, 2]
+    assert measured == [4 + APIS[name].look_ups, 2, 2]
 
 
 @pytest.mark.parametrize("name", KEYED)
 async def test_idempotency_key_takes_one_more(name: str, counted: Counted) -> None:
     measured = await counted.measure(APIS[name], add_task("milk"), {"text": "Added."}, keyed=True)
-    assert measured == [5 + APIS[name].look_ups, 1, 2]
+    assert measured == [5 + APIS[name].look_ups, 2, 2]
 
 
 @pytest.mark.parametrize("name", APIS)
 async def test_message_without_a_tool_call(name: str, counted: Counted) -> None:
     assert await counted.measure(APIS[name], {"text": "Hello."}) == [2 + APIS[name].look_ups, 0, 1]
+
+
+@pytest.mark.parametrize("step", [calls(call("list_tasks")), calls(call("complete_task", task_id=99))])
+async def test_changes_are_read_only_after_a_call_that_changed_something(
+    step: dict[str, Any], counted: Counted
+) -> None:
+    [_, requests, _] = await counted.measure(APIS["run API"], step, {"text": "Hello."})
+    assert requests == 1, "the call alone"

@@ -7,11 +7,11 @@ import pytest
 from agents import ModelSettings
 
 import workspace.tools
-from backend.agents.sub_agents import create_start_tools, create_sub_agents
+from backend.agents.sub_agents import SubAgent, create_start_tools, create_sub_agents
 from backend.cards.agent_steps import render_step
 from backend.conversations.records import ToolCall
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.table import OF_AGENTS, TOOLS, find_tool
+from backend.tools.table import CHANGING_TASKS, OF_AGENTS, TOOLS, find_tool
 from tests.conftest import ROOT
 
 DOCUMENT = (ROOT / "docs" / "agents.md").read_text()
@@ -40,6 +40,12 @@ def test_tools_that_can_change_something() -> None:
     assert reading - starting == {"list_tasks", "list_files", "read_file", "search_files"}
     assert starting <= reading, "an agent's own calls change something"
     assert find_tool("mcp_notes__write").can_change
+
+
+def test_sub_agents_change_no_tasks() -> None:
+    """So only the calls of a top run tell whether it may have changed some."""
+    created = create_sub_agents(cast(Any, None), ModelSettings(), tasks=cast(Any, None), **WITHOUT_SERVERS)
+    assert not any(cast(SubAgent, agent).allowed_tools & CHANGING_TASKS for agent in created.values())
 
 
 @pytest.mark.parametrize("tool", OF_AGENTS)

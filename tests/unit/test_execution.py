@@ -14,7 +14,9 @@ from mcp.types import CallToolResult, GetPromptResult, ListPromptsResult, TextCo
 
 from backend.agents.assistant import create_assistant
 from backend.conversations import run_requests, runs, steering
+from backend.conversations.approvals import Decision, decide
 from backend.conversations.errors import from_database
+from backend.conversations.history import load_history
 from backend.conversations.records import ASSISTANT, Entry, Run, Timeline, ToolCall
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
 from backend.conversations.timeline import load_trees
@@ -72,6 +74,12 @@ class ScriptedTools(MCPServer):
         self.began: list[str] = []
         self.ended: list[str] = []
         self.acts: dict[str, Act] = {}
+        self.facts: dict[str, Any] = {"changes": []}
+        self.reads = 0
+
+    async def read_changes(self, batch: str, *, user_id: str) -> dict[str, Any]:
+        self.reads += 1
+        return self.facts
 
     @property
     def name(self) -> str:
@@ -129,6 +137,7 @@ class Machine:
             database=self.database,
             agents={ASSISTANT: agent},
             approvals=Approvals(self.database, policy, no_tools),  # pyright: ignore[reportArgumentType]
+            tools=self.tools,  # pyright: ignore[reportArgumentType] - has what runs use
             workspace=None,
             streams=Streams(self.database),
             summaries=after_runs,
@@ -305,6 +314,86 @@ async def test_follow_up_starts_when_the_run_completes(machine: Machine) -> None
     assert (machine.run.status, machine.run.next_run_id) == ("completed", following.id)
     assert (following.status, following.previous_run_id) == ("running", machine.run.id)
     assert [entry.text for entry in execution.follow_up.timeline.entries] == ["hello", "Hello.", "then"]
+
+
+MILK: dict[str, Any] = {"changes": [{"task_id": 1, "title": "milk", "change": "added"}]}
+
+
+async def test_changes_are_read_once_and_stored_with_the_outcome(machine: Machine) -> None:
+    machine.tools.facts = MILK
+    await machine.prepare(calls("milk"), HELLO).execute()
+    assert machine.tools.reads == 1
+    assert machine.events[-1] == "entry_completed changes"
+    ended = await machine.load()
+    assert describe_rows(ended)[-1] == "changes"
+    assert (machine.run.changes, ended.runs[0].changes) == (MILK, MILK)
+    assert (ended.entries[-1].last_seq or 0) < (ended.runs[0].end_seq or 0)
+
+
+async def test_run_that_changed_nothing_stores_no_changes(machine: Machine) -> None:
+    await machine.prepare(calls("milk"), HELLO).execute()  # it was undone, for example
+    assert machine.tools.reads == 1
+    assert (machine.run.changes, (await machine.load()).find_first("changes")) == (None, None)
+
+
+async def test_run_without_a_call_reads_no_changes(machine: Machine) -> None:
+    machine.tools.facts = MILK
+    await machine.prepare(HELLO).execute()
+    assert machine.tools.reads == 0
+    assert machine.run.changes is None
+
+
+async def test_changes_of_a_failed_run_are_stored(machine: Machine) -> None:
+    machine.tools.facts = MILK
+    await machine.prepare(calls("milk"), ModelError("model_not_found")).execute()
+    assert (machine.run.status, machine.run.changes) == ("failed", MILK)
+
+
+async def test_changes_of_a_run_that_is_cancelled_while_it_waits(machine: Machine) -> None:
+    """They are read when it begins to wait, and shown when it has ended."""
+    machine.tools.facts = MILK
+    execution = machine.prepare(calls("milk"), calls("", tool="delete_task"), approvals="delete_task")
+    assert await execution.execute() == "waiting"
+    waiting = await machine.load()
+    assert (waiting.runs[0].changes, waiting.find_first("changes")) == (None, None)
+    await runs.request_stop(machine.database, machine.run)
+    stopped = await machine.load()
+    assert (stopped.runs[0].status, stopped.runs[0].changes) == ("cancelled", MILK)
+    assert describe_rows(stopped)[-2:] == ["changes", "notice"]
+
+
+async def test_changes_of_a_run_that_waited_come_after_what_it_did_later(machine: Machine) -> None:
+    machine.tools.facts = MILK
+    await machine.prepare(calls("milk"), calls("", tool="delete_task"), approvals="delete_task").execute()
+    [waiting] = [call for call in (await machine.load()).calls if call.state == "awaiting_approval"]
+    approved = Decision(approved=True)
+    _, [run] = await decide(machine.database, USER, waiting.id, approved, process_id=PROCESS)
+    again = Machine(machine.database, run, await load_history(machine.database, USER, CONVERSATION))
+    again.tools.facts = facts = {"changes": [{"task_id": 2, "title": "tea", "change": "deleted"}]}
+    await again.prepare(HELLO, approvals="delete_task").execute()
+    ended = await again.load()
+    assert ended.runs[0].changes == facts
+    assert describe_rows(ended)[-3:] == ["delete_task done", "assistant_message", "changes"]
+
+
+async def test_changes_are_stored_once_by_a_run_that_has_a_message_to_read_first(machine: Machine) -> None:
+    machine.tools.facts = MILK
+    answer = Piece(text="One.", finish="stop")
+    await machine.prepare(calls("milk"), lambda: machine.send("oat", "steer"), answer, HELLO).execute()
+    ended = await machine.load()
+    assert [describe_rows(ended).count("changes"), ended.runs[0].changes] == [1, MILK]
+    assert describe_rows(ended)[-1] == "changes"
+
+
+async def test_changes_of_a_run_with_a_follow_up(machine: Machine) -> None:
+    machine.tools.facts = MILK
+    execution = machine.prepare(calls("milk"), lambda: machine.send("then", "follow_up"), HELLO)
+    await execution.execute()
+    assert execution.follow_up is not None
+    assert machine.events[-1] == "entry_completed changes"
+    ended = await machine.load()
+    assert (machine.run.changes, ended.runs[0].changes) == (MILK, MILK)
+    assert describe_rows(ended)[-1] == "changes"
 
 
 async def test_error_of_the_model_fails_the_run_with_a_notice(machine: Machine) -> None:

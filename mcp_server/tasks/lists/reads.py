@@ -67,7 +67,7 @@ async def read_changes(database: Database, user_id: str, after: int | None) -> R
     return {"last": last, "task_ids": [] if is_partial else [*dict.fromkeys(ids)], "more": is_partial}
 
 
-MAX_CHANGED = 1_000  # tasks of a batch
+MAX_CHANGED = 3_000  # tasks of a batch; no answer changes more, with six calls in each of ten model turns
 
 # The changes of a batch, without those that come with another one: the next task of a repeat, which a completion adds,
 # and its removal when the completion is undone.
