@@ -13,6 +13,7 @@ from backend.api.event_renderer import EventRenderer
 from backend.api.frontends.chunks import AiSdkRenderer
 from backend.api.interactions.events import Interaction, RunApiRenderer
 from backend.conversations.records import Entry, Event, Outcome, Run, ToolCall
+from backend.runs.outcomes import sentence_of_notice
 from common.database import DatabaseUnavailable
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
@@ -87,6 +88,19 @@ async def test_what_was_changed_comes_before_what_ends_the_message(status: Outco
     chunks = parse(await render(AiSdkRenderer("run_1"), Source(MESSAGE, Event("entry_completed", notice, 8), ended)))
     assert [one["type"] for one in chunks[:-1]] == ["start", "data-changes", *ends]
     assert chunks[1]["data"] == {"text": "Added 1", **facts}
+
+
+async def test_each_of_several_notices_is_sent() -> None:
+    codes = ("answer_over_limit", "answer_filtered")
+    notices = [Entry("run_1", f"ntc_{code}", "notice", details={"code": code}) for code in codes]
+    events = [MESSAGE, *(Event("entry_completed", one, 5, run=RUN) for one in notices), *answer()]
+    sentences = [sentence_of_notice(one) for one in notices]
+    assert parse(await render(PlainRenderer({}), Source(*events)))[-1]["notice"] == " ".join(sentences)
+    chunks = parse(await render(AiSdkRenderer("run_1"), Source(*events)))[:-1]
+    shown = {one["id"]: one["data"]["text"] for one in chunks if one["type"] == "data-notice"}
+    assert [*shown.values()] == sentences, "a client replaces data of the same id"
+    frames = "".join(await render(RunApiRenderer(Interaction("run_1", "thr_1")), Source(*events)))
+    assert [one["text"] for one in parse([frames]) if one.get("code") in codes] == sentences
 
 
 async def test_an_error_ends_the_stream_where_the_protocol_can_show_it() -> None:

@@ -103,7 +103,8 @@ class PlainRenderer(EventRenderer[Frame]):
 
     def _handle_notice(self, notice: Entry, code: str) -> Iterator[Frame]:
         if code in CUT_OFF_CODES:
-            self._end["notice"] = sentence_of_notice(notice)
+            before = self._end.get("notice")
+            self._end["notice"] = " ".join(filter(None, [before, sentence_of_notice(notice)]))
         else:
             self._has_failed = True
             yield _render_error(sentence_of_notice(notice))

@@ -144,7 +144,7 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
         sentence = sentence_of(code, values)
         if code in CUT_OFF_CODES:
             self._finish_reason = _FINISH_REASONS.get(code, self._finish_reason)
-            yield {"type": "data-notice", "id": f"{self._run_id}:notice", "data": {"text": sentence}}
+            yield {"type": "data-notice", "id": f"{self._run_id}:{code}", "data": {"text": sentence}}
         elif code == "cancelled":
             self._failure = {"type": "abort", "reason": sentence}
         else:
