@@ -71,7 +71,7 @@ class ProviderClient:
 
     @property
     def shown_url(self) -> str:
-        return replace(self._endpoint, base_url=str(self.base_url)).shown_url
+        return replace(self._endpoint, base_url=str(self.base_url).rstrip("/")).shown_url
 
     def _use_address(self, url: str) -> None:
         if str(self.base_url).rstrip("/") != url.rstrip("/"):

@@ -153,7 +153,7 @@ def test_key_is_sent_as_it_is_written(todo: Todo, checkout: Path) -> None:
         (checkout / ".env").write_text("\n".join([*settings, "LLM_API_KEY=pa$$w0rd${HOME}"]))
         done = todo("models", OLLAMA_HOST=f"127.0.0.1:{find_free_port()}")
     assert done.returncode == 0, done.stderr
-    assert keys == ["Bearer pa$$w0rd${HOME}"]
+    assert {*keys} == {"Bearer pa$$w0rd${HOME}"}
     assert done.stdout.startswith("Settings of .env and this terminal.\n")
     assert "HOUSE is not a setting of this program" in done.stderr
     assert "LLM_MODEL has two values; line 4 counts, and not line 3." in done.stderr

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,7 +33,7 @@ class ModelServer:
             await self._app(scope, receive, send)
             return
         route: Any = self.routes[path]
-        respond: ASGIApp = route if callable(route) else JSONResponse(route)
+        respond = JSONResponse(route) if isinstance(route, dict | list) else cast(ASGIApp, route)
         await respond(scope, receive, send)
 
     @property

@@ -52,7 +52,7 @@ class ScriptedClient:
         self.requests: list[dict[str, Any]] = []
         self._script = list(script)
 
-    async def request(self, body: dict[str, Any], *, goal: str = "") -> AsyncIterator[Piece]:
+    async def request(self, body: dict[str, Any], **_: Any) -> AsyncIterator[Piece]:
         self.requests.append(body)
         while not isinstance(step := self._script.pop(0), Piece):
             if isinstance(step, Exception):
