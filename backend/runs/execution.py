@@ -38,6 +38,7 @@ from backend.runs import metrics
 from backend.runs.calls import add_result, count_calls, create_calls, get_text, limit_calls
 from backend.runs.changes import may_have_changed_tasks, read_changes
 from backend.runs.dependencies import Dependencies
+from backend.runs.false_claims import has_false_claim
 from backend.runs.live_run import LiveRun
 from backend.runs.model_input import choose_history, create_context, prepare_folder
 from backend.runs.outcomes import Ending, RunError, causes_of, get_ending
@@ -94,6 +95,7 @@ class Execution(RunHooks[RunContext]):
         self._notes_of_directory = ""
         self._steered: list[tuple[int, list[Any]]] = []  # of an SDK run: where messages were inserted
         self._tool_started_at = 0.0
+        self._model: ChatModel | None = None
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""
         self.ending: Ending | None = None
@@ -133,7 +135,9 @@ class Execution(RunHooks[RunContext]):
                 await self._load_history()
                 continue
             await self._run_agent()
-            if not self.context.open_calls and await self._complete():
+            if self.context.open_calls or await self._withdraw_claim():
+                continue
+            if await self._complete():
                 return "ended"
 
     async def _load_history(self) -> None:
@@ -178,6 +182,7 @@ class Execution(RunHooks[RunContext]):
         assert isinstance(agent.model, ChatModel)
         show, show_progress = self.recorder.read_piece, self.recorder.publish_progress
         model = agent.model.for_run(self.run.options.get("model"), show, goal=self._goal, on_progress=show_progress)
+        self._model = model
         self.recorder.model_name = model.name
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         notes = self._notes_of_directory
@@ -434,6 +439,35 @@ class Execution(RunHooks[RunContext]):
         """Reads what the top run has changed, if it may have: sub-agents change no tasks."""
         if not self.run.is_sub_agent and may_have_changed_tasks(self.recorder.calls, self.context.unconfirmed):
             self.recorder.changes = await read_changes(self._dependencies.tools, self.run.user_id, self.run.id)
+
+    async def _withdraw_claim(self) -> bool:
+        """Withdraws an answer that claims a change which was not made, so that the model answers once more.
+
+        Returns whether it did. A claim that stays, as a run withdraws one answer at most, is noted in the recorder.
+        """
+        recorder, history = self.recorder, self.history.of_run(self.run.id)
+        if self._live.stop_requested.is_set():
+            return False
+        recorder.has_false_claim = await has_false_claim(self._database, self.run, recorder.calls, recorder.answer)
+        if not recorder.has_false_claim or history.find_first("withdrawn") is not None:
+            return False
+        if not recorder.calls and self._model is not None:
+            self._model.record_missed_call("claimed a change without a call")
+        if self._was_steered or not self._has_model_turns:
+            return False
+        return await recorder.withdraw_answer()
+
+    @property
+    def _was_steered(self) -> bool:
+        """Whether the user has written to the tree of runs since its message."""
+        messages = [entry for entry in self.history.of_run(self.run.top_run_id).entries if entry.kind == "user_message"]
+        return bool(self._live.messages) or len(messages) > 1
+
+    @property
+    def _has_model_turns(self) -> bool:
+        if self.run.is_sub_agent:
+            return self._live.agent_model_turns_left > 0
+        return self.recorder.model_turn < MAX_MODEL_TURNS
 
     async def _complete(self) -> bool:
         """Ends a run whose model has answered. Returns false if the run goes on, as it has messages to read.

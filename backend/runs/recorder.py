@@ -1,5 +1,6 @@
 """Stores and publishes what a run does, under the lease of its tree."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -34,6 +35,8 @@ from backend.runs.outcomes import Ending
 from backend.tools.run_context import RunContext
 from common.database import Database, Transaction
 
+logger = logging.getLogger(__name__)
+
 # Why the model was cut off, as the Responses API and the database have it.
 _FINISH_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 # Finish reasons of a last model turn, and the codes of their notices.
@@ -64,6 +67,8 @@ class Recorder:
         """The last model turn, which is stored with the outcome."""
         self.changes: Entry | None = None
         """What the run has changed so far, if that was read; it is stored with the outcome, or while the run waits."""
+        self.has_false_claim = False
+        """Whether the newest answer claims a change that the run has not made."""
         self._requested_at = 0.0
         self._entries: list[Entry] = []  # of the model turn that is being written
         self._message: Entry | None = None
@@ -209,6 +214,23 @@ class Recorder:
         await self._publish_stored(calls, sent)
         return waits is None or await waits.fetchone() is not None
 
+    async def withdraw_answer(self) -> bool:
+        """Stores the last model turn with its texts withdrawn, and publishes that; false if the run is to stop.
+
+        Until it is stored, `unstored` has them without their text: they are never stored as an answer any more.
+        """
+        async with hold_lease(self._database, self._live) as tx:
+            signals = await runs.send_signals(tx, self.run)
+            if (await fetch_only_row(signals))["stop_requested"]:
+                return False
+            self.unstored = [_withdraw(record) for record in self.unstored]
+            self.answer, self.has_false_claim = "", False
+            sent = [await runs.send_record(tx, self.run, record) for record in self.unstored]
+        stored, self.unstored = self.unstored, []
+        await self._publish_stored(stored, sent)
+        logger.info("run %s: a text that claims a change was withdrawn, as nothing was changed", self.run.id)
+        return True
+
     async def begin_call(self, call: ToolCall) -> None:
         async with hold_lease(self._database, self._live) as tx:
             await send_state(tx, self.run, call, "running")
@@ -247,14 +269,19 @@ class Recorder:
         if ending.outcome == "completed":
             code = _CUT_OFF.get(self.finish_reason or "")
         if code is not None:
-            details = {"code": code, "values": ending.values or {}}
-            records.append(Entry(self.run.id, new_id("ntc"), "notice", details=details))
+            records.append(self._create_notice(code, ending))
+        if ending.outcome == "completed" and self.has_false_claim:
+            records.append(self._create_notice("nothing_changed", ending))
         for call in self._context.open_calls.values():
             call.state = "unknown" if call.id in self._context.begun else "not_made"
             call.reason = _REASONS.get(ending.error_code or "", "ended")
             records.append(call)
         self.run.error_code = ending.error_code
         return ending, records
+
+    def _create_notice(self, code: str, ending: Ending) -> Entry:
+        details = {"code": code, "values": ending.values or {}}
+        return Entry(self.run.id, new_id("ntc"), "notice", details=details)
 
     async def read_outcome(self) -> None:
         stored = await runs.load(self._database, self.run.user_id, self.run.id)
@@ -293,6 +320,12 @@ async def fetch_only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
     row = await cursor.fetchone()
     assert row is not None
     return row
+
+
+def _withdraw(record: ModelTurn | Entry) -> ModelTurn | Entry:
+    # A copy, as events that some readers have not read yet have the record.
+    is_text = isinstance(record, Entry) and record.kind == "assistant_message"
+    return replace(record, kind="withdrawn", text="") if is_text else record
 
 
 def _render_usage(usage: Usage) -> dict[str, int]:

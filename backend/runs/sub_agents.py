@@ -23,6 +23,7 @@ OVER_LIMIT = (
     "The call was not made: this person has started {most} agents within a day, which is the limit. Say so, and do "
     "what you can without one."
 )
+_NOTHING_CHANGED = "It made no call that can change anything: whatever it says, nothing was changed."
 _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
@@ -109,7 +110,9 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
     match run.status, run.error_code:
         case "completed", _:
             answer = timeline.find_last("assistant_message")
-            return answer.text if answer is not None else ""
+            text = answer.text if answer is not None else ""
+            has_false_claim = notice is not None and (notice.details or {}).get("code") == "nothing_changed"
+            return f"{text}\n\n{_NOTHING_CHANGED}" if has_false_claim else text
         case "failed", "empty_answer":
             return f"The {run.agent} gave no answer."
         case "failed", "too_many_model_turns":

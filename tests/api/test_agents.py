@@ -120,9 +120,9 @@ class TestWork:
     async def test_text_that_no_database_holds(self, user: User, model: ScriptedModel) -> None:
         strange = calls(call("write_file", path="a\0b", content="x"), call("nothing\0\x1b", x="\0"))
         assignment = calls(call("do_with_coder", task="do\0 it", task_id=None))
-        await model.script(assignment, strange, says("Done\0."), says("It is done."))
+        await model.script(assignment, strange, says("Fine\0."), says("It is so."))
         answer = await user.chatkit.say("do it")
-        assert (answer.error, answer.text) == (None, "It is done.")
+        assert (answer.error, answer.text) == (None, "It is so.")
         assert "\0" not in str(work_of(answer.items))
 
     async def test_offline_model(self, services: Services, user: User, stored: Stored) -> None:
@@ -155,10 +155,8 @@ class TestLimits:
             bodies = await requests_to(model)
             assert [agent_of(body) for body in bodies] == ["assistant", *["coder"] * 8, "assistant"]
             assert "used up" in (await outputs(model))[0]
-            await model.script(calls(CODER), says("Done."), says("It is done."))
-            assert (await there.chatkit.say("again", answer.thread_id)).text == "It is done.", (
-                "each message has as many"
-            )
+            await model.script(calls(CODER), says("Fine."), says("It is so."))
+            assert (await there.chatkit.say("again", answer.thread_id)).text == "It is so.", "each message has as many"
         await outputs(model)
 
     async def test_model_turns_before_an_approval_count(
@@ -180,11 +178,11 @@ class TestLimits:
         """Six are made; of the others the model is told that they are not."""
         if agent == "coder":
             writing = [call("write_file", path=f"{number}.txt", content="x") for number in range(9)]
-            await model.script(calls(CODER), calls(*writing), says("Six."), says("Done."))
+            await model.script(calls(CODER), calls(*writing), says("Six."), says("Fine."))
         else:
-            await model.script(calls(*(call("add_task", title=str(n)) for n in range(9))), says("Done."))
+            await model.script(calls(*(call("add_task", title=str(n)) for n in range(9))), says("Fine."))
         answer = await user.chatkit.say("do it")
-        assert (answer.error, answer.text) == (None, "Done.")
+        assert (answer.error, answer.text) == (None, "Fine.")
         made = await files(user, answer.thread_id) if agent == "coder" else stored.titles(user.name)
         assert len(made) == 6
         told = await outputs(model, 2 if agent == "coder" else -1)
@@ -200,8 +198,8 @@ class TestLimits:
 
     async def test_agents_of_a_day(self, services: Services, user: User, model: ScriptedModel) -> None:
         async with user_at(services, user, LIMIT_AGENT_RUNS="1") as there:
-            await model.script(calls(CODER), says("Done."), says("It is done."), calls(CODER), says("No."))
-            assert (await there.chatkit.say("do it")).text == "It is done."
+            await model.script(calls(CODER), says("Fine."), says("It is so."), calls(CODER), says("No."))
+            assert (await there.chatkit.say("do it")).text == "It is so."
             again = await there.chatkit.say("do it again")
         assert again.text == "No."
         assert work_of(again.items) == []
@@ -224,11 +222,11 @@ class TestLimits:
             self.writing(first),
             *(self.writing(part, append=True) for part in others),
             says("It is written."),
-            says("Done."),
+            says("Fine."),
         )
         async with user_at(services, user, LLM_AGENT_MAX_TOKENS="2000") as there:
             answer = await there.chatkit.say("write the file")
-            assert (answer.error, answer.text) == (None, "Done.")
+            assert (answer.error, answer.text) == (None, "Fine.")
             assert (await files(there, answer.thread_id))["long.py"] == "".join(self.LINES)
         bodies = await requests_to(model)
         assert [body["max_tokens"] for body in bodies] == [1_000, *[2_000] * 8, 1_000]
@@ -316,7 +314,7 @@ class TestWithoutConfinement:
             refused = await there.runs.http.post(f"/chats/{thread}/commit", json={"message": "all of it"})
             assert refused.status_code >= 400
             await decide(there, thread, second, approved=False)
-            await model.script(says("Done."), says("It is done."))
+            await model.script(says("Fine."), says("It is so."))
             assert (await decide(there, thread, first))["status"] == "COMPLETED"
             assert await files(there, thread) == {"a.txt": "1\n"}
 
@@ -337,7 +335,7 @@ class TestApprovals:
             assert "echo once >> b.txt" in asked["text"]
             assert "cat a.txt" in asked["text"]
             assert await files(there, thread) == {"a.txt": "x"}
-            await model.script(says("It holds x."), says("Done."))
+            await model.script(says("It holds x."), says("Fine."))
             assert (await decide(there, thread, asked))["status"] == "COMPLETED"
             assert await files(there, thread) == {"a.txt": "x", "b.txt": "once\n"}
             [shown] = work_of(await there.chatkit.items(thread))
@@ -360,7 +358,7 @@ class TestApprovals:
             [third] = pending(await decide(there, thread, second))
             assert await files(there, thread) == {"b.txt": "2\n"}
             assert "not this" in (await outputs(model))[0]
-            await model.script(says("Done."), says("It is done."))
+            await model.script(says("Fine."), says("It is so."))
             run = await decide(there, thread, third)
             assert await files(there, thread) == {"b.txt": "2\n", "c.txt": "3\n"}
         assert [one["approved"] for one in run["approvals"]] == [False, True, True]
@@ -428,7 +426,7 @@ class TestApprovals:
         self, command: str, asked: bool, services: Services, user: User, model: ScriptedModel
     ) -> None:
         """Other calls are not made."""
-        await model.script(calls(CODER), calls(runs_command(command)), says("No."), says("Done."))
+        await model.script(calls(CODER), calls(runs_command(command)), says("No."), says("Fine."))
         async with user_at(services, user, **ASKING) as there:
             answer = await there.chatkit.say("do it")
             run = await newest_run(there, answer.thread_id)
@@ -440,7 +438,7 @@ class TestApprovals:
     ) -> None:
         """It is asked with the assignment; `always` holds for the conversation."""
         asking = {"APPROVALS": "agents"}
-        done = says("Nothing to do."), says("Done.")
+        done = says("Nothing to do."), says("Fine.")
         async with user_at(services, user, **asking) as there:
             await model.script(start_coder("write a.txt"))
             thread = (await there.chatkit.say("do it")).thread_id
@@ -456,7 +454,7 @@ class TestApprovals:
             await model.script(*done, calls(CODER), *done, calls(CODER))
             assert (await decide(there, thread, again, always=True))["status"] == "COMPLETED"
             assert stored.consents(user.name) == ["do_with_coder"]
-            assert (await there.chatkit.say("and again", thread)).text == "Done."
+            assert (await there.chatkit.say("and again", thread)).text == "Fine."
             other = (await there.chatkit.say("elsewhere")).thread_id
             assert pending(await newest_run(there, other))
 
@@ -476,9 +474,9 @@ class TestApprovals:
     async def test_click_on_a_task_is_the_approval(self, services: Services, user: User, model: ScriptedModel) -> None:
         """In the conversation that it begins, for its first message alone."""
         async with user_at(services, user, APPROVALS="agents") as there:
-            await model.script(calls(CODER), says("Nothing to do."), says("Done."), calls(CODER))
+            await model.script(calls(CODER), says("Nothing to do."), says("Fine."), calls(CODER))
             body = request("threads.create", {"allow_agents": True}, input=user_input("do task 3"))
-            assert "Done." in (await there.chatkit.http.post("/chatkit", json=body)).text
+            assert "Fine." in (await there.chatkit.http.post("/chatkit", json=body)).text
             thread = (await there.chatkit.list_threads()).data[0]["id"]
             await there.chatkit.say("once more", thread)
             assert pending(await newest_run(there, thread))

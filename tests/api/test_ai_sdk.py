@@ -112,7 +112,7 @@ async def test_approvals(version: int, user: User, model: ScriptedModel, stored:
     """Decided in the chat, the answer goes on in the same message."""
     await add_three(user, model)
     first, second, third = (delete_tasks(number)["tool_calls"][0] for number in (1, 2, 3))
-    await model.script(calls(first, second), calls(third), says("Done."))
+    await model.script(calls(first, second), calls(third), says("Fine."))
     acts = ({"say": "delete all"}, {"decide": True}, {"decide": False, "reason": "I need it."})
     asked, more, done = await speak(user, *acts, version=version)
     waits, denied = "approval-requested", "output-denied"
@@ -120,8 +120,8 @@ async def test_approvals(version: int, user: User, model: ScriptedModel, stored:
     check_texts(asked, version)
     deleted = [("step-start",), *[("delete_task", "output-available")] * 2, ("step-start",)]
     assert calls_in(more) == [*deleted, ("delete_task", waits)]
-    assert beside(done)[-1] == ("text", "Done.")
-    assert calls_in(done) == [*deleted, ("delete_task", denied), ("step-start",), ("text", "Done.")]
+    assert beside(done)[-1] == ("text", "Fine.")
+    assert calls_in(done) == [*deleted, ("delete_task", denied), ("step-start",), ("text", "Fine.")]
     assert [one["role"] for one in done["messages"]] == ["user", "assistant"]
     assert stored.titles(user.name) == ["three"]
     [interaction] = (await user.runs.get_chat(done["sent"]["id"]))["interactions"]
@@ -145,7 +145,7 @@ def check_texts(result: dict[str, Any], version: int) -> None:
 
 async def test_agents_are_data(user: User, model: ScriptedModel) -> None:
     write = calls(call("write_file", path="a.md", content="x"))
-    await model.script(start_coder("write it"), write, says("Written."), says("It is done."))
+    await model.script(start_coder("write it"), write, says("Written."), says("It is so."))
     [told] = await speak(user, {"say": "do it"})
     assert brief(told) == [
         ("step-start",),
@@ -154,7 +154,7 @@ async def test_agents_are_data(user: User, model: ScriptedModel) -> None:
         ("data-agent-step",),
         ("data-agent",),
         ("step-start",),
-        ("text", "It is done."),
+        ("text", "It is so."),
     ]
     first, second, end = (one["data"] for one in parts(told) if one["type"].startswith("data-"))
     assert (first["agent"], first["number"], first["state"]) == ("coder", 0, "none")
@@ -163,13 +163,13 @@ async def test_agents_are_data(user: User, model: ScriptedModel) -> None:
     assert second["state"] == "done"
     assert end["agent"] == "coder"
     assert {one["name"] for one in told["assistant"]["data"]} == {"agent-step", "agent"}
-    assert beside(told) == [("do_with_coder", False), ("text", "It is done.")]
+    assert beside(told) == [("do_with_coder", False), ("text", "It is so.")]
 
 
 @pytest.mark.parametrize("stack_name", ["approvals"])
 async def test_approvals_of_an_agent(user: User, model: ScriptedModel) -> None:
     run = calls(call("run_command", command="echo a > a"), call("run_command", command="echo b > b"))
-    await model.script(start_coder("write it"), run, says("Written."), says("It is done."))
+    await model.script(start_coder("write it"), run, says("Written."), says("It is so."))
     _, asked, done = await speak(user, {"say": "do it"}, {"decide": True}, {"decide": True})
     agents = ("data-agent-step", "data-agent")
     assert [one for one in brief(asked) if one[0] not in agents][-2:] == [("run_command", "approval-requested")] * 2
@@ -178,7 +178,7 @@ async def test_approvals_of_an_agent(user: User, model: ScriptedModel) -> None:
     shown = [one for one in brief(done) if one[0] not in agents]
     assert shown.count(("run_command", "output-available")) == 2
     assert ("do_with_coder", "output-available") in shown
-    assert beside(done)[-1] == ("text", "It is done.")
+    assert beside(done)[-1] == ("text", "It is so.")
     assert done["assistant"]["status"]["type"] == "complete"
 
 
@@ -199,7 +199,7 @@ async def test_resumed_answer_is_read_from_its_beginning(version: int, user: Use
 @pytest.mark.parametrize("stack_name", ["approvals"])
 async def test_resumed_approval_is_asked_again(user: User, model: ScriptedModel, stored: Stored) -> None:
     await add_three(user, model)
-    await model.script(delete_tasks(1), says("Done."))
+    await model.script(delete_tasks(1), says("Fine."))
     messages = {"threadId": "one", "messages": [{"role": "user", "content": "delete it"}]}
     first = await user.runs.http.post("/chat/stream", json=messages)
     again = await user.runs.http.get("/chat/stream/one/stream")
@@ -208,7 +208,7 @@ async def test_resumed_approval_is_asked_again(user: User, model: ScriptedModel,
     [interaction] = (await user.runs.get_chat("one"))["interactions"]
     decision = {"id": interaction["approvals"][0]["approval_id"], "approved": True}
     body = {"threadId": "one", "messages": [], "approvals": [decision]}
-    assert (await user.runs.http.post("/chat", json=body)).json()["answer"] == "Done."
+    assert (await user.runs.http.post("/chat", json=body)).json()["answer"] == "Fine."
     assert (await user.runs.http.get("/chat/stream/one/stream")).status_code == 204
     assert stored.titles(user.name) == ["two", "three"]
 

@@ -152,12 +152,12 @@ def cards(answer: Answer) -> list[dict[str, Any]]:
 async def test_calls_of_an_answer_are_counted_together(user: User, model: ScriptedModel, stored: Stored) -> None:
     thread = await talk_with_tasks(user, model, 13)
     one_by_one = calls(deleting(*range(1, 7)), deleting(7, 8, 9, 10), deleting(11))
-    await model.script(one_by_one, delete_tasks(12), says("Done."))
+    await model.script(one_by_one, delete_tasks(12), says("Fine."))
     [first] = cards(await user.chatkit.say("delete them", thread))
     assert len(stored.titles(user.name)) == 3, "ten are deleted"
     [second] = cards(await decide_card(user, first, approve=True))
     assert len(stored.titles(user.name)) == 2
-    assert (await decide_card(user, second, approve=True)).text == "Done."
+    assert (await decide_card(user, second, approve=True)).text == "Fine."
     assert stored.titles(user.name) == ["task number 13"]
 
 
@@ -172,7 +172,7 @@ async def test_rejected_calls_do_not_count(user: User, model: ScriptedModel, sto
 
 async def test_numbers_written_as_text_count(user: User, model: ScriptedModel, stored: Stored) -> None:
     thread = await talk_with_tasks(user, model, 12)
-    await model.script(calls(call("delete_task", task_id="1", also=json.dumps([*TWELVE][1:]))), says("Done."))
+    await model.script(calls(call("delete_task", task_id="1", also=json.dumps([*TWELVE][1:]))), says("Fine."))
     [card] = cards(await user.chatkit.say("delete all", thread))
     assert len(stored.titles(user.name)) == 12
     await decide_card(user, card, approve=True)
@@ -213,14 +213,14 @@ async def test_other_calls_run_first_and_approved_ones_in_their_order(
 ) -> None:
     thread = await talk_with_tasks(user, model, 3)
     wanted = (deleting(3), call("add_task", title="a"), deleting(1), call("add_task", title="b"), deleting(2))
-    await model.script(calls(*wanted), says("Done."))
+    await model.script(calls(*wanted), says("Fine."))
     third, first, second = cards(await user.chatkit.say("go", thread))
     assert stored.titles(user.name)[3:] == ["a", "b"]
     for card, approve in ((second, True), (first, False)):
         events = (await decide_card(user, card, approve=approve)).events
         assert [event["type"] for event in events] == ["thread.item.replaced"]
         assert len(stored.titles(user.name)) == 5
-    assert (await decide_card(user, third, approve=True)).text == "Done."
+    assert (await decide_card(user, third, approve=True)).text == "Fine."
     assert stored.titles(user.name) == ["task number 1", "a", "b"]
     messages = (await requests_to(model))[-1]["messages"]
     check_pairs(messages)
@@ -235,15 +235,15 @@ async def test_same_call_after_the_approval_is_another_call(
     """Its idempotency key counts the calls before, which another process has made."""
     thread = await talk_with_tasks(user, model, 1)
     knock = call("add_task", title="knock")
-    await model.script(calls(knock, deleting(1)), calls(knock), says("Done."))
+    await model.script(calls(knock, deleting(1)), calls(knock), says("Fine."))
     [card] = cards(await user.chatkit.say("go", thread))
-    assert (await decide_card(new_user(user.name, backend=1), card, approve=True)).text == "Done."
+    assert (await decide_card(new_user(user.name, backend=1), card, approve=True)).text == "Fine."
     assert stored.titles(user.name) == ["knock", "knock"]
 
 
 async def test_retry_rejects_what_waits_and_asks_again(user: User, model: ScriptedModel, stored: Stored) -> None:
     thread = await talk_with_tasks(user, model, 12)
-    await model.script(DELETE_TWELVE, DELETE_TWELVE, says("Done."))
+    await model.script(DELETE_TWELVE, DELETE_TWELVE, says("Fine."))
     asking = await user.chatkit.say("delete all", thread)
     [card] = cards(asking)
     again = await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=asking.user_item_id)
@@ -253,13 +253,13 @@ async def test_retry_rejects_what_waits_and_asks_again(user: User, model: Script
         "threads.custom_action", thread_id=thread, item_id=card["id"], action=card["widget"]["confirm"]["action"]
     )
     assert gone.status_code == 404
-    assert (await decide_card(user, second, approve=True)).text == "Done."
+    assert (await decide_card(user, second, approve=True)).text == "Fine."
     assert stored.titles(user.name) == []
 
 
 async def test_nothing_that_a_client_sends_changes_the_call(user: User, model: ScriptedModel, stored: Stored) -> None:
     thread = await talk_with_tasks(user, model, 12)
-    await model.script(DELETE_TWELVE, add_task("milk"), says("Added."), says("Done."))
+    await model.script(DELETE_TWELVE, add_task("milk"), says("Added."), says("Fine."))
     [card] = cards(await user.chatkit.say("delete all", thread))
     other = next(item for item in (await user.chatkit.say("add milk")).items if item["type"] == "widget")
     action = card["widget"]["confirm"]["action"]
@@ -284,7 +284,7 @@ async def test_nothing_that_a_client_sends_changes_the_call(user: User, model: S
 async def test_waiting_run_at_the_limit_of_running_answers(user: User, model: ScriptedModel, stored: Stored) -> None:
     """It does not count; it goes on when there is room again."""
     thread = await talk_with_tasks(user, model, 12)
-    await model.script(DELETE_TWELVE, PAUSING, says("Done."))
+    await model.script(DELETE_TWELVE, PAUSING, says("Fine."))
     [card] = cards(await user.chatkit.say("delete all", thread))
     async with user.runs.interact("another", "count") as events:
         await anext(events)
@@ -294,5 +294,5 @@ async def test_waiting_run_at_the_limit_of_running_answers(user: User, model: Sc
         await model.release()
         async for _ in events:
             pass
-    assert (await decide_card(user, card, approve=True)).text == "Done."
+    assert (await decide_card(user, card, approve=True)).text == "Fine."
     assert stored.titles(user.name) == []

@@ -224,7 +224,7 @@ async def test_user_named_by_the_model_is_ignored(
 ) -> None:
     other = new_user()
     await model.script(
-        add_task(f"for {other.name}", user_id=other.name), calls(call("list_tasks", user_id=other.name)), says("Done.")
+        add_task(f"for {other.name}", user_id=other.name), calls(call("list_tasks", user_id=other.name)), says("Fine.")
     )
     assert (await user.chatkit.say("add it")).error is None
     assert stored.titles(user.name) == [f"for {other.name}"]

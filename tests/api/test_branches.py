@@ -116,7 +116,7 @@ async def test_retry_adds_no_task_twice(script: str, user: User, model: Scripted
 async def test_same_call_for_an_edited_message_is_another_call(
     user: User, model: ScriptedModel, stored: Stored
 ) -> None:
-    await model.script(ADD_MILK, says("Done."), ADD_MILK, says("Done, too."))
+    await model.script(ADD_MILK, says("Fine."), ADD_MILK, says("Fine, too."))
     first = await user.chatkit.say("add milk")
     await edit(user, first.thread_id, first.user_item_id, "add milk, please")
     assert stored.titles(user.name) == ["milk", "milk"]
@@ -131,7 +131,7 @@ async def test_third_attempt_is_told_once_what_the_first_did(user: User, model: 
 
 
 async def test_model_is_told_once_what_other_versions_did(user: User, model: ScriptedModel) -> None:
-    await model.script(ADD_MILK, says("Done."), ADD_BREAD, says("Done, too."), says("Yes."))
+    await model.script(ADD_MILK, says("Fine."), ADD_BREAD, says("Fine, too."), says("Yes."))
     first = await user.chatkit.say("add milk")
     thread = first.thread_id
     await edit(user, thread, first.user_item_id, "add bread")

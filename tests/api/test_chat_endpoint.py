@@ -78,7 +78,7 @@ async def test_answer_with_the_steps_that_led_to_it(user: User, model: ScriptedM
 
 async def test_steps_of_all_agents_are_counted(user: User, model: ScriptedModel) -> None:
     write = calls(call("write_file", path="a", content="x"), reasoning="A file.")
-    await model.script({**start_coder("write"), "reasoning": "Not mine."}, write, says("Written."), says("Done."))
+    await model.script({**start_coder("write"), "reasoning": "Not mine."}, write, says("Written."), says("Fine."))
     assert (await ask(user, [said("write")]))["events"] == [
         event(1, "delegate", "coder", thought="Not mine."),
         event(2, "use_tool", "write_file", agent="coder", thought="A file."),
@@ -155,7 +155,7 @@ async def test_thread_is_an_id_or_a_name(user: User, model: ScriptedModel) -> No
 async def test_approvals(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(add_task("one", also=["two", "three"]), says("Added."))
     thread = (await ask(user, [said("add three")]))["threadId"]
-    await model.script(calls(*(delete_tasks(number)["tool_calls"][0] for number in (1, 2))), says("Done."))
+    await model.script(calls(*(delete_tasks(number)["tool_calls"][0] for number in (1, 2))), says("Fine."))
     asked = await ask(user, [said("delete both")], threadId=thread)
     assert asked["status"] == "waiting_approval"
     assert asked["events"] == [event(1, "use_tool", "delete_task")] * 2
@@ -164,7 +164,7 @@ async def test_approvals(user: User, model: ScriptedModel, stored: Stored) -> No
     assert set(one) == {"approval_id", "agent", "tool_name", "tool_input", "text"}
     decisions = [{"id": one["approval_id"], "approved": True}, {"id": other["approval_id"], "approved": False}]
     done = await ask(user, [], threadId=thread, approvals=decisions)
-    assert (done["answer"], done["interactionId"]) == ("Done.", asked["interactionId"])
+    assert (done["answer"], done["interactionId"]) == ("Fine.", asked["interactionId"])
     assert stored.titles(user.name) == ["two", "three"]
     assert await ask(user, [SAID, decided(*decisions)], threadId=thread) == done, "the same again is answered alike"
     opposite = decided({**decisions[0], "approved": False})

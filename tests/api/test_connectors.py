@@ -81,7 +81,7 @@ async def test_call_of_a_connector_waits_for_the_user(
         start_researcher("say hi"),
         calls(call("mcp_notes__say", text="hi")),
         says("The researcher is done."),
-        says("Done."),
+        says("Fine."),
     )
     async with serve(create_server().http_app()) as url:
         servers = {"notes": {"url": f"{url}/mcp", "agents": ["researcher"]}}
@@ -116,7 +116,7 @@ async def test_who_has_the_tools_of_a_connector(
         start_researcher("say hi"),
         calls(call("mcp_web__say", text="hi"), call("mcp_web__much", letter="a")),
         says("It said hi."),
-        says("Done."),
+        says("Fine."),
     )
     async with serve(create_server().http_app()) as url:
         servers = {

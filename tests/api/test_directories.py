@@ -235,7 +235,7 @@ class TestGuests:
 
     async def test_an_approval_by_another_conversation(self, here: Here, model: ScriptedModel, project: Path) -> None:
         chat = await begun(here, project)
-        await model.script(start_coder("write it"), writes("a.txt"), says("Done."), says("Hello."))
+        await model.script(start_coder("write it"), writes("a.txt"), says("Fine."), says("Hello."))
         await here.owner.say(chat, "write a.txt")
         [approval] = pending(await newest_run(here.owner, chat))
         waiting = (await newest_run(here.owner, chat))["id"]
@@ -280,7 +280,7 @@ class TestAgents:
             chat = await begun(here, project)
             script = [start_coder("write"), calls(call("read_file", path="secret")), writes("a.txt"), writes("b.txt")]
             runs = calls(call("run_command", command="cat a.txt b.txt"))
-            await model.script(*script, runs, says("Ok."), says("Done."))
+            await model.script(*script, runs, says("Ok."), says("Fine."))
             await here.owner.say(chat, "write files")
             if approvals == "agents":
                 [start] = pending(await newest_run(here.owner, chat))
@@ -294,7 +294,7 @@ class TestAgents:
             assert (await newest_run(here.owner, chat))["status"] == "COMPLETED"
             assert (project / "b.txt").read_text() == "x\n"
 
-            await model.script(start_coder("write"), writes("c.txt"), says("Ok."), says("Done."))
+            await model.script(start_coder("write"), writes("c.txt"), says("Ok."), says("Fine."))
             await here.owner.say(chat, "one more")
             if approvals == "agents":
                 await decide(here.owner, chat, (pending(await newest_run(here.owner, chat)))[0])
@@ -323,7 +323,7 @@ class TestAgents:
 
     async def test_notes_are_data(self, here: Here, model: ScriptedModel, project: Path) -> None:
         chat = await begun(here, project)
-        await model.script(start_coder("look"), calls(call("list_files")), says("Ok."), says("Done."))
+        await model.script(start_coder("look"), calls(call("list_files")), says("Ok."), says("Fine."))
         await here.owner.say(chat, "look")
         bodies = await requests_to(model)
         coder = next(body for body in bodies if agent_of(body) == "coder")

@@ -99,7 +99,7 @@ SCENARIOS: dict[str, Scenario] = {
     "cancelled": Scenario((HANGS,), ("answer", "cancelled"), on="answer_delta", act=cancel),
     "failed": Scenario(({"status": 400, "body": {"error": {"message": "No."}}},), ("error",)),
     "sub_agent": Scenario(
-        (start_coder("write"), calls(call("write_file", path="a.txt", content="a")), says("Wrote."), says("Done.")),
+        (start_coder("write"), calls(call("write_file", path="a.txt", content="a")), says("Wrote."), says("Fine.")),
         ("tool_call", *CALLED, "answer", "tool_result", "answer"),
     ),
     "sub_agent_approved": Scenario(
@@ -107,7 +107,7 @@ SCENARIOS: dict[str, Scenario] = {
             start_coder("save it"),
             calls(call("write_file", path="a.txt", content="a"), call("commit", message="All of it")),
             says("Saved."),
-            says("Done."),
+            says("Fine."),
         ),
         ("tool_call", *CALLED, "approval_required", "approved", *CALLED, "answer", "tool_result", "answer"),
         on="approval_required",

@@ -106,7 +106,7 @@ async def test_files_of_a_task(user: User, model: ScriptedModel) -> None:
 
     async def work(task_id: int | None, *made: dict[str, Any], thread: str | None = None) -> str:
         coder = call("do_with_coder", task="do it", task_id=task_id)
-        await model.script(calls(coder), *map(calls, made), says("Done."), says("It is done."))
+        await model.script(calls(coder), *map(calls, made), says("Fine."), says("It is so."))
         answer = await user.chatkit.say("do it", thread)
         assert answer.error is None
         return answer.thread_id
@@ -140,8 +140,8 @@ async def test_details_of_a_step_of_an_agent(user: User, new_user: NewUser, mode
     await model.script(
         calls(call("do_with_coder", task="say hello", task_id=None)),
         calls(call("run_command", command="echo hello; echo oh >&2; exit 3"), text="I say it."),
-        says("Done."),
-        says("It is done."),
+        says("Fine."),
+        says("It is so."),
     )
     answer = await user.chatkit.say("do it")
     thread = answer.thread_id

@@ -134,7 +134,7 @@ async def compact(user: User, model: ScriptedModel) -> tuple[str, Any]:
 
 
 async def approve(user: User, model: ScriptedModel) -> tuple[str, Any]:
-    await model.script(add_tasks(11), delete_tasks(*range(1, 12)), says("Done."))
+    await model.script(add_tasks(11), delete_tasks(*range(1, 12)), says("Fine."))
     run = await start_run(user, CHAT, "delete them", until="approval_required")
     [approval] = (await user.runs.get_interaction(CHAT, run))["approvals"]
     return f"interactions/{run}/approve", {"approval_id": approval["approval_id"], "approved": True}

@@ -98,7 +98,7 @@ async def test_unsupported_operation(user: User, kind: str) -> None:
 
 async def test_unknown_and_foreign_ids(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
     """They are answered in the same words: nobody learns what others have."""
-    await model.script(add_task("milk"), says("Done."), says("Hello."), says("Hello."))
+    await model.script(add_task("milk"), says("Fine."), says("Hello."), says("Hello."))
     answer = await user.chatkit.say("add milk")
     thread, item = answer.thread_id, answer.user_item_id
     stranger = new_user()

@@ -147,7 +147,7 @@ async def test_agents_edits_failures_and_another_conversation(user: User, model:
 async def test_times_of_results(user: User, model: ScriptedModel, stored: Stored) -> None:
     """A result has the time at which it came, not that of its call."""
     slow, fast = (call("run_command", command=command) for command in ("sleep 0.3", "echo done"))
-    await model.script(start_coder("wait"), calls(slow, fast), says("Waited."), says("It is done."))
+    await model.script(start_coder("wait"), calls(slow, fast), says("Waited."), says("It is so."))
     thread = (await user.chatkit.say("wait")).thread_id
     stored.set_call_seconds(user.name, "do_with_coder", 0)  # as if it had begun long after it was requested
     lines = await log_of(user, thread)

@@ -146,7 +146,7 @@ async def test_agents_read_it(user: User, model: ScriptedModel) -> None:
     """Also an agent that goes on after an approval."""
     await put(user, "* I work nights")
     commit = calls(call("write_file", path="a.txt", content="a"), call("commit", message="All of it"))
-    steps = (start_coder("save it"), commit, says("Saved."), start_researcher("look"), says("I looked."), says("Done."))
+    steps = (start_coder("save it"), commit, says("Saved."), start_researcher("look"), says("I looked."), says("Fine."))
     await model.script(*steps)
     async with user.runs.interact("groceries", "save it") as events:
         run = (await anext(events)).data["interaction_id"]

@@ -53,7 +53,7 @@ async def test_choice_is_for_one_answer(user: User, model: ScriptedModel) -> Non
 
 
 async def test_choice_is_kept_over_an_approval(user: User, model: ScriptedModel, stored: Stored) -> None:
-    await model.script(add_tasks(11), delete_tasks(*range(1, 12)), says("Done."))
+    await model.script(add_tasks(11), delete_tasks(*range(1, 12)), says("Fine."))
     run = id_of([event async for event in _until_asked(user)])
     await until(lambda: stored.run_statuses(user.name) == ["waiting"])
     [approval] = (await user.runs.get_interaction(CHAT, run))["approvals"]
@@ -72,7 +72,7 @@ async def _until_asked(user: User) -> AsyncIterator[Any]:
 
 async def test_agents_use_the_model_and_their_own_temperature(user: User, model: ScriptedModel) -> None:
     write = calls(call("write_file", path="a.txt", content="x"))
-    await model.script(start_coder("write"), write, says("Done."), says("It is done."))
+    await model.script(start_coder("write"), write, says("Fine."), says("It is so."))
     await user.runs.say(CHAT, "do it", more=MORE)
     first, *agents, last = await used(model)
     assert first == last == CHOSEN

@@ -112,7 +112,7 @@ async def test_long_thoughts_with_text_between(user: User, model: ScriptedModel)
 
 async def test_items_of_a_model_turn_keep_their_order(user: User, model: ScriptedModel) -> None:
     """Thought, text, calls: as they are streamed, and after a reload."""
-    await model.script({**calls(call("add_task", title="milk"), text="Let me see."), "reasoning": "Hm."}, says("Done."))
+    await model.script({**calls(call("add_task", title="milk"), text="Let me see."), "reasoning": "Hm."}, says("Fine."))
     answer = await user.chatkit.say("add milk")
     kinds = ["user_message", "workflow", "assistant_message", "widget", "assistant_message"]
     assert [item["type"] for item in answer.items] == kinds

@@ -56,7 +56,7 @@ async def check(golden: Golden, name: str, model: ScriptedModel) -> list[dict[st
 
 
 async def test_agents_surface(user: User, model: ScriptedModel, golden: Golden) -> None:
-    await model.script(start_coder("write a poem"), says("Written."), says("Done."))
+    await model.script(start_coder("write a poem"), says("Written."), says("Fine."))
     await run_of(user, "write a poem")
     await model.script(start_researcher("count the files"), says("None."), says("There are none."))
     await run_of(user, "count the files")
@@ -110,7 +110,7 @@ async def test_text_that_looks_like_hidden_context(user: User, model: ScriptedMo
 
 
 async def test_tags_and_quote(user: User, model: ScriptedModel, golden: Golden) -> None:
-    await model.script(add_task("milk"), says("Added."), says("Done."), says("What about it?"))
+    await model.script(add_task("milk"), says("Added."), says("Fine."), says("What about it?"))
     thread = (await user.chatkit.say("add milk")).thread_id
     content = [
         {"type": "input_text", "text": "complete "},
@@ -336,7 +336,7 @@ async def test_decided_approval(decision: str, user: User, model: ScriptedModel,
     await model.script(add_tasks(11), says("Added."))
     await run_of(user, "add eleven tasks")
     await model.reset()
-    await model.script(delete_tasks(*range(1, 12)), says("Done."), says("Hello."))
+    await model.script(delete_tasks(*range(1, 12)), says("Fine."), says("Hello."))
     run = await start(user, "delete them", until="approval_required")
     [approval] = (await user.runs.get_interaction(CHAT, run))["approvals"]
     if decision == "other_message":

@@ -49,7 +49,7 @@ async def test_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
 
 async def test_approval(start_stack: StartStack, model: ScriptedModel) -> None:
     async with User(start_stack("approvals")) as user:
-        await model.script(add_task("milk"), says("Done."), {**delete_tasks(1), "text": "I ask."}, says("Deleted."))
+        await model.script(add_task("milk"), says("Fine."), {**delete_tasks(1), "text": "I ask."}, says("Deleted."))
         thread = (await say(user, message="add milk"))[-1]["conversation_id"]
         events = await say(user, conversation_id=thread, message="delete it")
         assert text_of(events).startswith("I ask.")
@@ -153,7 +153,7 @@ async def test_list_that_the_answer_does_not_name_follows_it(owner: User, model:
     ("steps", "answer"),
     [
         ([LIST, says("You have to mow the lawn.")], "You have to mow the lawn."),
-        ([LIST, calls(call("complete_task", task_id=1)), says("Done.")], "Done."),
+        ([LIST, calls(call("complete_task", task_id=1)), says("Fine.")], "Fine."),
         ([calls(call("list_tasks", query="walrus")), says("Nothing.")], "Nothing."),
     ],
     ids=["named", "read to change one", "empty"],

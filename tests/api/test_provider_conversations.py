@@ -82,9 +82,9 @@ async def calls_over_three_steps(talk: ProviderConversation, stored: Stored) -> 
                 call("delete_task", task_id=2),
             ]
         },
-        {"text": "Done.", "usage": None},
+        {"text": "Fine.", "usage": None},
     )
-    assert (answer.error, answer.text) == (None, "Done.")
+    assert (answer.error, answer.text) == (None, "Fine.")
     assert [(task.title, task.status) for task in stored.tasks(talk.user.name)] == [("C", "completed")]
     bodies = await talk.bodies()
     assert len(bodies) == 4

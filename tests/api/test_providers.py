@@ -79,7 +79,7 @@ UNSTORABLE: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("case", UNSTORABLE)
 async def test_what_postgresql_cannot_hold(case: str, user: User, model: ScriptedModel) -> None:
-    await model.script(raw(*map(chunk, UNSTORABLE[case]), chunk({}, "stop")), says("Done."))
+    await model.script(raw(*map(chunk, UNSTORABLE[case]), chunk({}, "stop")), says("Fine."))
     events = await user.runs.say("chat", "go")
     assert events[-1].data["status"] == "COMPLETED"
     shown = repr([event.data for event in await user.runs.read("chat", id_of(events))])
@@ -90,8 +90,8 @@ async def test_what_postgresql_cannot_hold(case: str, user: User, model: Scripte
 
 async def test_escape_that_never_ends(user: User, model: ScriptedModel, stored: Stored) -> None:
     cut = chunk(call_delta(index=0, id="a", name="add_task", arguments=r'{"title": "a\ud8'))
-    await model.script(raw(cut, chunk({}, "tool_calls")), add_task("b"), says("Done."))
-    assert (await user.chatkit.say("go")).text == "Done."
+    await model.script(raw(cut, chunk({}, "tool_calls")), add_task("b"), says("Fine."))
+    assert (await user.chatkit.say("go")).text == "Fine."
     assert stored.titles(user.name) == ["b"]
 
 

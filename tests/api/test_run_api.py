@@ -162,7 +162,7 @@ async def test_approvals_of_a_run(user: User, model: ScriptedModel, stored: Stor
     """Each is decided once, in any order; the run goes on after the last one."""
     await model.script(add_task("one", also=["two", "three"]), says("Added."))
     await user.runs.say(CHAT, "add three")
-    await model.script(calls(*(delete_tasks(number)["tool_calls"][0] for number in (1, 2, 3))), says("Done."))
+    await model.script(calls(*(delete_tasks(number)["tool_calls"][0] for number in (1, 2, 3))), says("Fine."))
     async with user.runs.interact(CHAT, "delete them") as events:
         seen: list[RunEvent] = []
         for _ in range(3):

@@ -58,7 +58,7 @@ async def test_cookie_signs_in(browser: Browser, user: User, model: ScriptedMode
     token = {"Authorization": f"Bearer {user.token}"}
     flags = (await browser.http.post("/session", headers=token)).headers["set-cookie"].lower()
     assert {"httponly", "samesite=strict"} <= {flag.strip() for flag in flags.split(";")}
-    await model.script(add_task("milk"), says("Done."))
+    await model.script(add_task("milk"), says("Fine."))
     body = request("threads.create", input=user_input("add milk"))
     assert (await browser.http.post("/chatkit", json=body, headers=browser.own)).status_code == 200
     assert stored.titles(user.name) == ["milk"]

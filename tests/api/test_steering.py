@@ -177,7 +177,7 @@ async def test_message_that_waits_for_a_later_run(user: User, model: ScriptedMod
 
 async def test_message_names_tasks(user: User, model: ScriptedModel, stored: Stored) -> None:
     assert (await user.chatkit.http.post("/tasks", json={"title": "Buy milk"})).status_code == 201
-    await model.script(pausing_answer("one ", "two"), says("Done."))
+    await model.script(pausing_answer("one ", "two"), says("Fine."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
     parts = [{"type": "text", "text": "complete "}, *({"type": "task", "task_id": number} for number in (1, 2))]
     await user.runs.send(CHAT, run, parts, mode="follow_up")
@@ -260,7 +260,7 @@ async def test_steer_reaches_a_sub_agent_of_another_process(
 ) -> None:
     """The sub-agent reads it before its next model turn and keeps it; the assistant reads it after the sub-agent."""
     looks = calls(call("list_tasks"))
-    await model.script(start_researcher("look"), looks, looks, says("Looked."), says("Done."))
+    await model.script(start_researcher("look"), looks, looks, says("Looked."), says("Fine."))
     with stored.lock_table("tasks"):
         run = await start_run(user, CHAT, "look it up")
         await model.received_requests(2)
@@ -272,7 +272,7 @@ async def test_steer_reaches_a_sub_agent_of_another_process(
 
 async def test_sub_agent_that_waited_for_an_approval_still_reads_the_steer(user: User, model: ScriptedModel) -> None:
     looks = {**calls(call("list_files")), "hold_after": 1}
-    await model.script(start_coder("tidy up"), looks, calls(call("commit", message="m")), says("Tidy."), says("Done."))
+    await model.script(start_coder("tidy up"), looks, calls(call("commit", message="m")), says("Tidy."), says("Fine."))
     run = await start_run(user, CHAT, "tidy up")
     await model.received_requests(2)
     await queue(user, run, "quick", "steer")

@@ -78,7 +78,7 @@ async def test_message_to_the_run_api(user: User, model: ScriptedModel) -> None:
 
 async def test_requests_begin_as_before_whatever_becomes_of_the_tasks(user: User, model: ScriptedModel) -> None:
     await add(user, "milk", "bread")
-    await model.script(*[says("Done.")] * 3)
+    await model.script(*[says("Fine.")] * 3)
     first = await say(user, "move these to Friday\n\n", tag(1), tag(2))
     assert (await user.chatkit.http.patch("/tasks/1", json={"title": "other"})).status_code == 200
     assert (await user.chatkit.http.delete("/tasks/2")).status_code == 200
@@ -92,7 +92,7 @@ async def test_requests_begin_as_before_whatever_becomes_of_the_tasks(user: User
 
 async def test_edited_message_names_tasks_as_they_are_then(user: User, model: ScriptedModel, stored: Stored) -> None:
     await add(user, "milk", "bread")
-    await model.script(says("It is open."), calls(call("complete_task", task_id=2)), says("Done."))
+    await model.script(says("It is open."), calls(call("complete_task", task_id=2)), says("Fine."))
     first = await say(user, "what about ", tag(1), "?")
     payload = {"item_id": first.user_item_id, "content": message("complete ", tag(2))["content"]}
     edit = {"type": "edit_message", "payload": payload}

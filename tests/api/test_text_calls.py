@@ -110,14 +110,14 @@ async def test_delegation(user: User, model: ScriptedModel) -> None:
         orchestrator_json(thought="Not mine.", action="delegate", target_agent="coder", args={"task": "write a"}),
         orchestrator_json(thought="A file.", action="use_tool", tool="write_file", args={"path": "a", "content": "x"}),
         orchestrator_json(thought="Written.", action="final", answer="I wrote a."),
-        orchestrator_json(thought="Done.", action="final", answer="There is a file."),
+        orchestrator_json(thought="Fine.", action="final", answer="There is a file."),
     ]
     await model.script(*({"text": step, "chunk_chars": 5} for step in steps))
     answer = await user.chatkit.say("write a")
     assert (answer.error, answer.text) == (None, "There is a file.")
     items = await user.chatkit.items(answer.thread_id)
     reasoning = [item["workflow"] for item in items if item.get("workflow", {}).get("type") == "reasoning"]
-    assert [one["tasks"][0]["content"] for one in reasoning] == ["Not mine.", "Done."]
+    assert [one["tasks"][0]["content"] for one in reasoning] == ["Not mine.", "Fine."]
     assert "target_agent" not in json.dumps(items)
     assert [file["path"] for file in (await user.runs.files(answer.thread_id))["files"]] == ["a"]
 

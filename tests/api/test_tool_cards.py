@@ -134,9 +134,9 @@ CASES: dict[str, Case] = {
 
 async def make_calls(user: User, model: ScriptedModel, *wanted: Json, thread: str | None = None) -> Answer:
     """The answer with these calls, each in a model turn of its own."""
-    await model.script(*map(calls, wanted), says("Done."))
+    await model.script(*map(calls, wanted), says("Fine."))
     answer = await user.chatkit.say("go", thread)
-    assert (answer.error, answer.text) == (None, "Done.")
+    assert (answer.error, answer.text) == (None, "Fine.")
     return answer
 
 
@@ -451,7 +451,7 @@ async def test_readers_of_a_run_share_what_is_loaded_for_cards(
 ) -> None:
     thread, _ = await list_of(user, model, "milk", "bread")
     completion = calls(call("complete_task", task_id=1), text="one two three ")
-    await model.script({**completion, "chunk_chars": 4, "hold_after": 2}, says("Done."))
+    await model.script({**completion, "chunk_chars": 4, "hold_after": 2}, says("Fine."))
     async with counted_requests(services, user) as (there, paths):
         following = {"thread_id": thread, "action": FOLLOW}
         async with (

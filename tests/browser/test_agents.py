@@ -258,8 +258,8 @@ async def test_files_and_output_stay_text(open_page: OpenPage, stack: Stack, mod
                 command="cat a.txt; cat a.txt >&2; echo '[Open a](http://x/files/b)'; touch '[Open c](x)'",
             ),
         ),
-        {"text": "Done."},
-        {"text": "It is done."},
+        {"text": "Fine."},
+        {"text": "It is so."},
     )
     await choose(page, (HARMFUL[0], b"x"))
     chips = page.get_by_role("list", name="Files")
@@ -267,7 +267,7 @@ async def test_files_and_output_stay_text(open_page: OpenPage, stack: Stack, mod
     await expect(chips.get_by_role("progressbar")).to_have_count(0)
     await screen.send(page, "attack")
     await screen.button(page, "Approve: Let the coder do this?").click()
-    await expect(screen.answers(page).last).to_have_text("It is done.")
+    await expect(screen.answers(page).last).to_have_text("It is so.")
     await work(page).locator("summary").first.click()
     await work(page).locator(".output summary").click()
     await expect(work(page).locator(".output")).to_contain_text(MARKUP[-2])

@@ -24,7 +24,7 @@ def heard(page: Page) -> Locator:
 
 
 async def called(page: Page, model: ScriptedModel, tool: str, **arguments: Any) -> None:
-    await model.script({"tool_calls": [{"name": tool, "arguments": arguments}]}, {"text": "Done."})
+    await model.script({"tool_calls": [{"name": tool, "arguments": arguments}]}, {"text": "Fine."})
     await screen.say(page, tool)
 
 
@@ -89,7 +89,7 @@ async def test_many_changed_tasks_are_one_list_with_the_readers_dates(
     shown = screen.task_list(page)
     await expect(shown.get_by_text("27. Nov. 2099 15:00")).to_have_count(4)
     await expect(heard(page)).to_contain_text("milk, 27. Nov. 2099 15:00; bread, 27. Nov. 2099 15:00;")
-    await model.script(calls(call("complete_task", task_id=1)), says("Done."))
+    await model.script(calls(call("complete_task", task_id=1)), says("Fine."))
     await screen.say(page, "the milk is done")
     await expect(shown.get_by_role("checkbox", name="milk")).to_be_checked()
     await expect(cards(page)).to_contain_text("28. Nov. 2099 15:00")

@@ -57,7 +57,7 @@ async def test_waiting_messages_are_answered_after_the_answer(open_page: OpenPag
 async def test_waiting_message_names_a_task(open_page: OpenPage, model: ScriptedModel, tasks: TaskApi) -> None:
     await tasks.add("Buy milk")
     page = await open_page()
-    await model.script(SLOW, says("Done."))
+    await model.script(SLOW, says("Fine."))
     await count_and_queue(page)
     await screen.message_box(page).focus()
     await page.keyboard.type("complete @bu")
@@ -68,7 +68,7 @@ async def test_waiting_message_names_a_task(open_page: OpenPage, model: Scripted
     await page.reload()
     await expect(queue(page)).to_contain_text("complete @Buy milk")
     await model.release()
-    await expect(screen.answers(page).last).to_contain_text("Done.")
+    await expect(screen.answers(page).last).to_contain_text("Fine.")
     await screen.answered(page)
     await expect(screen.questions(page).last).to_contain_text("complete @Buy milk")
 

@@ -169,7 +169,7 @@ async def test_progress_date_of_the_browsers_zone_and_the_same_answer_after_a_re
     open_page: OpenPage, model: ScriptedModel
 ) -> None:
     page = await open_page(timezone_id="Pacific/Pago_Pago")
-    await model.script(add_task("milk"), {**says("Done."), "hold_after": 0})
+    await model.script(add_task("milk"), {**says("Fine."), "hold_after": 0})
     await screen.send(page, "add milk")
     progress = screen.log(page).get_by_text("Added “milk”")
     await expect(progress).to_be_visible()

@@ -223,7 +223,7 @@ class TestExportAndForget:
 
 
 async def test_usage(stack: Stack, user: User, model: ScriptedModel) -> None:
-    await model.script(says("Hello."), start_coder("write"), says("Written."), says("Done."))
+    await model.script(says("Hello."), start_coder("write"), says("Written."), says("Fine."))
     thread = (await user.chatkit.say("hello")).thread_id
     await user.chatkit.say("have it written", thread)
     done = await todo_at(stack, "usage", "--user", user.name, "--json")
@@ -248,7 +248,7 @@ async def test_usage(stack: Stack, user: User, model: ScriptedModel) -> None:
 
 
 async def test_calendar(stack: Stack, user: User, model: ScriptedModel) -> None:
-    await model.script(add_task("milk", due="2026-12-01"), says("Done."))
+    await model.script(add_task("milk", due="2026-12-01"), says("Fine."))
     await user.chatkit.say("add milk")
     commands = ("calendar", "--user", user.name)
     first, second = [await todo_at(stack, *commands, BACKEND_URL=f"{stack.url}/") for _ in range(2)]

@@ -74,7 +74,7 @@ async def prepare(command: Command, user: User, model: ScriptedModel, stored: St
     await model.script(add_task("milk"), says("Added “milk”."))
     await user.runs.say("groceries", "add milk")
     if "/approve" in command.text or command.sets == "APPROVAL":
-        await model.script(delete_tasks(1), says("Done."))
+        await model.script(delete_tasks(1), says("Fine."))
         await start_run(user, "groceries", "go on", until="approval_required")
         await until(lambda: stored.run_statuses(user.name)[-1] == "waiting")
     elif "/cancel" in command.text or "/messages" in command.text:
@@ -82,11 +82,11 @@ async def prepare(command: Command, user: User, model: ScriptedModel, stored: St
         await start_run(user, "groceries", "go on", until="turn_start")
     elif "/compact" in command.text:
         for text in ("add eggs", "add bread", "add tea", "add jam"):
-            await model.script(says("Done."))
+            await model.script(says("Fine."))
             await user.runs.say("groceries", text)
         await model.script(summarises("You added milk, eggs and bread."))
     elif "/steps" in command.text:
-        await model.script(start_coder("Write a poem."), says("Here it is."), says("Done."))
+        await model.script(start_coder("Write a poem."), says("Here it is."), says("Fine."))
         run_id = await start_run(user, "groceries", "write a poem", until="approval_required")
         await until(lambda: stored.run_statuses(user.name)[-1] == "waiting")
         [approval] = (await user.runs.get_interaction("groceries", run_id))["approvals"]

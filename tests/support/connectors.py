@@ -63,9 +63,9 @@ async def user_with_servers(
 async def research(user: User, model: ScriptedModel, *tool_calls: Json) -> list[str]:
     """Lets the researcher make each call in a model turn; returns the outputs that it reads."""
     await model.reset()
-    await model.script(start_researcher("look"), *map(calls, tool_calls), says("I looked."), says("Done."))
+    await model.script(start_researcher("look"), *map(calls, tool_calls), says("I looked."), says("Fine."))
     answer = await user.chatkit.say("look")
-    assert (answer.error, answer.text) == (None, "Done.")
+    assert (answer.error, answer.text) == (None, "Fine.")
     last = [body for body in await requests_to(model) if agent_of(body) == "researcher"][-1]
     return outputs_of(last)
 

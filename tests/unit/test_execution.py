@@ -19,26 +19,29 @@ from backend.conversations.errors import from_database
 from backend.conversations.history import load_history
 from backend.conversations.records import ASSISTANT, Entry, Run, Timeline, ToolCall
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
-from backend.conversations.timeline import load_trees
+from backend.conversations.timeline import events_of, load_trees
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint
 from backend.model.reader import Piece
+from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import ParsedToolCall
 from backend.runs.calls import MAX_CALLS, Approvals
 from backend.runs.dependencies import Dependencies
-from backend.runs.execution import Execution
+from backend.runs.execution import MAX_MODEL_TURNS, Execution
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import Ending
-from backend.runs.recorder import store_growth
+from backend.runs.recorder import Recorder, store_growth
 from backend.runs.stream import RunStream, Streams
 from backend.tools.approval_policy import Policy
 from backend.users.limits import UserLimits
-from common.database import Database
+from common.database import Database, DatabaseUnavailable
 
 USER, CONVERSATION, PROCESS = "ada", "thr_1", 1
 NO_LIMITS = UserLimits()
 HELLO = Piece(text="Hello.", finish="stop")
+FALSE = Piece(text="I've added milk.", finish="stop")
+ENDPOINT = ModelEndpoint(PROFILES["offline"], "http://model.test/v1", "", "rules")
 
 Act = Callable[[], Awaitable[object]]
 
@@ -46,10 +49,11 @@ Act = Callable[[], Awaitable[object]]
 class ScriptedClient:
     """Answers requests to the model with the next response; an act is carried out, or an error raised, before it."""
 
-    base_url = "http://model.test/v1"
+    base_url = ENDPOINT.base_url
 
     def __init__(self, *script: Piece | Act | Exception) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.modes = ToolCallModes(ENDPOINT)
         self._script = list(script)
 
     async def request(self, body: dict[str, Any], **_: Any) -> AsyncIterator[Piece]:
@@ -127,7 +131,7 @@ class Machine:
         self.live = LiveRun(self.run, RunStream(), agent_model_turns_left=0)
 
     def prepare(self, *script: Piece | Act | Exception, approvals: str = "none") -> Execution:
-        model = ChatModel(ModelEndpoint(PROFILES["offline"], ScriptedClient.base_url, "", "rules"))
+        model = ChatModel(ENDPOINT)
         self.client = ScriptedClient(*script)
         model.client = self.client  # pyright: ignore[reportAttributeAccessIssue] - has what the model uses
         policy, no_tools = Policy([approvals]), SimpleNamespace()
@@ -438,6 +442,98 @@ async def test_text_is_stored_while_it_is_written(machine: Machine) -> None:
     assert answer is not None
     assert (answer.text, answer.complete) == ("The answer is 42.", True)
     assert machine.live.growing == {}
+
+
+async def test_text_that_claims_a_change_is_withdrawn_and_the_model_answers_once_more(machine: Machine) -> None:
+    async def write() -> None:
+        execution.recorder.read_piece(Piece(text="Sure! "))
+        await store_growth(machine.database, machine.live)
+
+    execution = machine.prepare(write, FALSE, Piece(text="Nothing was changed.", finish="stop"))
+    assert await execution.execute() == "ended"
+    ended = await machine.load()
+    assert [(entry.kind, entry.text) for entry in ended.entries] == [
+        ("user_message", "hello"),
+        ("withdrawn", ""),
+        ("assistant_message", "Nothing was changed."),
+    ]
+    assert (ended.runs[0].status, execution.recorder.answer) == ("completed", "Nothing was changed.")
+    assert ended.runs[0].usage == {"model": "rules", "requests": 2, "input_tokens": 20, "output_tokens": 4}
+    note = machine.client.requests[1]["messages"][-1]
+    assert note["role"] == "user"
+    assert "No tool was called, and nothing has changed." in note["content"]
+    assert "I've added milk" not in str(machine.client.requests[1])
+    assert machine.events == [
+        "model_turn_started",
+        "entry_started assistant_message",
+        *["entry_delta assistant_message"] * 2,
+        "model_turn_ended",
+        "entry_withdrawn withdrawn",
+        "model_turn_started",
+        "entry_started assistant_message",
+        "entry_delta assistant_message",
+        "model_turn_ended",
+        "entry_completed assistant_message",
+    ]
+    withdrawn = [event for event in events_of(ended) if event.type == "entry_withdrawn"]
+    live = [event for event in machine.live.stream.events if event.type == "entry_withdrawn"]
+    assert [event.number for event in withdrawn] == [event.number for event in live]
+
+
+async def test_second_claim_stays_with_a_notice(machine: Machine) -> None:
+    await machine.prepare(FALSE, FALSE).execute()
+    await check_notice(machine, ["user_message", "withdrawn", "assistant_message", "notice"])
+
+
+async def test_model_may_call_the_tool_after_its_claim_was_withdrawn(machine: Machine) -> None:
+    await machine.prepare(FALSE, calls("milk"), FALSE).execute()
+    assert machine.tools.ended == ["milk"]
+    rows = ["user_message", "withdrawn", "add_task done", "assistant_message"]
+    assert describe_rows(await machine.load()) == rows
+
+
+async def test_claim_of_a_run_that_was_steered_stays_with_a_notice(machine: Machine) -> None:
+    steered = machine.prepare(lambda: machine.send("oat", "steer"), HELLO, FALSE)
+    await steered.execute()
+    await check_notice(machine, ["user_message", "assistant_message", "user_message", "assistant_message", "notice"])
+
+
+async def test_claim_of_the_last_model_turn_stays_with_a_notice(machine: Machine) -> None:
+    turns = [calls("milk", tool="no_tool") for _ in range(MAX_MODEL_TURNS - 1)]
+    await machine.prepare(*turns, FALSE).execute()
+    failed = ["no_tool failed"] * len(turns)
+    await check_notice(machine, ["user_message", *failed, "assistant_message", "notice"])
+
+
+async def test_text_is_not_withdrawn_after_a_stop(machine: Machine) -> None:
+    async def request_stop() -> None:
+        await runs.request_stop(machine.database, machine.run)
+
+    await machine.prepare(request_stop, FALSE).execute()
+    assert describe_rows(await machine.load())[:2] == ["user_message", "assistant_message"]
+
+
+async def test_claim_is_never_stored_if_the_database_is_away_when_it_is_withdrawn(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if only the response to COMMIT was lost: what was stored then is stored again."""
+    commit = Recorder._publish_stored  # pyright: ignore[reportPrivateUsage]
+
+    async def lose(*args: Any) -> None:
+        monkeypatch.setattr(Recorder, "_publish_stored", commit)
+        raise DatabaseUnavailable
+
+    monkeypatch.setattr(Recorder, "_publish_stored", lose)
+    await machine.prepare(FALSE).execute()
+    ended = await machine.load()
+    assert [(entry.kind, entry.text) for entry in ended.entries][1:] == [("withdrawn", ""), ("notice", "")]
+    assert ended.runs[0].error_code == "database_unreachable"
+
+
+async def check_notice(machine: Machine, rows: list[str]) -> None:
+    ended = await machine.load()
+    assert describe_rows(ended) == rows
+    assert (ended.runs[0].status, ended.entries[-1].details) == ("completed", {"code": "nothing_changed", "values": {}})
 
 
 async def test_equal_calls_have_different_keys_and_a_retry_the_same(machine: Machine) -> None:
