@@ -9,6 +9,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -48,6 +49,7 @@ USER, CHAT = "ada", "thr_1"
 CLAIM, ANSWER = "I have added milk for tomorrow.", "Nothing was changed. Which list is it for?"
 CHANGES = [{"task_id": 7, "title": "milk", "change": "added"}]
 FACTS = {"changes": CHANGES, "named": 2}
+LINE = "Added 1 · Changed: 1 of the 2 named"
 
 
 class Writer:
@@ -69,8 +71,8 @@ class Writer:
 
     async def withdraw(self) -> None:
         turn, [entry] = self._recorder.end_model_turn(Usage())
-        entry.kind, entry.text = "withdrawn", ""
-        await self._recorder.store([turn, entry] if self._turn_first else [entry, turn])
+        withdrawn = replace(entry, kind="withdrawn", text="")
+        await self._recorder.store([turn, withdrawn] if self._turn_first else [withdrawn, turn])
 
     async def begin_answer(self) -> None:
         self._recorder.start_model_turn()
@@ -140,6 +142,8 @@ class RunApiClient(Client):
 
 
 class ChatKitClient(Client):
+    """Its changes are the text of the item that shows them."""
+
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
@@ -154,6 +158,8 @@ class ChatKitClient(Client):
                     self._texts[item["id"]] = "".join(part["text"] for part in item["content"])
                 case {"type": "thread.item.updated", "item_id": item_id, "update": {"delta": delta}}:
                     self._texts[item_id] += delta
+                case {"type": "thread.item.done", "item": {"type": "widget", "copy_text": text}}:
+                    self.changes = [text]
                 case {"type": "thread.item.removed", "item_id": item_id}:
                     self._texts.pop(item_id, None)
                 case _:
@@ -180,7 +186,7 @@ class AiSdkClient(Client):
                     del self._texts[part]
                 case {"type": "data-changes", "data": data}:
                     self.changes = data["changes"]
-                    assert data == {"text": "Added 1 · Changed: 1 of the 2 named", **FACTS}
+                    assert data == {"text": LINE, **FACTS}
                 case _:
                     pass
 
@@ -244,7 +250,7 @@ def check(protocol: str, *connections: Sequence[bytes]) -> None:
             client.receive(one)
             assert CLAIM[:10] not in client.text or ANSWER[:10] not in client.text
     assert client.text == ANSWER, protocol
-    assert client.changes == (None if protocol == "chatkit" else CHANGES)
+    assert client.changes == ([LINE] if protocol == "chatkit" else CHANGES)
 
 
 @asynccontextmanager
