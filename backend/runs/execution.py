@@ -28,7 +28,7 @@ from backend.context.hidden_context import sanitize_item
 from backend.context.render import output_of, render_input
 from backend.conversations import runs, steering, sub_agents
 from backend.conversations.history import load_history
-from backend.conversations.records import Entry, Event, Run, Timeline, ToolCall
+from backend.conversations.records import Entry, Event, EventRecord, Run, Timeline, ToolCall
 from backend.conversations.run_requests import StartedRun
 from backend.conversations.timeline import events_of, load_trees
 from backend.errors import LeaseLost
@@ -36,7 +36,7 @@ from backend.model.chat_model import ChatModel
 from backend.model.tool_calls import storable
 from backend.runs import metrics
 from backend.runs.calls import add_result, count_calls, create_calls, get_text, limit_calls
-from backend.runs.changes import may_have_changed_tasks, read_changes
+from backend.runs.changes import add_named, may_have_changed_tasks, read_changes
 from backend.runs.dependencies import Dependencies
 from backend.runs.false_claims import has_false_claim
 from backend.runs.live_run import LiveRun
@@ -435,10 +435,15 @@ class Execution(RunHooks[RunContext]):
 
     # The outcome
 
-    async def _read_changes(self) -> None:
-        """Reads what the top run has changed, if it may have: sub-agents change no tasks."""
-        if not self.run.is_sub_agent and may_have_changed_tasks(self.recorder.calls, self.context.unconfirmed):
-            self.recorder.changes = await read_changes(self._dependencies.tools, self.run.user_id, self.run.id)
+    async def _read_changes(self, records: Sequence[EventRecord] = ()) -> None:
+        """Reads what the top run has changed, if it may have: sub-agents change no tasks. Its last `records` may have
+        an answer.
+        """
+        recorder = self.recorder
+        if not self.run.is_sub_agent and may_have_changed_tasks(recorder.calls, self.context.unconfirmed):
+            recorder.changes = await read_changes(self._dependencies.tools, self.run.user_id, self.run.id)
+            texts = [one.text for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
+            await add_named(recorder.changes, recorder.calls, "\n".join(texts))
 
     async def _withdraw_claim(self) -> bool:
         """Withdraws an answer that claims a change which was not made, so that the model answers once more.
@@ -493,7 +498,7 @@ class Execution(RunHooks[RunContext]):
         lost.
         """
         self.ending, records = self.recorder.close(ending)
-        await self._read_changes()
+        await self._read_changes(records)
         may_be_stored = False
         while True:
             try:

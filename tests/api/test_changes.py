@@ -64,6 +64,23 @@ async def test_an_answer_has_its_changes(user: User, model: ScriptedModel, store
     assert kinds(second) == [("tea", "moved")]
 
 
+async def test_an_answer_that_names_more_than_was_changed(user: User, model: ScriptedModel, stored: Stored) -> None:
+    failing = call("add_task", title="bread", due="2026-02-30")
+    await model.script(
+        *(add_task("milk"), says("I've added 3 tasks.")),
+        *(calls(call("add_task", title="tea"), failing), says("I've added tea and bread.")),
+        *(calls(call("add_task", title="eggs"), failing), says("I've added eggs. Bread could not be added.")),
+        *(
+            calls(call("complete_task", task_id=1)),
+            calls(call("complete_task", task_id=1)),
+            says("I've completed milk."),
+        ),
+    )
+    for text in ("one", "two", "three", "four"):
+        await user.runs.say(CHAT, text)
+    assert [facts.get("named") for facts in changes_of(stored, user)] == [3, 2, None, None]
+
+
 async def test_changes_of_a_stopped_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(add_task("milk"), endless_answer("I have"))
     run = await start_run(user, CHAT, "add milk", until="answer_delta")

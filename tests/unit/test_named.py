@@ -1,0 +1,90 @@
+"""How many tasks the claims of an answer name, compared with those that its run has changed."""
+
+import time
+from typing import Any
+
+import pytest
+
+from common.named import count_named
+
+MILK: dict[str, Any] = {"changed": ["milk"], "most": 1}
+NAMED: list[tuple[str, dict[str, Any], int]] = [
+    ("I've added 3 tasks to your list.", MILK, 3),
+    ("I've added all three tasks.", MILK, 3),
+    ("Both tasks have been added.", MILK, 2),
+    ("3 tasks were deleted.", MILK, 3),
+    ("I've deleted tasks 3, 4 and 5.", MILK, 3),
+    ('I\'ve added "milk", "bread" and "eggs".', MILK, 3),
+    ("I've added **Milk** and **Bread** for tomorrow.", MILK, 2),
+    ("I've added milk, bread and eggs to your list.", MILK, 3),
+    ("I've added the following tasks:\n- Milk\n- Bread\n- Eggs\n\nAnything else?", MILK, 3),
+    ("I've added these to your list:\n\n1. **Milk**\n2. **Bread**", MILK, 2),
+    ("I've added milk and bread.", {**MILK, "failed": ["bread"]}, 2),
+    ("Ich habe drei Aufgaben hinzugefügt.", MILK, 3),
+    ("Ich habe Milch, Brot und Eier zu deiner Liste hinzugefügt.", {"changed": ["Milch"], "most": 1}, 3),
+    ("He añadido 3 tareas a tu lista.", MILK, 3),
+    ("J'ai ajouté trois tâches.", MILK, 3),
+    ("3 görev eklendi.", MILK, 3),
+    ("已帮你添加了三个任务。", MILK, 3),
+]
+TRUTHFUL: list[tuple[str, dict[str, Any]]] = [
+    ("I've added milk to your list.", MILK),
+    ("I've added milk. You have 3 tasks for today.", MILK),
+    ("I've added milk, and you now have 5 tasks.", MILK),
+    ("I've added milk to your 5 tasks.", MILK),
+    ("I've moved milk in front of the 2 other tasks.", MILK),
+    ("I've deleted milk; 4 tasks are left.", MILK),
+    ("I've completed 1 of the 3 tasks.", MILK),
+    ("I've moved milk to 3 pm, in 2 weeks.", MILK),
+    ("I've set milk to repeat every 3 days, 10 times.", MILK),
+    ("I've added 10 items to the description of milk.", MILK),
+    ("I've added milk. These are your tasks:\n- milk\n- bread\n- eggs", MILK),
+    ("I've added milk. Your list now has these tasks:\n- milk\n- bread\n- eggs", MILK),
+    ("I've added the following task:\n- **Title:** milk\n- **Due:** tomorrow\n- **Priority:** high", MILK),
+    ("I've added these details:\n- due tomorrow\n- high priority\n- 2 litres", MILK),
+    ('I\'ve renamed "milk" to "oat milk".', {"changed": ["oat milk"], "most": 1}),
+    ('I\'ve tagged "milk" with "shop" and "home".', MILK),
+    ("I've added **milk**, due **Friday**, with **high** priority.", MILK),
+    ("I've added milk, bread and eggs to your list.", {"changed": ["Buy milk, bread and eggs"], "most": 1}),
+    ('I\'ve added "milk", "bread" and "eggs".', {"changed": ["milk", "bread", "eggs"], "most": 3}),
+    ("I've deleted tasks 3, 4 and 5.", {"changed": ["a", "b", "c"], "most": 3}),
+    ("I've added milk, but bread could not be added.", {**MILK, "failed": ["bread"]}),
+    ("I've added milk. Adding bread failed. Shall I try again?", {**MILK, "failed": ["bread"]}),
+    ("I've added bread.", {"changed": ["bread"], "failed": ["bread"], "most": 1}),
+    ("I've added milk and that makes 5 tasks.", MILK),
+    ("I've added milk because both tasks were missing a date.", MILK),
+    ("I've moved task 7 before tasks 3 and 4.", MILK),
+    ("I've merged tasks 3 and 4 into milk.", MILK),
+    ("I've added eggs, bread and milk to the description of the task.", MILK),
+    ("I've made the following changes to milk:\n- moved it to Friday\n- labelled it", MILK),
+    ("I've updated milk with the following:\n- 2 litres of milk\n- organic", MILK),
+    ("He añadido la leche, con lo que son 3 tareas.", {"changed": ["leche"], "most": 1}),
+    ("J'ai ajouté le lait. Il vous reste 3 tâches.", {"changed": ["lait"], "most": 1}),
+    ("已添加“milk”。这样今天就有三个任务了。", MILK),
+    ("You completed three tasks this week.", MILK),
+    ("I can add 3 tasks for you. Shall I?", MILK),
+    ("Here are 3 tasks:\n- milk\n- bread\n- eggs", MILK),
+    ("Ich habe Milch hinzugefügt, du hast jetzt 5 Aufgaben.", {"changed": ["Milch"], "most": 1}),
+    ("Ich habe Milch zu deinen 5 Aufgaben hinzugefügt.", {"changed": ["Milch"], "most": 1}),
+    ("He añadido la leche; quedan 3 tareas.", {"changed": ["leche"], "most": 1}),
+]
+
+
+@pytest.mark.parametrize(("answer", "values", "named"), NAMED)
+def test_more_named_than_changed(answer: str, values: dict[str, Any], named: int) -> None:
+    assert count_named(answer, **values) == named
+
+
+@pytest.mark.parametrize(("answer", "values"), TRUTHFUL)
+def test_truthful_answer_is_not_doubted(answer: str, values: dict[str, Any]) -> None:
+    assert count_named(answer, **values) is None
+
+
+def test_long_answers_are_read_in_time() -> None:
+    """The time grows with the length of a text only."""
+    pieces = ["a, ", '"x", ', "three tasks ", "1, ", "**a** and ", "I've added these:\n- a\n", "I've added 3 tasks. "]
+    for piece in pieces:
+        text = "I've added tasks " + piece * (10_000 // len(piece))
+        began = time.perf_counter()
+        count_named(text, changed=["milk"] * 200, failed=["bread"] * 200, most=1)
+        assert time.perf_counter() - began < 2, piece
