@@ -79,7 +79,12 @@ async def test_text_reasoning_and_tools(version: int, user: User, model: Scripte
         ("list_tasks", "output-error"),
         ("step-start",),
         ("text", "Added — it is there."),
+        ("data-changes",),
     ]
+    assert parts(told)[-1]["data"] == {
+        "text": "Added 1",
+        "changes": [{"task_id": 1, "title": "milk", "change": "added"}],
+    }
     assert beside(told) == [
         ("reasoning", "A task."),
         ("text", "I add it."),

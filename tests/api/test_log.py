@@ -190,9 +190,11 @@ async def test_commands(stack: Stack, user: User, model: ScriptedModel) -> None:
         ("/undo", "/undo", {"tasks": [{"id": 1, "title": "milk"}]}),
         ("/compact", "/compact", compacted),
     ]
-    texts = [item for item in await user.chatkit.items(thread) if item["type"] != "widget"]
-    assert texts[: len(shown) - 1] == [item for item in shown if item["type"] != "widget"]
-    assert [item["type"] for item in texts[len(shown) - 1 :]] == ["task"], "the summary alone"
+    before, after = (
+        [item for item in items if item["type"] != "widget"] for items in (shown, await user.chatkit.items(thread))
+    )
+    assert after[: len(before)] == before
+    assert [item["type"] for item in after[len(before) :]] == ["task"], "the summary alone"
     assert (await user.runs.get_interaction("chat", run))["agent_events"] == follower["agent_events"]
 
     assert await user.runs.branch("chat", None)

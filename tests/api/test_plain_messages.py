@@ -38,7 +38,7 @@ async def test_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
         "user_id": user.name,
         "interaction_id": run,
         "status": "completed",
-        "changes": [],
+        "changes": [{"task_id": 1, "title": "milk", "change": "added"}],
     }
     assert [(one.id, one.status) for one in stored.runs(user.name)] == [(run, "completed")]
     for name in (thread, 123, "123", "groceries"):

@@ -66,7 +66,8 @@ async def test_streamed_events(user: User, model: ScriptedModel) -> None:
     assert json.loads(data["tool_result"]["tool_output"])["title"] == "milk"
     assert data["answer"] == {"type": "ANSWER", "content": text_of(events)}
     assert text_of(events) == "It is on the list."
-    assert data["interaction_complete"] == {"interaction_id": run, "status": "COMPLETED", "changes": []}
+    changes = [{"task_id": 1, "title": "milk", "change": "added"}]
+    assert data["interaction_complete"] == {"interaction_id": run, "status": "COMPLETED", "changes": changes}
     numbers = [event.number for event in events if event.number]
     assert numbers == sorted(set(numbers))
 

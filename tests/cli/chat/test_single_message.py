@@ -41,7 +41,7 @@ async def test_answer_is_on_stdout(served: ChatKit, user: User, chat: Chat, mode
     )
     url = ("--url", served.base_url)
     done = await chat(*url, stdin=b"add milk\n")
-    assert (done.returncode, done.stdout) == (0, "I add it.\n\n**Added**: it is [31mthere.\n")
+    assert (done.returncode, done.stdout) == (0, "I add it.\n\n**Added**: it is [31mthere.\n\nAdded 1\n")
     assert "✓ add task 1 milk" in done.stderr
     assert " in · " in done.stderr.splitlines()[-1]
     assert "\x1b" not in done.stderr
@@ -196,7 +196,7 @@ async def test_text_that_is_not_utf8(served: ChatKit, chat: Chat, model: Scripte
 async def test_output_that_is_closed_or_full(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     url = ("--url", served.base_url)
     await model.script(*[ADDING, says("There.")] * 3)
-    answer = "I add it.\n\nThere.\n"
+    answer = "I add it.\n\nThere.\n\nAdded 1\n"
     for redirection, output in ((">&-", ""), ("2>&-", answer), ("<&- >&- 2>&-", "")):
         done = await chat(*url, "--exec", "add milk", redirection=redirection)
         assert (done.returncode, done.stdout) == (0, output)
@@ -272,5 +272,5 @@ async def test_all_is_approved(served: ChatKit, user: User, chat: Chat, model: S
     options = ("--url", served.base_url, "--thread", await talk_with_tasks(user, model, 2))
     await model.script(delete_tasks(1), delete_tasks(2), {"text": "Both are deleted."})
     done = await chat(*options, "--yes", "--exec", "delete both")
-    assert (done.returncode, done.stdout) == (0, "Both are deleted.\n")
+    assert (done.returncode, done.stdout) == (0, "Both are deleted.\n\nDeleted 2\n")
     assert (await chat(*options, "--exec", "/tasks")).stdout == "No tasks.\n"
