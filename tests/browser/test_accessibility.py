@@ -135,7 +135,7 @@ async def test_announcements_with_reduced_motion(open_page: OpenPage, model: Scr
     assert len(set(spoken)) == 1, "one announcement for a whole answer, none for its tokens"
     await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]}, {"text": "**Noted.**"})
     await screen.say(page, "add milk")
-    await expect(heard).to_have_text("Assistant: Added: milk. Noted.")
+    await expect(heard).to_have_text("Assistant: Added: milk. Noted. Added 1.")
     await model.script(
         {"text": "Here:", "tool_calls": [{"name": "list_tasks", "arguments": {}}]}, {"text": "That is all."}
     )

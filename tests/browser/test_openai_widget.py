@@ -34,6 +34,7 @@ async def test_switch_to_the_widget_and_back(open_page: OpenPage, tasks: TaskApi
     await page.get_by_label("Message").fill("add buy milk today")
     await page.get_by_label("Message").press("Enter")
     await expect(page.get_by_role("log")).to_contain_text("buy milk")
+    await expect(page.get_by_role("log").get_by_text("Added 1", exact=True)).to_be_visible()
     await expect(page.locator("#tasks")).to_contain_text("buy milk")
     assert await tasks.titles() == ["buy milk"]
     await page.reload()

@@ -192,7 +192,7 @@ async def test_progress_date_of_the_browsers_zone_and_the_same_answer_after_a_re
     await page.reload()
     await screen.answered(page)
     assert await _shown(page) == live
-    assert len(live) == 6
+    assert len(live) == 7
 
 
 async def test_thoughts_and_long_lists_unfold_below_the_eyes(

@@ -64,7 +64,8 @@ async def test_types_of_all_widgets(workspace: Path, user: User, model: Scripted
     first = await user.chatkit.say("everything")
     asking = await user.chatkit.say("delete all", first.thread_id)
     widgets = [item["widget"] for item in [*first.items, *asking.items] if item["type"] == "widget"]
-    assert len(widgets) == 7, [widget["type"] for widget in widgets]
+    assert len(widgets) == 8, [widget["type"] for widget in widgets]
+    assert "Basic" in [widget["type"] for widget in widgets]
     assert check(workspace, widgets) == ""
     row = {"type": "ListViewItem", "children": [{"type": "Tickbox"}]}
     assert "Tickbox" in check(workspace, [{"type": "ListView", "children": [row]}])

@@ -14,6 +14,18 @@ def list_widgets(answer: Answer) -> list[Json]:
     return [item for item in answer.items if item["type"] == "widget" and item["widget"]["type"] != "Basic"]
 
 
+def list_latest_widgets(answer: Answer) -> list[Json]:
+    """Returns the cards of an answer as the answer has replaced them."""
+    latest = {event["item"]["id"]: event["item"] for event in answer.of("thread.item.replaced")}
+    return [latest.get(item["id"], item) for item in list_widgets(answer)]
+
+
+def get_total(answer: Answer) -> Json:
+    """Returns the line of what the answer changed in all."""
+    [line] = [item for item in answer.items if item["type"] == "widget" and item["widget"]["type"] == "Basic"]
+    return line
+
+
 async def fetch_widgets(chat: ChatKit, thread: str) -> list[Json]:
     """Returns the cards of a conversation as ChatKit lists them, without the lines of what answers changed in all."""
     items = await chat.items(thread)
@@ -101,5 +113,6 @@ async def send_sync_action(chat: ChatKit, item: Json, action: Json) -> tuple[int
 
 
 def get_replaced_widget(answer: Answer) -> Json:
-    """Returns the last widget that the answer replaced."""
-    return answer.of("thread.item.replaced")[-1]["item"]
+    """Returns the last card that the answer replaced."""
+    replaced = [event["item"] for event in answer.of("thread.item.replaced")]
+    return next(item for item in reversed(replaced) if item["widget"]["type"] != "Basic")
