@@ -8,12 +8,15 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage, Violations
+from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
-from tests.support.script import says
+from tests.support.script import call, calls, says
+from tests.waiting import until
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 CORRECTING = "Correcting this answer…"
+COPYING = {"permissions": ["clipboard-read", "clipboard-write"]}
 CLAIM = "I've added milk to your list.\n\n"
 # From now on `stream(event)` sends the events of the next answer.
 STREAM = """() => {
@@ -136,3 +139,46 @@ async def test_progress_that_lasts_has_a_clock(open_page: OpenPage) -> None:
     await expect(page.get_by_role("timer")).to_have_text("2:02")
     await stream(page, *grown("msg_4", "Now."))
     await expect(progress(page)).to_have_count(0)
+
+
+async def test_nothing_of_a_withdrawn_text_comes_back(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(**COPYING)
+    await model.script(says("I've added milk to your list."), {**says("Nothing was changed."), "hold_after": 0})
+    await screen.send(page, "add milk")
+    await expect(progress(page)).to_have_text(CORRECTING)
+    await expect(heard(page)).to_have_text(CORRECTING)
+    await expect(screen.answers(page)).to_have_count(0)
+    await page.reload()  # its reader joins in the middle
+    await expect(screen.questions(page)).to_be_visible()
+    await model.release()
+    await screen.answered(page)
+    await expect(screen.answers(page)).to_have_text(["Nothing was changed."], use_inner_text=True)
+    await screen.button(page, "Copy").click()
+    await until(lambda: page.evaluate("navigator.clipboard.readText().then((text) => text === 'Nothing was changed.')"))
+    await page.reload()
+    await expect(screen.answers(page)).to_have_text(["Nothing was changed."], use_inner_text=True)
+    assert "I've added" not in await page.content()
+    assert "added" not in await page.title()
+    await screen.open_history(page)
+    await page.get_by_role("searchbox", name="Search conversations").fill("I've added")
+    await expect(page.get_by_text("No conversation title matches.")).to_be_visible()
+
+
+async def test_second_claim_has_a_notice(
+    open_page: OpenPage, model: ScriptedModel, tasks: TaskApi, violations: Violations
+) -> None:
+    page = await open_page(viewport={"width": 390, "height": 800})
+    await model.script(says("I've added milk to your list."), says("I've added milk, as you asked."))
+    await screen.say(page, "add milk")
+    await expect(screen.answers(page)).to_have_text(["I've added milk, as you asked."], use_inner_text=True)
+    notice = screen.log(page).get_by_text("Nothing was changed. Say it again")
+    await expect(notice).to_have_count(1)
+    assert await violations(page) == []
+    await page.reload()
+    await expect(notice).to_have_count(1)
+    await expect(screen.button(page, "Continue")).to_have_count(0)  # nothing was cut off
+    assert await violations(page) == []
+    await model.script(calls(call("add_task", title="milk")), says("Added."))
+    await screen.button(page, "Try again").click()
+    await expect(screen.log(page).get_by_text("Added 1", exact=True)).to_be_visible()
+    assert await tasks.titles() == ["milk"]

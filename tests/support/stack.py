@@ -37,6 +37,7 @@ STACKS: dict[str, StackSettings] = {
         environment={
             "APPROVALS": "bulk,agents,commit",
             "LIMIT_FILE_BYTES": "50000",
+            "LLM_TOOL_CALLS": "streamed",  # or two claims without a call would change how all later tests call tools
         }
     ),
     "no_sign_in": StackSettings(
