@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from backend.model.hidden_frame import FRAME
 from common.text import remove_invisible
 
-_BLOCK = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
-_BEGINNING = _BLOCK.partition("{}")[0]
+_BEGINNING = FRAME.partition("{}")[0]
 # What may be read as the beginning of a tag: what Unicode folds to it, and what its list of confusables says is alike.
 _OPENING = "<\uff1c\ufe64\u226e\u2039\u3008\u2329\u27e8\u02c2\u1438\u16b2\u2770\u276c\u276e\U0001d236"
 # What is drawn like a letter of the name, small or capital, as it is after case folding.
@@ -40,7 +40,7 @@ _AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
 
 
 def block(text: str) -> str:
-    return _BLOCK.format(escaped(text))
+    return FRAME.format(escaped(text))
 
 
 def is_block(text: str) -> bool:

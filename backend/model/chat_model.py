@@ -173,6 +173,8 @@ class ChatModel(Model):
     async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
         messages = [{"role": "user", "content": prompt}]
         whole = await self._request({"model": self.name, "messages": messages, "max_tokens": max_tokens})
+        if whole.finish == "repeated":
+            raise ModelError("model_unusable_answer")
         counts = {name: count for name, count in whole.usage.items() if name != "reasoning_tokens"}
         return whole.text, {"requests": 1, **counts}
 

@@ -21,7 +21,14 @@ from backend.model.frames import read_values
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
 from backend.model.response_limits import LoadingWait
-from backend.model.responses import Pieces, find_lost_calls, find_written_calls, read_actions, read_pieces
+from backend.model.responses import (
+    Pieces,
+    find_lost_calls,
+    find_written_calls,
+    read_actions,
+    read_pieces,
+    remove_frames,
+)
 from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import parse_json
 from common.settings import is_loopback
@@ -91,7 +98,7 @@ class ProviderClient:
             await self.capabilities.look_up(model)
             has_begun = False
             try:
-                async with aclosing(self._request(given, goal=goal)) as pieces:
+                async with aclosing(remove_frames(self._request(given, goal=goal))) as pieces:
                     async for piece in pieces:
                         has_begun = True
                         yield piece

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from backend.model.errors import ModelError
 from backend.model.frames import END
+from backend.model.repetition import RepetitionDetector
 from backend.model.think_tags import ThinkTags
 from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, storable
 
 Frame = dict[str, Any]
-Finish = Literal["stop", "length", "content_filter"]
+Finish = Literal["stop", "length", "content_filter", "repeated"]
 _FILTERED = "Response withheld by the provider's content filter."
 _CHARS_OF_CALL = 100  # for each tool call, in addition to its name and arguments
 # Finish reasons that mean more than an end, also in the words of other APIs.
@@ -53,8 +54,14 @@ class ResponseReader:
         """Characters of text, reasoning and calls so far, at least one for each frame: an empty one is work, too."""
         self.has_output = False
         self._calls = ToolCallAssembler()
+        self._texts, self._thoughts = RepetitionDetector(), RepetitionDetector()
         self._is_done = False
         self._usage = Counter[str]()
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the text or the reasoning repeats itself, so that there is no use in reading on."""
+        return self._texts.is_repeated or self._thoughts.is_repeated
 
     def read_frame(self, value: Any) -> Piece:
         """Returns what a JSON value of the stream adds to the answer; raises `ModelError` for a reported failure."""
@@ -70,7 +77,8 @@ class ResponseReader:
         refusal, fragments = _get_text(delta.get("refusal")), _list_fragments(delta)
         reason = _finish(choice.get("finish_reason"))
         text, thought = self.tags.feed(storable(content))
-        piece = Piece(text + storable(refusal), storable(reasoning) + thought)
+        text, thought = text + storable(refusal), storable(reasoning) + thought
+        piece = Piece(self._texts.feed(text), self._thoughts.feed(thought))
         self.chars += len(content) + len(reasoning) + len(refusal)
         self.chars += sum(len(one.name) + len(one.arguments) + _CHARS_OF_CALL * bool(one.name) for one in fragments)
         self._calls.take(fragments, is_last=reason is not None)
@@ -79,6 +87,8 @@ class ResponseReader:
         return piece
 
     def end(self) -> Piece:
+        if self.is_repeated:
+            return Piece(finish="repeated", usage=self._usage)
         text, thought = self.tags.finish()
         self.has_output = self.has_output or bool(text)
         if self.finish is None and not (self._is_done and self.has_output):

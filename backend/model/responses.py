@@ -9,6 +9,7 @@ from typing import Any
 
 from backend.model import requests
 from backend.model.errors import ModelError
+from backend.model.hidden_frame import FrameFilter, cut_frames
 from backend.model.reader import Piece, ResponseReader
 from backend.model.response_limits import ResponseLimits
 from backend.model.text_responses import TextResponse
@@ -43,6 +44,8 @@ async def read_pieces(
                 break
             chars = reader.chars
             yield reader.read_frame(value)
+            if reader.is_repeated:
+                break
             has_begun = has_begun or reader.chars > chars + 1
             if reader.chars > limits.chars:
                 raise ModelError("model_answer_too_long", most=limits.chars)
@@ -71,7 +74,7 @@ async def read_actions(
     if first.fault is None:
         return
     second = TextResponse(tools, goal=goal, follows_text=first.has_text)
-    async with aclosing(respond(requests.request_correction(body, first.raw, first.fault))) as response:
+    async with aclosing(respond(requests.request_correction(body, cut_frames(first.raw), first.fault))) as response:
         async for piece in response:
             shown = _with_actions(piece, second)
             if second.fault is not None:
@@ -81,7 +84,7 @@ async def read_actions(
 
 def _with_actions(piece: Piece, response: TextResponse) -> Piece:
     text = response.feed(piece.text)
-    if piece.finish is None:
+    if piece.finish in (None, "repeated"):
         return replace(piece, text=text)
     rest, thought = response.finish(cut_off=piece.finish == "length")
     return replace(piece, text=text + rest, thought=piece.thought + thought, calls=piece.calls or response.calls)
@@ -124,6 +127,19 @@ async def find_written_calls(response: Pieces, tools: Collection[str], on_writte
                 written.finish(cut_off=False)
                 if written.calls:
                     on_written()
+
+
+async def remove_frames(response: Pieces) -> Pieces:
+    """Yields the response without the frame of hidden notes, which some models repeat."""
+    texts, thoughts = FrameFilter(), FrameFilter()
+    async with aclosing(response):
+        async for piece in response:
+            thought, text = thoughts.feed(piece.thought), texts.feed(piece.text)
+            if piece.text or piece.finish is not None:
+                thought += thoughts.finish()
+            if piece.finish is not None:
+                text += texts.finish()
+            yield replace(piece, text=text, thought=thought)
 
 
 async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = None) -> Piece:

@@ -41,6 +41,7 @@ _SENTENCES = {
     "answer_over_limit": "The answer ends here because it reached the model's output limit.",
     "answer_filtered": "The answer ends here because the model's provider blocked the rest.",
     "nothing_changed": "Nothing was changed. Say it again, or change the list yourself.",
+    "answer_repeated": "The answer was ended because it repeated itself. Ask again, or in other words.",
     "empty_answer": "The model gave an empty answer. Try again.",
     "too_many_model_turns": "The assistant stopped after too many steps. Say what is still to be done.",
     "run_too_long": "This answer took too long and was stopped. What was done so far is kept. Say what is still to be "
@@ -53,7 +54,7 @@ _SENTENCES = {
     **{error.code: str(error()) for error in (ToolsUnavailable, TasksUnavailable, WorkspaceUnavailable, NoRoom)},
     **{code: failure.sentence for code, failure in FAILURES.items()},
 }
-CUT_OFF_CODES = ("answer_over_limit", "answer_filtered", "nothing_changed")
+CUT_OFF_CODES = ("answer_over_limit", "answer_filtered", "answer_repeated", "nothing_changed")
 """Of runs that completed, although the model's last response was cut off or claims what is not so."""
 _WITHOUT_RETRY = ("cancelled", "model_refused")
 

@@ -38,9 +38,13 @@ from common.database import Database, Transaction
 logger = logging.getLogger(__name__)
 
 # Why the model was cut off, as the Responses API and the database have it.
-_FINISH_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_FINISH_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter", "repeated": "repetition"}
 # Finish reasons of a last model turn, and the codes of their notices.
-_CUT_OFF = {"max_output_tokens": "answer_over_limit", "content_filter": "answer_filtered"}
+_CUT_OFF = {
+    "max_output_tokens": "answer_over_limit",
+    "content_filter": "answer_filtered",
+    "repetition": "answer_repeated",
+}
 # Error codes of runs, and why their open calls were not made.
 _REASONS: dict[str, CallReason] = {
     "cancelled": "stopped",
@@ -59,7 +63,7 @@ class Recorder:
         self.model_name = self.answer = ""  # the answer is the text of the newest model turn
         self.model_turn = 0  # the number of the newest one
         self.finish_reason: str | None = None
-        """Why the newest model turn was cut off: `max_output_tokens` or `content_filter`."""
+        """Why the newest model turn was cut off: `max_output_tokens`, `content_filter` or `repetition`."""
         self.calls: list[ToolCall] = []
         self.is_changed = False
         """Whether a row was stored since the history was read."""
@@ -257,17 +261,16 @@ class Recorder:
         """Ends the run in memory: returns its ending and the records that are to be stored with that.
 
         A message that was cut off is complete as far as it was shown. An answer without text becomes the failure
-        `empty_answer`.
+        `empty_answer`, unless its notice says that it was ended.
         """
         entries = [entry for entry in self._complete_entries() if entry.text.strip()]
         records: list[EventRecord] = [*self.unstored, *entries]
         self.unstored = []
         has_answer = any(isinstance(one, Entry) and one.kind == "assistant_message" for one in records)
-        if ending.outcome == "completed" and not has_answer:
+        cut_off = _CUT_OFF.get(self.finish_reason or "")
+        if ending.outcome == "completed" and not has_answer and cut_off != "answer_repeated":
             ending = Ending("failed", "empty_answer")
-        code = ending.error_code or ending.outcome
-        if ending.outcome == "completed":
-            code = _CUT_OFF.get(self.finish_reason or "")
+        code = cut_off if ending.outcome == "completed" else ending.error_code or ending.outcome
         if code is not None:
             records.append(self._create_notice(code, ending))
         if ending.outcome == "completed" and self.has_false_claim:

@@ -24,6 +24,7 @@ OVER_LIMIT = (
     "what you can without one."
 )
 _NOTHING_CHANGED = "It made no call that can change anything: whatever it says, nothing was changed."
+_REPEATED = "Here the answer of the {agent} was ended, because it repeated itself."
 _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
 
 
@@ -111,8 +112,9 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
         case "completed", _:
             answer = timeline.find_last("assistant_message")
             text = answer.text if answer is not None else ""
-            has_false_claim = notice is not None and (notice.details or {}).get("code") == "nothing_changed"
-            return f"{text}\n\n{_NOTHING_CHANGED}" if has_false_claim else text
+            code = ((notice and notice.details) or {}).get("code")
+            notes = {"nothing_changed": _NOTHING_CHANGED, "answer_repeated": _REPEATED.format(agent=run.agent)}
+            return f"{text}\n\n{notes[code]}".strip() if code in notes else text
         case "failed", "empty_answer":
             return f"The {run.agent} gave no answer."
         case "failed", "too_many_model_turns":

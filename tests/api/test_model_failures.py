@@ -98,7 +98,7 @@ async def test_shown_text_is_kept_and_nothing_is_repeated(
 
 async def test_long_thoughts_with_text_between(user: User, model: ScriptedModel) -> None:
     """Two items, and no event that repeats what was said before."""
-    thought = [chunk({"reasoning": "hm " * 10}) for _ in range(400)]
+    thought = [chunk({"reasoning": f"{number:029} "}) for number in range(400)]
     raw = [*thought, chunk({"content": "One."}), *thought, chunk({"content": " Two."}), chunk({}, "stop")]
     await model.script({"raw": raw})
     answer = await user.chatkit.say("think")

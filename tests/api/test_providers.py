@@ -242,12 +242,18 @@ def frames(**delta: Any) -> Callable[[], Iterable[bytes]]:
     return lambda: repeated(chunk(delta).encode(), 10)
 
 
+def numbered(field: str, megabytes: int) -> Iterator[bytes]:
+    """Yields frames whose text does not repeat itself."""
+    numbers = range(megabytes * MB // 100)
+    return (chunk({field: f"{number:010}"}).encode() for number in numbers)
+
+
 FLOODS: dict[str, Flood] = {
     "one line": Flood(lambda: one_line(10)),
     "comments": Flood(lambda: repeated(b": waiting\n\n", 10)),
     "a field that nobody reads": Flood(frames(padding="x" * 10_000)),
-    "text": Flood(frames(content="x" * 10)),
-    "reasoning": Flood(frames(reasoning="x" * 10)),
+    "text": Flood(lambda: numbered("content", 10)),
+    "reasoning": Flood(lambda: numbered("reasoning", 10)),
     "arguments": Flood(frames(**call_delta(index=0, name="add_task", arguments="x" * 10))),
     "calls without arguments": Flood(frames(**call_delta(id="a", name="a"))),
     "gzip": Flood(lambda: packed(one_line(10)), encoding="gzip"),
@@ -278,7 +284,7 @@ async def test_response_over_the_limit(case: str, services: Services, user: User
 
 
 async def test_long_response_within_the_limit(services: Services, user: User) -> None:
-    told = [chunk({"content": "word " * 100}) for _ in range(30)]
+    told = [chunk({"content": f"{number:0499} "}) for number in range(30)]
     flood = Flood(lambda: packed(map(str.encode, [*told, chunk({}, "stop"), DONE])), encoding="gzip")
     async with flooded(services, user, flood) as there:
         answer = await there.chatkit.say("hello")

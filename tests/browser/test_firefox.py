@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 BOX = "document.querySelector('.rows [aria-label=\"Done: %s\"]')"
 ANSWER = "document.querySelector('todo-chat article.answer')"
+DEEP = "".join(Random(1).choices((">", "> "), k=3_000)) + "> deep"  # which does not repeat itself
 NOTICE = "document.querySelector('.notice-bar')"
 
 
@@ -31,7 +33,7 @@ async def test_list_and_chat_in_firefox(stack: Stack, model: ScriptedModel, user
     await model.script(
         add_task("bread", due="today"),
         pausing_answer("I have **added** it. ", "I have **added** it. " * 19),
-        {"text": "> " * 3000 + "deep"},
+        {"text": DEEP},
     )
     async with firefox() as browser:
         await browser.open(f"{stack.url}{PAGE}")

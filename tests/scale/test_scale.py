@@ -28,7 +28,7 @@ DRAIN_SECONDS = 5.0
 USERS = 4
 ATTACK_SECONDS = 2.0
 END_SECONDS = 60
-ENDLESS = {"when": "count", "text": "word " * 400, "chunk_chars": 4, "token_delay": 0.1}
+ENDLESS = {"when": "count", "text": " ".join(map(str, range(500))), "chunk_chars": 4, "token_delay": 0.1}
 
 
 @pytest.fixture(scope="module")

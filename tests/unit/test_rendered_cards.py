@@ -114,6 +114,7 @@ def test_decided_approval(state: Any, reason: Any, badge: str, why: str | None) 
     [
         ("notice", {"code": "cancelled"}, "play", ["continue"]),
         ("notice", {"code": "answer_over_limit"}, "play", ["continue"]),
+        ("notice", {"code": "answer_repeated"}, "reload", ["retry"]),
         ("notice", {"code": "failed"}, "reload", ["retry"]),
         ("notice", {"code": "model_refused"}, "info", []),
         ("summary", {"messages": 2}, "info", []),

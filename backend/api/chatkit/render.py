@@ -145,7 +145,7 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
 
 
 def _choose_actions(code: str) -> list[Action]:
-    if not is_failure(code) and code != "nothing_changed":
+    if not is_failure(code) and code not in ("answer_repeated", "nothing_changed"):
         return ["continue"]
     return ["retry"] if may_retry(code) else []
 
