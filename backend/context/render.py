@@ -87,7 +87,7 @@ def render_records(timeline: Timeline, *, after: int = -1) -> list[RenderedRecor
 
 def order_items(rendered: Iterable[RenderedRecord]) -> Items:
     """Returns the model's input, in the order of the records; the outputs of a model turn's calls follow the last."""
-    rendered = _join_reasoning(rendered)
+    rendered = _join_unanswered(_join_reasoning(rendered))
     items: Items = []
     outputs: Items = []  # of the newest model turn
     ended_waiting = {_get_model_turn(one.record) for one in rendered if _is_left_open(one.record)}
@@ -119,6 +119,33 @@ def _join_reasoning(rendered: Iterable[RenderedRecord]) -> list[RenderedRecord]:
             one = joined[turn] = replace(one)
         result.append(one)
     return result
+
+
+def _join_unanswered(rendered: Iterable[RenderedRecord]) -> list[RenderedRecord]:
+    """Joins messages whose runs failed without an answer with the next one, under the note of that.
+
+    Each note has the time of its message: of several in a row, a model could not tell which is now.
+    """
+    result: list[RenderedRecord] = []
+    unanswered: list[tuple[int, Entry]] = []  # messages since the last answer, and their positions
+    for one in rendered:
+        record = one.record
+        if isinstance(record, Entry) and record.kind == "user_message" and (time := _render_time(record.details or {})):
+            earlier = [(at, message) for at, message in unanswered if message.run_id != record.run_id]
+            for at, message in earlier:
+                result[at] = replace(result[at], items=_render_message(message))
+            if earlier:
+                note = "\n".join([*time, _render_unanswered(len(earlier))])
+                one = replace(one, items=[render_hidden_item(note), *_render_message(record)])
+            unanswered.append((len(result), record))
+        elif one.items and not (isinstance(record, Entry) and record.kind == "change"):
+            unanswered = []
+        result.append(one)
+    return result
+
+
+def _render_unanswered(count: int) -> str:
+    return f"The person's last {'message' if count == 1 else f'{count} messages'} before this note got no answer."
 
 
 def _render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Items:

@@ -189,9 +189,11 @@ async def test_stopped_answer(user: User, model: ScriptedModel, golden: Golden) 
 
 
 async def test_failed_answer(user: User, model: ScriptedModel, golden: Golden) -> None:
-    await model.script({"status": 400, "body": {"error": {"message": "No."}}}, says("Hello."))
-    await run_of(user, "count")
-    await run_of(user, "hello")
+    """The messages without an answer are joined with the next one, under its note alone."""
+    failure = {"status": 400, "body": {"error": {"message": "No."}}}
+    await model.script(failure, failure, says("Hello."), says("Yes."))
+    for text in ("count", "count to ten", "hello", "really?"):
+        await run_of(user, text)
     await check(golden, "failed_answer", model)
 
 

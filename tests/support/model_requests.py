@@ -8,7 +8,9 @@ from tests.scripted_model import ScriptedModel
 
 Json = dict[str, Any]
 
-_TIME = re.compile(r"<HiddenContext>\n(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?:, calendar feed on)?)\n</HiddenContext>$")
+_TIME = re.compile(
+    r"<HiddenContext>\n(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?:, calendar feed on)?)(?:\nThe [^<]*)?\n</HiddenContext>$"
+)
 
 
 async def requests_to(model: ScriptedModel) -> list[Json]:
