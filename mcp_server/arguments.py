@@ -161,7 +161,7 @@ Undo = Annotated[
     bool | None,
     BeforeValidator(_parse_flag),
     Argument("true or false"),
-    Field(description="true reverts its last change, also a deletion; give only task_id and also with it."),
+    Field(description="true reverts its last change or deletion; give only task_id and also with it."),
 ]
 StatusFilter = Annotated[
     Status | None,
@@ -173,7 +173,7 @@ Query = Annotated[
     _Query | None,
     NONE_IF_EMPTY,
     Argument("text to search for, of at most 200 characters and 20 words"),
-    Field(description="Words in title, description or labels. If nothing matches, nearest has similar titles."),
+    Field(description="Words in title, description or labels. If none match, nearest has similar titles."),
 ]
 DueRange = Annotated[
     OptionalText,

@@ -2,10 +2,9 @@
 
 NAME = "coder"
 DESCRIPTION = (
-    "Let the coder carry out a piece of work with files: it writes and edits files, and runs programs, in a folder of "
-    "this conversation. It knows nothing but `task`: say in it all that it needs, and the names of the files that are "
-    "wanted. `task_id` is the number of the task on the list that it is for, if there is one. Returns what it did, and "
-    "the files that it changed."
+    "Let the coder write and edit files, and run programs, in a folder of this conversation. It knows nothing but "
+    "`task`: say in it all that it needs, and which files are wanted. `task_id` is the number of the task on the list "
+    "that it is for, or null. Returns what it did, and the files that it changed."
 )
 
 _INSTRUCTIONS = """\

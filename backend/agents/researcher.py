@@ -3,9 +3,8 @@
 NAME = "researcher"
 
 _DESCRIPTION = (
-    "Let the researcher find something out: it {reads}, counts and calculates, and answers. {limits} It knows nothing "
-    "but `task`: say in it all that it needs. `task_id` is the number of the task on the list that it is for, if there "
-    "is one."
+    "Let the researcher find something out: it {reads}, counts and calculates, and answers. {limits} `task` and "
+    "`task_id` are as of do_with_coder."
 )
 _OF_HERE = {
     "reads": "reads the files in this conversation's folder and the task list, searches",

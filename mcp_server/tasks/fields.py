@@ -54,12 +54,12 @@ _DUE = Argument("text such as Fri 2026-11-27 15:00, tomorrow, +1w or none")
 AddDue = Annotated[
     OptionalText,
     _DUE,
-    Field(description="Fri 2026-11-27, with a time Fri 2026-11-27 15:00; also tomorrow, Friday, 15:00."),
+    Field(description="Fri 2026-11-27 or Fri 2026-11-27 15:00; also tomorrow, Friday, 15:00."),
 ]
 UpdateDue = Annotated[
     OptionalText,
     _DUE,
-    Field(description="As in add_task; or +1w, -2d, +1m to move it, next to skip one of a repeat, none to remove it."),
+    Field(description="As in add_task; +1w, -2d, +1m move it, next skips one of a repeat, none removes it."),
 ]
 
 _PRIORITY = "high, medium, low or none"

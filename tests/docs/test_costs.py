@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
+from backend.model.requests import describe_tools
 from tests.conftest import ROOT
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import user_at
@@ -33,10 +34,15 @@ CONVERSATION: tuple[tuple[str, str, tuple[Json, ...]], ...] = (
         (calls(call("list_tasks")), says("There is one task: milk.")),
     ),
 )
+AS_TEXT = "the first message, with `LLM_TOOL_CALLS=text`"
 PARTS: dict[str, Callable[[Json], Any]] = {
+    AS_TEXT: lambda body: describe_tools(body)["messages"],
     "of this, in each request: the instructions": lambda body: body["messages"][0],
     "of this, in each request: the tools": lambda body: body["tools"],
 }
+MAX_TOKENS = ((2_000, 1_440), (1_600, 1_160))
+"""Of the first message, with and without agents: natively, and with calls as text. Where a model runs on a processor,
+users wait for a second for about ten of them."""
 _CLOCK = re.compile(r"\d\d:\d\d(?=, Europe/Berlin)")
 TITLE = {"when": "Write a title", "text": "Greeting"}
 
@@ -47,9 +53,12 @@ def serialise(body: Json, conversation: str) -> str:
     return _CLOCK.sub(conversation, text)
 
 
+def count_tokens(*values: Any) -> int:
+    return sum(len(json.dumps(value, ensure_ascii=False)) for value in values) // CHARACTERS
+
+
 def count(*values: Any) -> str:
-    tokens = sum(len(json.dumps(value, ensure_ascii=False)) for value in values) // CHARACTERS
-    return f"{round(tokens, -1):,}"
+    return f"{round(count_tokens(*values), -1):,}"
 
 
 async def converse(user: User, model: ScriptedModel) -> list[list[Json]]:
@@ -107,6 +116,10 @@ async def test_costs(services: Services, model: ScriptedModel) -> None:
     for name, select in PARTS.items():
         sizes = [count(select(requests[0][0])) for requests in (with_agents, without)]
         rows.append(f"| {name} | {' | '.join(sizes)} | |")
+    for requests, (most, most_as_text) in zip((with_agents, without), MAX_TOKENS, strict=True):
+        body = requests[0][0]
+        assert count_tokens(body["messages"], body["tools"]) <= most
+        assert count_tokens(PARTS[AS_TEXT](body)) <= most_as_text
     table, text = "\n".join([*rows, ""]), DOCUMENT.read_text()
     assert len(TABLE.findall(text)) == 1
     if os.environ.get(UPDATE):

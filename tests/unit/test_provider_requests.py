@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from backend.model.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, resolve
-from backend.model.requests import OPTIONAL, alternate_roles, rejected_field, remove_fields, repair_messages
+from backend.model.requests import (
+    OPTIONAL,
+    alternate_roles,
+    describe_tools,
+    rejected_field,
+    remove_fields,
+    repair_messages,
+    repair_tools,
+)
 from backend.model.tool_calls import legal_name
 from backend.settings import BackendSettings, ProviderName
 from common.environment import read_settings
@@ -319,3 +327,58 @@ def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Mode
 def test_provider(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: tuple[str, ...]) -> None:
     endpoint = resolved(monkeypatch, variables)
     assert (endpoint.profile.name, endpoint.base_url, endpoint.api_key, endpoint.model) == expected
+
+
+_TEXT, _NESTED = {"type": "string", "default": ""}, {"type": "object", "properties": {"title": {"type": "string"}}}
+_TOOLS = [
+    {
+        "name": "search",
+        "description": "Search\n  notes.",
+        "parameters": {
+            "type": "object",
+            "title": "Search",
+            "properties": {
+                "title": {**_TEXT, "title": "Title", "description": "Its words."},
+                "in": {"enum": ["notes", "all"], "default": "all", "type": "string"},
+                "where": {"type": "array", "items": _NESTED, "default": []},
+                "most": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 0},
+            },
+            "required": ["most"],
+        },
+    },
+    {
+        "name": "rename",
+        "parameters": {
+            "properties": {"id": {"type": "integer"}, "title": {**_TEXT, "description": "Its words."}},
+            "required": ["id", "title"],
+        },
+    },
+    {"name": "look"},
+]
+_SHOWN_TOOLS = """\
+search(title?: string, in?: notes|all, where?: {"type": "object", "properties": {"title": {"type": "string"}}}[], \
+most: integer|null): Search notes.
+  title: Its words.
+rename(id: integer, title: string)
+look()"""
+
+
+def test_tools_without_what_says_nothing() -> None:
+    """Titles of schemas and empty defaults are left out; an argument named title stays."""
+    tools = repair_tools([{"type": "function", "function": {**tool, "strict": True}} for tool in _TOOLS])
+    arguments = tools[0]["function"]["parameters"]["properties"]
+    assert "title" not in tools[0]["function"]["parameters"]
+    assert arguments["title"] == {"type": "string", "description": "Its words."}
+    assert arguments["where"] == {"type": "array", "items": _NESTED}
+    assert [arguments[name]["default"] for name in ("in", "most")] == ["all", 0]
+
+
+def test_tools_as_signatures() -> None:
+    """An argument that was described is not described again; the example is of a tool that needs little."""
+    tools = [{"type": "function", "function": tool} for tool in _TOOLS]
+    body = describe_tools({"messages": [{"role": "system", "content": "Help."}], "tools": tools, "tool_choice": "auto"})
+    assert body.keys() == {"messages"}
+    [system] = body["messages"]
+    assert system["content"].startswith("Help.\n\n# Tools")
+    assert system["content"].endswith(f"\n{_SHOWN_TOOLS}")
+    assert '{"name": "search", "arguments": {"most": "…"}}' in system["content"]
