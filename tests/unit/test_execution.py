@@ -380,6 +380,20 @@ async def test_changes_of_a_run_that_waited_come_after_what_it_did_later(machine
     assert describe_rows(ended)[-3:] == ["delete_task done", "assistant_message", "changes"]
 
 
+async def test_changes_of_a_run_that_goes_on_and_is_abandoned(machine: Machine) -> None:
+    """Those that were stored while it waited are replaced by what the process that ends it has read."""
+    machine.tools.facts = MILK
+    await machine.prepare(calls("milk"), calls("", tool="delete_task"), approvals="delete_task").execute()
+    [waiting] = [call for call in (await machine.load()).calls if call.state == "awaiting_approval"]
+    await decide(machine.database, USER, waiting.id, Decision(approved=True), process_id=PROCESS)
+    facts = {"changes": [], "unread": True}
+    read = Entry(machine.run.id, "chg_2", "changes", details=facts)
+    await runs.end_abandoned(machine.database, USER, machine.run.id, process_id=PROCESS, changes=read)
+    ended = await machine.load()
+    assert ended.runs[0].changes == facts
+    assert describe_rows(ended).count("changes") == 1
+
+
 async def test_changes_are_stored_once_by_a_run_that_has_a_message_to_read_first(machine: Machine) -> None:
     machine.tools.facts = MILK
     answer = Piece(text="One.", finish="stop")
