@@ -50,6 +50,7 @@ TRUTHFUL: list[tuple[str, dict[str, Any]]] = [
     ("I've deleted tasks 3, 4 and 5.", {"changed": ["a", "b", "c"], "most": 3}),
     ("I've added milk, but bread could not be added.", {**MILK, "failed": ["bread"]}),
     ("I've added milk. Adding bread failed. Shall I try again?", {**MILK, "failed": ["bread"]}),
+    ("I've added milk and kept bread.", {**MILK, "failed": ["bread"]}),
     ("I've added bread.", {"changed": ["bread"], "failed": ["bread"], "most": 1}),
     ("I've added milk and that makes 5 tasks.", MILK),
     ("I've added milk because both tasks were missing a date.", MILK),
