@@ -136,7 +136,8 @@ def _count_words(sentence: str) -> Counter[str]:
         counts.update(table.words.get(word, ()))
     if not sentence.isascii():
         for name, script in table.scripts.items():
-            counts[name] += len(script.findall(sentence))
+            if count := len(script.findall(sentence)):
+                counts[name] += count
     return counts
 
 

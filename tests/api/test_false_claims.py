@@ -1,0 +1,108 @@
+"""Answers that claim a change which was not made: none stays unmarked, and no other is touched."""
+
+import json
+
+import pytest
+
+from tests.claims.turns import Outcome, Turn, create_turns, report
+from tests.runs_client import id_of
+from tests.scripted_model import ScriptedModel
+from tests.support.backends import user_at
+from tests.support.model_requests import requests_to
+from tests.support.script import add_task, calls, says
+from tests.support.stack import Services
+from tests.support.stored import Stored
+from tests.support.users import User
+
+# Its mode of tool calls stays, however often the model claims something.
+SETTINGS = {"LLM_TOOL_CALLS": "streamed", "APPROVALS": "delete_task"}
+CLAIM = "I've added the xylophone for tomorrow."
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(1_000, marks=pytest.mark.extended)])
+async def test_turns_of_ten_habits(
+    count: int, services: Services, user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    outcomes: list[tuple[Turn, Outcome]] = []
+    async with user_at(services, user, **SETTINGS) as there:
+        await model.script(add_task("first"), says("Fine."))
+        await there.runs.say("turns-0", "add first")
+        for number, turn in enumerate(create_turns(count)):
+            outcomes.append((turn, await take_turn(there, model, stored, f"turns-{number // 10}", turn)))
+    counts = report(outcomes)
+    print(json.dumps(counts, indent=1))  # noqa: T201 - the figures, with `-s`
+    unmarked = [turn for turn, outcome in outcomes if turn.is_false and not outcome.is_marked]
+    alarms = [turn for turn, outcome in outcomes if not turn.is_false and outcome.is_marked]
+    assert counts["missed in unknown languages"] == len(unmarked), unmarked
+    assert counts["false alarms"] <= 0.005 * count, alarms
+    assert (counts["actions repeated"], counts["actions missing"]) == (0, 0)
+
+
+async def take_turn(user: User, model: ScriptedModel, stored: Stored, chat: str, turn: Turn) -> Outcome:
+    await model.reset()
+    await model.script(*turn.steps)
+    was_withdrawn = has_notice = False
+    run, named = "", None
+    async with user.runs.interact(chat, "Do it, please") as events:
+        async for event in events:
+            match event.name:
+                case "interaction_started":
+                    run = event.data["interaction_id"]
+                case "approval_required":
+                    await user.runs.approve(chat, run, event.data["approval_id"], approved=False)
+                case "withdrawn":
+                    was_withdrawn = True
+                case "notice":
+                    has_notice = event.data["code"] == "nothing_changed"
+                case "interaction_complete":
+                    named = event.data.get("named")
+                case _:
+                    pass
+    return Outcome(was_withdrawn, has_notice, named, stored.titles(user.name).count(turn.title))
+
+
+async def test_claim_is_nowhere_after_it_was_withdrawn(
+    services: Services, user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    """Neither in a row, nor in what any API returns later, nor in what a model reads of this and the next messages."""
+    await model.script(says(CLAIM), says("Nothing was changed."), says("Hello."))
+    async with user_at(services, user, **SETTINGS, LLM_PROVIDER="custom", LLM_MODEL="m") as there:
+        thread = (await there.runs.begin("A talk"))["id"]
+        run = id_of(await there.runs.say(thread, "add the xylo"))
+        await there.runs.say(thread, "hello")
+        shown = [
+            await there.runs.get_chat(thread),
+            await there.runs.get_interaction(thread, run),
+            await there.runs.get_log(thread),
+            await there.chatkit.items(thread),
+            [event.data for event in await there.runs.read(thread, run)],
+            [stored.rows_of(user.name, table) for table in stored.user_tables()],
+        ]
+        await model.script(says("Hi."))
+        await there.runs.edit_to_its_end(thread, run, "add something else")
+        bodies = await requests_to(model)
+    for one in shown:
+        assert "Nothing was changed" in str(one)
+        assert CLAIM not in str(one)
+    assert len(bodies) == 4
+    assert CLAIM not in str(bodies)
+
+
+async def test_two_claims_without_a_call_make_calls_text(
+    services: Services, user: User, model: ScriptedModel, stored: Stored, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two claims of one run teach nothing, and nor does a claim after a call."""
+    async with user_at(services, user, LLM_PROVIDER="custom", LLM_MODEL="m") as there:
+        await model.script(says(CLAIM), says(CLAIM))
+        await there.runs.say("first", "add it")
+        await model.script(calls({"name": "list_tasks", "arguments": {}}), says(CLAIM), says("Nothing was changed."))
+        await there.runs.say("first", "add it")
+        await model.script(says("Hello."), says(CLAIM), says('{"name": "add_task", "arguments": {"title": "milk"}}'))
+        await there.runs.say("second", "hello")
+        await model.script(says("Added."))
+        await there.runs.say("third", "add milk")
+        bodies = await requests_to(model)
+    assert ["tools" in body for body in bodies] == [True] * 7 + [False] * 2
+    assert stored.titles(user.name) == ["milk"]
+    lines = [record.getMessage() for record in caplog.records if "claimed a change" in record.getMessage()]
+    assert len(lines) == 1
