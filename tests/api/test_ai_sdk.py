@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from common.changes import CORRECTION
 from tests.scripted_model import ScriptedModel
 from tests.support import ai_sdk
 from tests.support.ai_sdk import VERSIONS
@@ -109,6 +110,16 @@ async def test_text_reasoning_and_tools(version: int, user: User, model: Scripte
     assert [one["role"] for one in again["messages"]] == ["user", "assistant"] * 2
     chat = await user.runs.get_chat(told["sent"]["id"])
     assert [one["user_message"] for one in chat["interactions"]] == ["add milk", "and?"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_withdrawn_text(version: int, user: User, model: ScriptedModel) -> None:
+    """It is the part before the data that withdraws it, and corrected where a front end does not know these."""
+    await model.script(says("I've added milk."), says("Not yet."))
+    [told] = await speak(user, {"say": "add milk"}, version=version)
+    claim = f"I've added milk.\n\n{CORRECTION}"
+    assert brief(told)[1:] == [("text", claim), ("data-withdrawn",), ("step-start",), ("text", "Not yet.")]
+    assert beside(told) == [("text", claim), ("text", "Not yet.")]
 
 
 @pytest.mark.parametrize("stack_name", ["approvals"])

@@ -62,6 +62,7 @@ CALLED = ("tool_call", "tool_result")
 SCENARIOS: dict[str, Scenario] = {
     "answer": Scenario((says("Hello there."),), ("answer",)),
     "thinking": Scenario((says("Four.", reasoning="Two and two."),), ("thinking", "answer")),
+    "withdrawn": Scenario((says("I've added milk."), says("Not yet.")), ("withdrawn", "answer")),
     "tool": Scenario((add_task("milk"), says("Added.")), ("tool_call", "tool_result", "answer")),
     "failed_tool": Scenario(
         (calls(call("complete_task", task_id=99)), says("No.")), ("tool_call", "tool_result", "answer")

@@ -91,6 +91,21 @@ async def test_events_and_result(agent: Agent, model: ScriptedModel) -> None:
     assert another.usage.requests == 1
 
 
+async def test_changes_and_a_withdrawn_text(agent: Agent, model: ScriptedModel) -> None:
+    """What the result says was changed is that of all answers to the prompt."""
+    listed = pausing_answer("It is on ", "the list.")
+    await model.script(says("I've added milk."), add_task("milk"), listed, add_task("bread"), says("There it is."))
+    events = listen(agent)
+    answering = asyncio.create_task(agent.prompt("add milk"))
+    await until(lambda: data_of(events, EventType.TOOL_RESULT))
+    await asyncio.wrap_future(agent.follow_up("and bread"))
+    await model.release()
+    result = await answering
+    assert types(events).count(EventType.WITHDRAWN) == 1
+    assert (result.text, result.named, result.unread) == ("There it is.", None, False)
+    assert [(one["title"], one["change"]) for one in result.changes] == [("milk", "added"), ("bread", "added")]
+
+
 async def test_details_of_a_call_without_any(agent: Agent, model: ScriptedModel) -> None:
     await model.script(calls(call("complete_task", task_id=99)), says("There is none."))
     events = listen(agent)
