@@ -18,7 +18,9 @@ from cli.packages import AUDIT
 from cli.processes.children import die_with_parent
 from cli.services import environment
 
-PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-uv", "-audit", "-kubernetes"))
+PYTHON_LOCKS = tuple(
+    CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-uv", "-audit", "-kubernetes", "-real")
+)
 NPM_LOCKS = tuple(
     CHECKOUT / "tests" / folder / "package-lock.json" for folder in ("frontends", "mcp_clients", "browser")
 )
