@@ -9,7 +9,7 @@ from backend.settings import ToolCalls
 
 TOKEN_CHARS = 4
 """Characters of a token, which few languages exceed."""
-INSTRUCTION_TOKENS: dict[ToolCalls, int] = {"streamed": 2_000, "whole": 2_000, "text": 2_300}
+INSTRUCTION_TOKENS: dict[ToolCalls, int] = {"streamed": 2_000, "whole": 2_000, "text": 1_300}
 """What the assistant's instructions and tools need, in tokens, with agents; a test holds it."""
 _ROOM_TOKENS = 100  # that at least are left for a message and its answer
 _SHORT_REQUEST = 1.5  # times the instructions: a shorter request has a short message
