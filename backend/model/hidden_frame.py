@@ -15,11 +15,13 @@ _PART = re.compile(
     rf"(?<!\w)(?P<header>{''.join(_HEADER)})|(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE
 )
 _AFTER_HEADER = re.compile(rf"[\s:*_]*(?:(?P<opening>{_OPENING})|(?P<rest>.))?", re.IGNORECASE | re.DOTALL)
+_CLOCK = re.compile(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?: calendar feed on)?(?:\s+|\Z)")
+_CLOCK_BEGUN = re.compile(r"\w{1,3}\Z|\w{3} (?:\d[^\n]*)?\Z")
 _PARAGRAPH = re.compile(r"\s*\S.*?(?:\n[ \t\r]*\n\s*|\Z)", re.DOTALL)
 _LINE = re.compile(r"\s*\S[^\n]*\n?\s*")
 _QUOTES = ("`", '"', "'", "“", "”", "\u2018", "\u2019", "„", "«", "»")
 _MAX_BLOCK_CHARS = 4_000
-_MAX_PART_CHARS = 200
+_MAX_PART_CHARS, _MAX_CLOCK_CHARS = 200, 100
 
 
 def _match_beginning(parts: list[str]) -> str:
@@ -108,7 +110,11 @@ class FrameFilter:
         if found["opening"] is not None:
             self._pending, self._state = self._pending[found.end() :], "block"
         elif found["rest"] is not None and (is_last or not _BEGUN.fullmatch(self._pending, found.end() - 1)):
-            self._pending = self._pending[found.end() - 1 :]
+            text = self._pending[found.end() - 1 :]
+            if not is_last and len(text) < _MAX_CLOCK_CHARS and _CLOCK_BEGUN.match(text):
+                return ""
+            clock = _CLOCK.match(text)  # the note, without its tags
+            self._pending = text[clock.end() :] if clock else text
             self._end()
         return ""
 
