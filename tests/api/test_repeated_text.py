@@ -100,6 +100,7 @@ async def test_repetition_in_each_api(user: User, model: ScriptedModel) -> None:
         events = await user.runs.say("named", "look")
         assert (names(events)[-1], text_of(events)[:11]) == ("interaction_complete", text)
         assert events[-1].data["status"] == "COMPLETED"
+        assert [event.data["code"] for event in events if event.name == "notice"] == ["answer_repeated"]
         assert [event.name for event in await user.runs.read("named", id_of(events)) if event.name == "error"] == []
         response = await user.runs.http.post("/chat", json={"messages": [{"role": "user", "content": "look"}]})
         assert response.status_code == 200
