@@ -141,7 +141,7 @@ class ProviderClient:
             reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
-                    if piece.finish is not None:
+                    if piece.finish not in (None, "repeated"):
                         self._learn(body, reader, piece)
                     yield piece
 

@@ -8,9 +8,11 @@ _MAX_PERIOD = 2_000  # characters of what is repeated
 _TIMES, _CHARS = 4, 800  # how often something is repeated, and over how many characters
 # Equal rows of a list or a table: an answer may list 50 equal tasks, and a list is that long on one page.
 _ROWS, _ROW_CHARS = 120, 4_000
-_CODE_CHARS = 4_000
+_CODE_CHARS = 4_000  # in code, and of a separator
 _KEPT_CHARS = (_TIMES + 1) * _MAX_PERIOD
-_ROW = re.compile(r"\s*(?:[-*+•|]|\d{1,3}[.)])\s*[^\s\-|].*", re.DOTALL)
+_ROW = re.compile(r"(?:\s*(?:[-*+•|>☐☑✓✔✅]|\[[ xX]\]|\d{1,4}[.):])\s*[^\s\-|]| {4}|\t).*", re.DOTALL)
+_SEPARATORS = "-=_*~#─━═"
+_CALL = re.compile(r'"(?:arguments|parameters|args|action)"\s*:')
 _FENCE = "```"
 
 
@@ -18,7 +20,7 @@ class RepetitionDetector:
     """Reads a text in pieces; the cost of a character is constant.
 
     A text repeats itself if its end is the same characters, four times or more and 800 or more in all. Rows of a list
-    or a table may be alike for longer, and so may code.
+    or a table may be alike for longer, and so may code and what a call that is written as text has in its arguments.
     """
 
     def __init__(self) -> None:
@@ -26,6 +28,7 @@ class RepetitionDetector:
         self._text = ""  # its end
         self._unread = 0  # characters at its end, since it was examined
         self._is_code = False
+        self._first = ""  # character that is no space
 
     def feed(self, text: str) -> str:
         """Returns the text up to where it is known to repeat itself."""
@@ -43,6 +46,7 @@ class RepetitionDetector:
         fences = self._text.count(_FENCE, max(0, len(self._text) - self._unread - len(_FENCE) + 1))
         self._is_code ^= fences % 2 == 1
         self._unread = 0
+        self._first = self._first or self._text.lstrip()[:1]
         if (period := self._find_period()) is not None:
             chars = self._count_chars_needed(period)
             end = self._text[-chars:]
@@ -58,9 +62,11 @@ class RepetitionDetector:
 
     def _count_chars_needed(self, period: int) -> int:
         chars = max(_CHARS, _TIMES * period) - _STEP + 1  # as it may be other text before the next step
-        if self._is_code:
+        twice = 2 * self._text[-period:]
+        is_argument = self._first == "{" and "{" not in twice and "}" not in twice
+        if (self._is_code and not _CALL.search(twice)) or is_argument or (period == 1 and twice[0] in _SEPARATORS):
             return max(chars, _CODE_CHARS)
-        rows = (2 * self._text[-period:]).split("\n")[1:-1]
+        rows = [row for row in twice.split("\n")[1:-1] if row.strip()]
         if rows and all(map(_ROW.fullmatch, rows)) and (len(rows) == 1 or period < _CHARS / _TIMES):
             return max(chars, min(_ROW_CHARS, _ROWS * period // len(rows)))
         return chars

@@ -48,11 +48,17 @@ LOOPS = {
     "a list of three, again and again": "- milk\n- bread\n- eggs\n" * 60,
     "equal tasks without an end": "- Call the dentist about it\n" * 200,
     "a paragraph of rows": (write_prose(60) + "\n- " + write_prose(80) + "\n- " + write_prose(80) + "\n") * 4,
+    "calls in a code block": "```json\n" + '{"name": "add_task", "arguments": {"title": "milk"}}\n' * 20,
+    "a separator without an end": "-" * 5_000,
+    "arguments without an end": '{"name": "add_task", "arguments": {"title": "' + "milk " * 1_000,
     "code without an end": "```\n" + "x.append(0)\n" * 500,
 }
 LEGITIMATE = {
     "laughter": "ha " * 100,
-    "a separator": "-" * 200 + "\n" + "=" * 200,
+    "a separator": "-" * 1_000 + "\n" + "=" * 200,
+    "a file in a call": '{"name": "write_file", "arguments": {"content": "' + "0,0,0\\n" * 200 + '"}}',
+    "code without a fence": "    items.append(None)\n" * 60,
+    "equal tasks with boxes": "- [ ] **Call the dentist** (Fri 2026-11-27)\n\n" * 50,
     "a page of equal tasks": "- Call the dentist about it\n" * 50,
     "equal tasks with long titles": f"- {write_prose(190)}\n" * 10,
     "numbered tasks": "".join(f"{number}. milk\n" for number in range(1, 200)),
