@@ -37,6 +37,7 @@ _BEGUN = re.compile(
     rf"(?:(?<!\w)h{_match_beginning(_HEADER[1:])}|(?:<|&(?:l(?:t(?:;)?)?)?)(?:/)?{_match_beginning(_TAG)})\Z",
     re.IGNORECASE,
 )
+_MAY_BEGIN = re.compile(r"[<&]|\b[Hh]")  # which most pieces have not, and need not be searched
 # What a response that ends within the frame must at least have of it.
 _CLEARLY_BEGUN = re.compile(rf"{''.join(_HEADER[:23])}|{_LESS}/?hidden", re.IGNORECASE)
 
@@ -57,6 +58,9 @@ class FrameFilter:
 
     def feed(self, text: str) -> str:
         """Returns what is known to be no part of the frame."""
+        if not self._pending and self._state == "text" and not self._drops_space and not _MAY_BEGIN.search(text):
+            self._before = (self._before + text)[-_MAX_PART_CHARS:]
+            return text
         passed = ""
         for start in range(0, len(text), _MAX_BLOCK_CHARS):
             self._pending += text[start : start + _MAX_BLOCK_CHARS]

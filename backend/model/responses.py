@@ -139,7 +139,8 @@ async def remove_frames(response: Pieces) -> Pieces:
                 thought += thoughts.finish()
             if piece.finish is not None:
                 text += texts.finish()
-            yield replace(piece, text=text, thought=thought)
+            is_cut = (text, thought) != (piece.text, piece.thought)
+            yield replace(piece, text=text, thought=thought) if is_cut else piece
 
 
 async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = None) -> Piece:
