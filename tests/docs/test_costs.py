@@ -37,8 +37,8 @@ CONVERSATION: tuple[tuple[str, str, tuple[Json, ...]], ...] = (
 AS_TEXT = "the first message, with `LLM_TOOL_CALLS=text`"
 PARTS: dict[str, Callable[[Json], Any]] = {
     AS_TEXT: lambda body: describe_tools(body)["messages"],
-    "of this, in each request: the instructions": lambda body: body["messages"][0],
-    "of this, in each request: the tools": lambda body: body["tools"],
+    "of each request without it: the instructions": lambda body: body["messages"][0],
+    "of each request without it: the tools": lambda body: body["tools"],
 }
 MAX_TOKENS = ((2_000, 1_440), (1_600, 1_160))
 """Of the first message, with and without agents: natively, and with calls as text. Where a model runs on a processor,
