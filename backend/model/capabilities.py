@@ -75,7 +75,7 @@ class CapabilityClient:
 
     async def ask_ollama(self, model: str) -> Capabilities:
         shown, loaded = await asyncio.gather(
-            self._request("POST", f"{self._root}/api/show", {"model": model}), self._get(f"{self._root}/api/ps")
+            self._request("POST", f"{self._root}/api/show", {"model": model}), self._list_loaded_models()
         )
         listed = shown.get("capabilities")
         has_tools = "tools" in listed or _KNOWN_TO_CALL in model if isinstance(listed, list) and listed else None
@@ -86,6 +86,13 @@ class CapabilityClient:
             next(_list_model_contexts(_get_object(shown, "model_info")), None),
         )
         return Capabilities(has_tools, next(filter(None, sizes), None), source=str(running.get("digest", ""))[:100])
+
+    async def _list_loaded_models(self) -> Json:
+        """Older versions of Ollama have no such list."""
+        try:
+            return await self._get(f"{self._root}/api/ps")
+        except CapabilitiesUnknown:
+            return {}
 
     async def ask_lmstudio(self, model: str) -> Capabilities:
         listed = await self._get(f"{self._root}/api/v0/models")

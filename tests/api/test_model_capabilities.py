@@ -1,5 +1,6 @@
 """What a model's server can do, and what the assistant does with a model that cannot call tools."""
 
+import json
 import logging
 import re
 import time
@@ -11,11 +12,15 @@ import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from backend.commands import models
 from backend.model import capability_lookup, response_limits
 from backend.model.context_size import INSTRUCTION_TOKENS, count_tokens
 from backend.model.providers import PROFILES
 from backend.settings import ProviderName, ToolCalls
+from cli.commands.up import _describe_model
 from common.telemetry import metrics
+from tests.fake_ollama import model as ollama_model
+from tests.fake_ollama import serve_ollama
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import start_run
 from tests.support.backends import user_at
@@ -349,3 +354,23 @@ async def test_figure_of_the_instructions(
     [body] = await requests_to(model)
     measured = count_tokens(body["messages"][0]) + count_tokens(body.get("tools", []))
     assert measured == pytest.approx(INSTRUCTION_TOKENS[mode], rel=0.15)
+
+
+def test_models_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of an Ollama that does not list what it has loaded."""
+    shown = describe_ollama(tools=False, context=1_024)["/api/show"]
+    with serve_ollama(ollama_model("small"), shown={"small": shown}) as host:
+        for name, value in (("PROVIDER", "ollama"), ("BASE_URL", f"http://{host}/v1"), ("MODEL", "small")):
+            monkeypatch.setenv(f"LLM_{name}", value)
+        models.run([])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(". ")[0] for line in lines if line.startswith("  small: ")] == [
+        "  small: The model cannot call tools, as its server says",
+        "  small: The model's context has 1,024 tokens, and the assistant's instructions and tools need about 1,300",
+    ]
+
+
+def test_what_up_prints() -> None:
+    notes = ["The model cannot call tools, as its server says."]
+    model = {"name": "m", "provider": "llamacpp", "last": "ok", "notes": notes}
+    assert [*_describe_model(json.dumps({"model": model}), None)] == ["m on llamacpp", *notes]
