@@ -44,13 +44,18 @@ class CapabilityLookup:
         return self._known.get(model, Capabilities())
 
     async def look_up(self, model: str) -> None:
-        """Asks about a model if what is known of it is old; waits only for a server that has responded in time before,
-        or that was never asked."""
+        """Asks about a model if what is known of it is old.
+
+        Waits for a server that was never asked, and for one that says whether the model calls tools, as the request
+        depends on that; not for one that did not respond as expected before.
+        """
         if not self._can_be_asked:
             return
         if time.monotonic() >= self._ask_again_at.get(model, 0.0):
             self._begin(model)
-        if model in self._asking and (model in self._known or model not in self._faults):
+        known = self._known.get(model)
+        is_needed = model not in self._faults if known is None else known.has_tools is not None
+        if is_needed and model in self._asking:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._asking[model]), SECONDS)
 

@@ -26,7 +26,7 @@ async def page_of(http: httpx2.AsyncClient, path: str) -> tuple[dict[str, Any], 
 async def test_configuration(http: httpx2.AsyncClient) -> None:
     config, _ = await page_of(http, "/")
     assert config["auth"] == "jwt"
-    assert config["model"] == {"offline": True, "name": "offline-rules"}
+    assert config["model"] == {"offline": True, "name": "offline-rules", "writesCalls": False}
     assert config["messageChars"] == 8000
     assert config["agents"]["fileBytes"] > 0
 
