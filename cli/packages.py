@@ -63,6 +63,7 @@ RUNTIME_LOCK, WHOLE_LOCK = CHECKOUT / "requirements-runtime.lock", CHECKOUT / "r
 RUN = Packages(CHECKOUT / ".venv", (RUNTIME_LOCK, EMBEDDED))
 DEVELOP = Packages(CHECKOUT / ".venv", (WHOLE_LOCK, EMBEDDED), includes=(RUNTIME_LOCK,))
 AUDIT = Packages(CHECKOUT / ".venv-audit", (CHECKOUT / "requirements-audit.lock",))
+REAL_MODEL = Packages(CHECKOUT / ".venv-real", (CHECKOUT / "requirements-real.lock",))
 
 
 def ensure(wanted: Packages) -> None:

