@@ -262,7 +262,7 @@ async def test_next_task_of_a_repeat_is_no_change_of_its_own(tools: Tools) -> No
 
 
 async def test_a_batch_with_many_tasks_is_cut_off(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "MAX_CHANGED", 3)
+    monkeypatch.setattr(reads, "MAX_LOGGED", 3)
     async with limited() as tools:
         await tools.add("a", also=["b", "c"], meta=RUN)
         assert len(await read_batch(tools)) == 3
