@@ -35,6 +35,7 @@ async def test_turns_of_ten_habits(
     alarms = [turn for turn, outcome in outcomes if not turn.is_false and outcome.is_marked]
     assert counts["missed in unknown languages"] == len(unmarked), unmarked
     assert counts["false alarms"] <= 0.005 * count, alarms
+    assert counts["of these with the number"] == counts["one added and three claimed"]
     assert (counts["actions repeated"], counts["actions missing"]) == (0, 0)
 
 

@@ -102,7 +102,7 @@ def _claims_after(*before: dict[str, Any], kinds: Sequence[str]) -> Callable[[st
 
 
 def _adds_one_of_three(habit: str, language: str, choice: Choice, title: str) -> Turn:
-    text = f"I've added these:\n- {title}\n- Eggs of {title}\n- Bread of {title}"
+    text = choice.take("en", "three").format(title=title)
     return Turn(habit, "en", [add_task(title), says(text), ADMITS], is_false=False, title=title)
 
 
