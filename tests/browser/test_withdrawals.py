@@ -16,6 +16,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 CORRECTING = "Correcting this answer…"
+LOADING = {"status": 503, "body": {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}}
 COPYING = {"permissions": ["clipboard-read", "clipboard-write"]}
 CLAIM = "I've added milk to your list.\n\n"
 # From now on `stream(event)` sends the events of the next answer.
@@ -138,6 +139,18 @@ async def test_progress_that_lasts_has_a_clock(open_page: OpenPage) -> None:
     await expect(progress(page).get_by_text("The model is loading…")).to_be_visible()
     await expect(page.get_by_role("timer")).to_have_text("2:02")
     await stream(page, *grown("msg_4", "Now."))
+    await expect(progress(page)).to_have_count(0)
+
+
+async def test_progress_while_the_model_loads(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script(*[LOADING] * 7, says("Hello."))
+    await screen.send(page, "hello")
+    await expect(progress(page)).to_have_text("The model is loading…")
+    await expect(progress(page)).to_contain_text("The model is loading, ")
+    await expect(page.get_by_role("timer")).to_have_count(0)  # the server says it already
+    await screen.answered(page)
+    await expect(screen.answers(page)).to_have_text("Hello.", use_inner_text=True)
     await expect(progress(page)).to_have_count(0)
 
 

@@ -32,8 +32,8 @@ export class Chat {
    */
   constructor(options, owner) {
     this.#owner = owner;
-    this.api = new Api(options, (waiting) => {
-      if (waiting) owner.announce(SLOW);
+    this.api = new Api(options, (isNews) => {
+      if (isNews) owner.announce(SLOW);
       owner.changed();
     });
     this.history = new History(this.api);

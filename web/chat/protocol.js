@@ -33,7 +33,7 @@ export class Api {
 
   /**
    * @param {{url: string, fetch?: typeof fetch}} options
-   * @param {(waiting: boolean) => void} [slow] called when a request becomes slow, and when it is answered
+   * @param {(isNews: boolean) => void} [slow] called when a request becomes slow, the first time with true, and when it is answered
    */
   constructor({ url, fetch: send = (input, init) => fetch(input, init) }, slow = () => {}) {
     this.slowRequests = new SlowRequests(slow);

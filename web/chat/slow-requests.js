@@ -9,7 +9,7 @@ export class SlowRequests {
   waiting = 0;
   #changed;
 
-  /** @param {(waiting: boolean) => void} changed */
+  /** @param {(isNews: boolean) => void} changed with true when a request is slow for the first time */
   constructor(changed) {
     this.#changed = changed;
   }
@@ -17,11 +17,13 @@ export class SlowRequests {
   /** Begins to wait. The returned function is called when data has arrived, with true if more is expected. */
   begin() {
     let late = false;
+    let isNews = true;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     const markSlow = () => {
       late = true;
-      this.#count(1);
+      this.#count(1, isNews);
+      isNews = false;
     };
     const received = (more = false) => {
       clearTimeout(timer);
@@ -33,9 +35,9 @@ export class SlowRequests {
     return received;
   }
 
-  /** @param {number} more */
-  #count(more) {
+  /** @param {number} more @param {boolean} [isNews] */
+  #count(more, isNews = false) {
     this.waiting += more;
-    this.#changed(more > 0);
+    this.#changed(isNews);
   }
 }

@@ -7,7 +7,7 @@ import { SLOW } from "./slow-requests.js";
 /** @import {Progress} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-const CLOCK_AFTER = 5; // s
+const CLOCK_AFTER = 10; // s: the server says every 5 s that it waits for a model that loads, and how long
 
 /** The views of messages, loaded with the first. @type {typeof import("./log.js") | undefined} */
 let loaded;
