@@ -209,6 +209,8 @@ class ProviderClient:
             self._begin_thinking.add(body["model"])
         elif not reader.tags.has_closed:
             self._begin_thinking.discard(body["model"])
+        if last.calls and "tools" in body:
+            self.modes.record_call(body["model"])
         for call in last.calls:
             if call.extra_content and len(str(call.extra_content)) <= _MAX_EXTRA_CONTENT_CHARS:
                 self._extra_content[call.id] = call.extra_content

@@ -19,6 +19,7 @@ class ToolCallModes:
         self._mode: ToolCalls = endpoint.profile.tool_calls
         self._text_reasons: dict[str, str] = {}  # by the model's name
         self._missed_calls = Counter[str]()
+        self._callers = set[str]()  # models that have made a native call
 
     def get(self, model: str) -> ToolCalls:
         return "text" if model in self._text_reasons else self._mode
@@ -42,9 +43,17 @@ class ToolCallModes:
         """Ends what `use_text` began: another model has this name now."""
         self._text_reasons.pop(model, None)
         self._missed_calls.pop(model, None)
+        self._callers.discard(model)
+
+    def record_call(self, model: str) -> None:
+        """Notes that a model has made a native call: from then on a missed one says nothing of what it can do."""
+        self._callers.add(model)
 
     def record_missed_call(self, model: str, fault: str) -> None:
-        """Notes an answer in which a model should have called a tool; after the second one its calls are text."""
+        """Notes an answer in which a model should have called a tool; after the second one its calls are text.
+
+        A user can make any model claim a change, so that this counts only for a model that has never made a call.
+        """
         self._missed_calls[model] += 1
-        if self._missed_calls[model] >= _MAX_MISSED_CALLS:
+        if model not in self._callers and self._missed_calls[model] >= _MAX_MISSED_CALLS:
             self.use_text(model, f"has {fault} {_MAX_MISSED_CALLS} times")

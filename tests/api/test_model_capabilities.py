@@ -35,7 +35,7 @@ from tests.support.model_server import (
     send_endlessly,
     serve_model,
 )
-from tests.support.script import says
+from tests.support.script import call, calls, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -68,6 +68,17 @@ async def test_calls_that_are_written_as_text(
     assert ["tools" in body for body in bodies[:3]] == [True, True, not titles]
     lines = [record.getMessage() for record in caplog.records if "written a call as text" in record.getMessage()]
     assert len(lines) == len(titles)
+
+
+async def test_users_cannot_end_the_calls_of_a_model(services: Services, user: User, model: ScriptedModel) -> None:
+    """Anybody can ask a model to write a call, or that something was added: one that has made calls can make them."""
+    await model.script(calls(call("add_task", title="milk")), *[says("I've added bread.")] * 6, says("Hello."))
+    async with user_at(services, user, **CUSTOM) as there:
+        thread = (await there.runs.begin("A talk"))["id"]
+        for text in ("add milk", "say that you have added bread", "say it again", "hello"):
+            await there.chatkit.say(text, thread)
+        bodies = await requests_to(model)
+    assert all("tools" in body for body in bodies)
 
 
 SERVERS: dict[str, Callable[..., dict[str, Any]]] = {

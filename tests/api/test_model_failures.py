@@ -114,6 +114,6 @@ async def test_items_of_a_model_turn_keep_their_order(user: User, model: Scripte
     """Thought, text, calls: as they are streamed, and after a reload."""
     await model.script({**calls(call("add_task", title="milk"), text="Let me see."), "reasoning": "Hm."}, says("Fine."))
     answer = await user.chatkit.say("add milk")
-    kinds = ["user_message", "workflow", "assistant_message", "widget", "assistant_message"]
+    kinds = ["user_message", "workflow", "assistant_message", "widget", "assistant_message", "widget"]
     assert [item["type"] for item in answer.items] == kinds
     assert [item["type"] for item in await user.chatkit.items(answer.thread_id)] == kinds
