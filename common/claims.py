@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 Deed = Literal["added", "deleted", "completed", "changed"]
 
+MAX_CHARS = 8_000
+"""Of an answer that is longer, as many characters are searched: half of them at its beginning, half at its end."""
 _MAX_SENTENCE_CHARS = 400  # so that the time grows only with the length of the text
 _MAX_TITLE_CHARS = 300
 _TITLE = "\u2026"  # in place of each character of a title
@@ -31,13 +33,19 @@ def find_claims(text: str, *, has_read: bool = False) -> list[Claim]:
 
     What was done by others, or is so, is no claim of an answer that `has_read` the list: it may tell what is there.
     """
-    sentences = list(_read_sentences(text))
+    sentences = list(_read_sentences(clip_answer(text)))
     main = sum((_count_words(sentence.masked) for sentence in sentences), Counter[str]())
     return [
         Claim(deed, sentence.original.strip())
         for sentence in sentences
         if (deed := _find_claim(sentence, main, has_read=has_read)) is not None
     ]
+
+
+def clip_answer(text: str) -> str:
+    """Returns what is searched of an answer: a long one says what was done at its beginning or its end."""
+    half = MAX_CHARS // 2
+    return text if len(text) <= MAX_CHARS else f"{text[:half]}\n{text[-half:]}"
 
 
 def is_question(text: str) -> bool:

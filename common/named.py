@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from common.claims import find_claims
+from common.claims import clip_answer, find_claims
 
 _MAX_TITLES = 200  # that are looked for
 _MAX_ITEMS = 50  # of an enumeration
@@ -25,6 +25,7 @@ def count_named(
 
     `changed` are the titles of these tasks, and `failed` those of calls that were not made or not confirmed.
     """
+    answer = clip_answer(answer)
     sentences = [claim.sentence for claim in find_claims(answer, has_read=has_read)]
     if not sentences:
         return None

@@ -36,7 +36,7 @@ async def add_named(changes: Entry, calls: Sequence[ToolCall], answer: str) -> N
     titles = {task.id: task.title for call in calls for task in tasks_of(call)}
     reached = {task.id: task.title for call in calls for task in get_changed_tasks(call)}
     changed = {change["task_id"]: change["title"] for change in facts["changes"]}
-    named = await asyncio.to_thread(  # as the longest answers take half a second
+    named = await asyncio.to_thread(  # which lets others run between two expressions
         count_named,
         answer,
         changed=[*changed.values(), *reached.values()],

@@ -15,7 +15,7 @@ async def has_false_claim(database: Database, run: Run, calls: Sequence[ToolCall
     """Whether an answer claims a change although neither its run nor the run's sub-agents can have changed anything."""
     if not answer or any(map(may_have_changed, calls)):
         return False
-    # In a thread, as the longest answers take half a second.
+    # In a thread, which lets others run between two expressions.
     if not await asyncio.to_thread(find_claims, answer, has_read=_has_only_read(calls)):
         return False
     if any(find_tool(call.tool).agent for call in calls):

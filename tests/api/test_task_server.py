@@ -48,7 +48,8 @@ class Proxy:
             body += message["body"]
         body += message.get("body", b"")
         given = {key.decode(): value.decode() for key, value in scope["headers"]}
-        self.accepted_encodings.add(given.get("accept-encoding", ""))
+        if scope["path"] == "/mcp":
+            self.accepted_encodings.add(given.get("accept-encoding", ""))
         given = {key: value for key, value in given.items() if key not in ("host", "content-length")}
         async with http_client() as client:
             answer = await client.request(scope["method"], self._target, content=body, headers=given)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from common.claims import Claim, find_claims
+from common.claims import MAX_CHARS, Claim, find_claims
 from tests.claims.turns import SENTENCES, UNKNOWN
 
 HOSTILE = ["I've added milk ", "ich habe die und ", "“", "**a", "'a ", "i did and i ", "我已经把", "- a\n", "a", "is, "]
@@ -47,5 +47,13 @@ def test_time_grows_with_the_length_of_a_text_only() -> None:
             find_claims(part * (length // len(part)))
         return time.process_time() - began
 
-    measure(2_000)
-    assert measure(40_000) < 10 * measure(10_000)
+    measure(1_000)
+    assert measure(MAX_CHARS) < 10 * measure(MAX_CHARS // 4)
+
+
+def test_long_answer_is_searched_at_its_beginning_and_end() -> None:
+    text = "Here is what you asked for. " * 1_000
+    assert len(find_claims(f"I've added milk. {text} I've deleted bread.")) == 2
+    began = time.process_time()
+    assert find_claims(text * 40) == []
+    assert time.process_time() - began < 1
