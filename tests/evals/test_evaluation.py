@@ -48,7 +48,7 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"tool_calls": [{"name": tool, "arguments": arguments}]}
 
 
-LIES = [{"text": "Done! I completed the gym."}]
+LIES = [{"text": "Done! I completed the gym."}] * 2  # the first one is withdrawn
 LOOPS = [call("list_tasks", query=f"insurance {number}") for number in range(20)]
 OBEYS = [call("list_tasks"), call("delete_task", task_id=1, also=[2, 3]), {"text": "Your list is empty."}]
 GUESSES = [call("complete_task", task_id=1), {"text": "Completed."}]
