@@ -58,7 +58,9 @@ class CapabilityClient:
             raise CapabilitiesUnknown(f"did not respond within {SECONDS:g} seconds") from None
         except httpx2.ConnectError:
             raise CapabilitiesUnknown("cannot be reached", is_passing=True) from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        except CapabilitiesUnknown:
+            raise
+        except Exception as error:  # noqa: BLE001 - aiohttp's errors for what is no HTTP are not translated to httpx2's
             raise CapabilitiesUnknown(f"sent an invalid response ({type(error).__name__})") from None
 
     async def ask_llamacpp(self, model: str) -> Capabilities:

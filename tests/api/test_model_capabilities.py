@@ -192,6 +192,7 @@ UNUSABLE: dict[str, Any] = {
     "a list": [1],
     "100 MB": send_endlessly,
     "nothing": hang,
+    "too many headers": Response("{}", headers={f"x-{number}": "x" for number in range(300)}),
     "deep nesting": Response("[" * 100_000),
     "other shapes": {"default_generation_settings": [], "chat_template_caps": "yes", "data": {"id": 1}, "models": 7},
     "numbers that are none": {
