@@ -162,11 +162,13 @@ _CONTEXT = re.compile(
     r"context_length_exceeded|(context|prompt|input).{0,40}(too (long|large)|exceed)|(max\w*|exceed\w*).{0,20}"
     r"context (length|window|size)|reduce the length|too many tokens|exceed\w*.{0,20}(token limit|max_num_tokens)"
     r"|input length should be|`inputs` (tokens .{0,30}must be|must have)|maximum prompt length"
-    r"|greater than the context length|context length of only",
+    r"|greater than the context length|context length of only|longer than the maximum model length|n_keep.{0,20}n_ctx",
     re.IGNORECASE,
 )
 _CONTEXT_SIZE = re.compile(
-    r"(?:context|maximum prompt) (?:length|window|size)(?! by)[^.\d]{0,30}?(\d[\d,]{2,8})", re.IGNORECASE
+    r"(?:\bn_ctx\b|maximum model length|(?:context|maximum prompt) (?:length|window|size)(?! by)(?!.*\bn_ctx\b))"
+    r"[^.\d]{0,30}?(\d[\d,]{2,8})",
+    re.IGNORECASE,
 )
 _LOADING = re.compile(
     r"\bloading (the )?(llm |this )?model\b|\bmodel\b.{0,200}\b(is|being|still|currently) (being )?load(ing|ed)\b"

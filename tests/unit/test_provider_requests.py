@@ -382,3 +382,18 @@ def test_tools_as_signatures() -> None:
     assert system["content"].startswith("Help.\n\n# Tools")
     assert system["content"].endswith(f"\n{_SHOWN_TOOLS}")
     assert '{"name": "search", "arguments": {"most": "…"}}' in system["content"]
+
+
+@pytest.mark.parametrize(
+    ("words", "context"),
+    [
+        ("the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to", 4_096),
+        ("Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)", 7_424),
+        ("The decoder prompt (length 21535) is longer than the maximum model length of 16384. Make sure", 16_384),
+        ("the model is loaded with context length of only 4096 tokens, which is not enough", 4_096),
+    ],
+)
+def test_context_that_a_server_names(words: str, context: int) -> None:
+    """As LM Studio and vLLM do, not the size of the request."""
+    error = ModelError.of_body({"error": words}, status=400)
+    assert (error.code, error.context_tokens) == ("model_context_exceeded", context)
