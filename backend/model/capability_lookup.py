@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import httpx2
 
@@ -106,8 +107,13 @@ class CapabilityLookup:
             logger.info("what the model %s can do is not known: its server %s", model, fault)
 
     def _note(self, model: str, capabilities: Capabilities) -> None:
-        before, self._known[model] = self._known.get(model), capabilities
-        if before is not None and (before.has_tools, before.source) != (capabilities.has_tools, capabilities.source):
+        before = self._known.get(model)
+        if before is not None and not capabilities.source:  # Ollama names it only while the model is loaded
+            capabilities = replace(capabilities, source=before.source)
+        self._known[model] = capabilities
+        if before is not None and (
+            before.has_tools != capabilities.has_tools or before.source not in ("", capabilities.source)
+        ):
             self._modes.use_native(model)
         if capabilities.has_tools is False:
             self._modes.use_text(model, "cannot call tools, as its server says")

@@ -153,6 +153,25 @@ async def test_other_model_under_the_same_name(services: Services, user: User, m
     assert ["tools" in body for body in bodies] == [False, True]
 
 
+@pytest.mark.parametrize("tools", [True, False])
+async def test_mode_stays_while_ollama_unloads_the_model(
+    tools: bool, services: Services, user: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As it does after five minutes: only then is there no digest."""
+    monkeypatch.setattr(capability_lookup, "_FRESH_SECONDS", 0)
+    loaded = {"models": [{"name": "m", "digest": "a"}]}
+    async with serve_model(describe_ollama(tools=tools)) as server:
+        await server.model.script(*[says(WRITTEN if tools else "Hello.")] * 2, *[says("Hello.")] * 3)
+        async with user_at(services, user, **settings_of(server, "ollama")) as there:
+            thread = (await there.runs.begin("A talk"))["id"]
+            for models in (loaded, loaded, {"models": []}, loaded, {"models": []}):
+                server.routes["/api/ps"] = models
+                await there.chatkit.say("hello", thread)
+        bodies = await requests_to(server.model)
+    assert ["tools" in body for body in bodies] == [tools, tools, False, False, False]
+    assert len([one for one in caplog.records if "LLM_TOOL_CALLS=text" in one.getMessage()]) == 1
+
+
 async def test_each_model_has_its_own_mode(services: Services, user: User) -> None:
     """Also one of LLM_MODELS, which users choose."""
     listed = {"data": [{"id": "m", "capabilities": ["tool_use"]}, {"id": "small", "capabilities": []}]}
