@@ -39,8 +39,9 @@ _ENDED = {
     "interrupted": "The server had to end this answer. Check what was done before you go on with it.",
 }
 _WITHDRAWN = (
-    "No tool was called, and nothing has changed. What you wrote here said otherwise: it was withdrawn, and the person "
-    "does not see it. Call the tool now, or say that nothing was changed."
+    "No tool call has changed anything since the person's message. What you wrote here said otherwise: it was "
+    "withdrawn, and the person does not see it. If it was about an earlier change, do not make that again: say that it "
+    "was made earlier. Otherwise call the tool now, unless the person rejected that, or say that nothing was changed."
 )
 _MAX_TASKS = 10  # of one change
 _CHANGES = {

@@ -475,7 +475,8 @@ async def test_text_that_claims_a_change_is_withdrawn_and_the_model_answers_once
     assert ended.runs[0].usage == {"model": "rules", "requests": 2, "input_tokens": 20, "output_tokens": 4}
     note = machine.client.requests[1]["messages"][-1]
     assert note["role"] == "user"
-    assert "No tool was called, and nothing has changed." in note["content"]
+    assert "No tool call has changed anything since the person's message." in note["content"]
+    assert "If it was about an earlier change, do not make that again" in note["content"]
     assert "I've added milk" not in str(machine.client.requests[1])
     assert machine.events == [
         "model_turn_started",
