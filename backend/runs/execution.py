@@ -454,7 +454,12 @@ class Execution(RunHooks[RunContext]):
         if self._live.stop_requested.is_set():
             return False
         recorder.has_false_claim = await has_false_claim(self._database, self.run, recorder.calls, recorder.answer)
-        if not recorder.has_false_claim or history.find_first("withdrawn") is not None:
+        if not recorder.has_false_claim:
+            # A text above calls stays, as the model has gone on from it. A sub-agent hands over its answer only.
+            earlier = "" if self.run.is_sub_agent else "\n".join(recorder.earlier_answers)
+            recorder.has_false_claim = await has_false_claim(self._database, self.run, recorder.calls, earlier)
+            return False
+        if history.find_first("withdrawn") is not None:
             return False
         if not recorder.calls and self._model is not None:
             self._model.record_missed_call("claimed a change without a call")

@@ -61,6 +61,8 @@ class Recorder:
         self._database, self._live, self._context = database, live, context
         self._began = time.perf_counter() if self.run.is_sub_agent else live.began
         self.model_name = self.answer = ""  # the answer is the text of the newest model turn
+        self.earlier_answers: list[str] = []
+        """The texts of the model turns before, without those that were withdrawn."""
         self.model_turn = 0  # the number of the newest one
         self.finish_reason: str | None = None
         """Why the newest model turn was cut off: `max_output_tokens`, `content_filter` or `repetition`."""
@@ -85,6 +87,8 @@ class Recorder:
         context.open_calls = {call.id: call for call in self.calls if call.result_seq is None}
         context.begun = {call.id for call in context.open_calls.values() if call.state == "running"}
         self.model_turn = max((record.model_turn for record in timeline.records), default=0)
+        self.earlier_answers = [one.text for one in timeline.entries if one.kind == "assistant_message"]
+        self.answer = ""
         self.is_changed = False
 
     # What the model writes
@@ -114,6 +118,8 @@ class Recorder:
         before = {name: count for name, count in (self.run.usage or {}).items() if isinstance(count, int)}
         self.run.usage = {"model": self.model_name, **(Counter(before) + Counter(usage))}
         entries = self._complete_entries()
+        if self.answer:
+            self.earlier_answers.append(self.answer)
         self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         return turn, entries
 

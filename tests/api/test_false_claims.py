@@ -1,6 +1,7 @@
 """Answers that claim a change which was not made: none stays unmarked, and no other is touched."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import user_at
 from tests.support.model_requests import requests_to
-from tests.support.script import add_task, calls, says
+from tests.support.script import add_task, call, calls, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -87,6 +88,25 @@ async def test_claim_is_nowhere_after_it_was_withdrawn(
         assert CLAIM not in str(one)
     assert len(bodies) == 4
     assert CLAIM not in str(bodies)
+
+
+@pytest.mark.parametrize(
+    ("tool_calls", "is_marked"),
+    [
+        ([call("list_tasks")], True),
+        ([call("complete_task", task_id=99_999)], True),
+        ([call("complete_task", task_id=99_999), call("add_task", title="milk")], False),
+    ],
+)
+async def test_claim_above_calls_is_marked(
+    tool_calls: list[Any], is_marked: bool, services: Services, user: User, model: ScriptedModel
+) -> None:
+    """Its text stays, as the model has gone on from it."""
+    await model.script(calls(*tool_calls, text=CLAIM), says("Is there anything else?"))
+    async with user_at(services, user, **SETTINGS) as there:
+        events = await there.runs.say("talk", "add the xylophone")
+    notices = [event.data["code"] for event in events if event.name == "notice"]
+    assert notices == ["nothing_changed"] * is_marked
 
 
 async def test_two_claims_without_a_call_make_calls_text(
