@@ -34,10 +34,11 @@ class Capabilities:
 class CapabilitiesUnknown(Exception):
     """A server gave no usable response; the text completes the sentence "The server …"."""
 
-    def __init__(self, reason: str, *, is_passing: bool = False) -> None:
+    def __init__(self, reason: str, *, is_passing: bool = False, is_loading: bool = False) -> None:
         super().__init__(reason)
         self.is_passing = is_passing
         """Whether it may respond soon: it does not run yet, or loads the model."""
+        self.is_loading = is_loading
 
 
 class CapabilityClient:
@@ -126,8 +127,9 @@ class CapabilityClient:
                 if len(content) > _MAX_BYTES:
                     raise CapabilitiesUnknown(f"sent more than {_MAX_BYTES:,} bytes")
         if response.status_code != 200:
-            is_passing = response.status_code in (502, 503, 504)
-            raise CapabilitiesUnknown(f"responded with status {response.status_code}", is_passing=is_passing)
+            status = response.status_code
+            is_passing, is_loading = status in (502, 503, 504), status == 503
+            raise CapabilitiesUnknown(f"responded with status {status}", is_passing=is_passing, is_loading=is_loading)
         value = parse_json(content.decode(errors="replace"))
         if not isinstance(value, dict):
             raise CapabilitiesUnknown("did not send a JSON object")

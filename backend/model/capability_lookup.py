@@ -17,6 +17,7 @@ from backend.model.tool_call_modes import ToolCallModes
 logger = logging.getLogger(__name__)
 
 _FRESH_SECONDS = 10.0  # then a model is asked about again: another one may have been loaded under its name
+_REFRESH_SECONDS = 0.25  # that a request waits for what has been asked before
 _PAUSE_SECONDS = 60.0  # before a server is asked again that gave no usable response
 
 
@@ -34,6 +35,7 @@ class CapabilityLookup:
         self._known: dict[str, Capabilities] = {}  # by the model's name
         self._ask_again_at: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._has_asked: set[str] = set()
         self._faults: dict[str, str] = {}
         """What was logged, by the model's name."""
 
@@ -58,7 +60,8 @@ class CapabilityLookup:
         is_needed = model not in self._faults if known is None else known.has_tools is not None
         if is_needed and model in self._asking:
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._asking[model]), SECONDS)
+                seconds = _REFRESH_SECONDS if model in self._has_asked else SECONDS
+                await asyncio.wait_for(asyncio.shield(self._asking[model]), seconds)
 
     def expire(self, model: str) -> None:
         """Lets the next request ask again: the last one has failed, so the server may have been started anew."""
@@ -80,6 +83,7 @@ class CapabilityLookup:
         """Never raises."""
         urls = (self._endpoint.base_url, *self._endpoint.other_urls)
         found = await asyncio.gather(*(self._ask_at(url, model) for url in urls))
+        self._has_asked.add(model)
         answers = [(url, one) for url, one in zip(urls, found, strict=True) if isinstance(one, Capabilities)]
         if answers:
             url, capabilities = answers[0]
@@ -90,6 +94,9 @@ class CapabilityLookup:
             self._note(model, capabilities)
             return
         faults = [one for one in found if isinstance(one, CapabilitiesUnknown)]
+        loading = [url for url, fault in zip(urls, faults, strict=True) if fault.is_loading]
+        if self._endpoint.other_urls and loading:
+            self._on_address(loading[0])
         if not all(fault.is_passing for fault in faults):
             self._ask_again_at[model] = time.monotonic() + _PAUSE_SECONDS
             self._log_fault(model, str(next(fault for fault in faults if not fault.is_passing)))

@@ -1,5 +1,6 @@
 """What a model's server can do, and what the assistant does with a model that cannot call tools."""
 
+import asyncio
 import json
 import logging
 import re
@@ -372,6 +373,39 @@ async def test_llamacpp_at_either_port(
             answer = await there.chatkit.say("hello", (await there.runs.begin("A talk"))["id"])
     assert (answer.error, answer.text) == (None, "Hello.")
     assert "/v1/chat/completions" not in other.paths
+
+
+@pytest.mark.usefixtures("quick_loading")
+async def test_llamacpp_that_loads_at_the_second_port(
+    services: Services, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve_model({"/props": JSONResponse(LOADING["body"], 503)}) as server:
+        await server.model.script(*[LOADING] * 3, says("Hello."))
+        profile = replace(PROFILES["llamacpp"], base_url="http://127.0.0.1:1/v1", other_urls=(f"{server.url}/v1",))
+        monkeypatch.setitem(PROFILES, "llamacpp", profile)
+        async with user_at(services, user, LLM_PROVIDER="llamacpp", LLM_BASE_URL="") as there:
+            answer = await there.chatkit.say("hello", (await there.runs.begin("A talk"))["id"])
+    assert (answer.error, answer.text) == (None, "Hello.")
+
+
+async def test_slow_list_of_models_delays_one_answer(
+    services: Services, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capability_lookup, "_FRESH_SECONDS", 0)
+
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(1.5)
+        await JSONResponse({"data": [{"id": "m"}]})(scope, receive, send)
+
+    async with serve_model({"/v1/models": respond}) as server:
+        await server.model.script(says("Hello."), says("Hello."))
+        async with user_at(services, user, **settings_of(server, "custom")) as there:
+            thread = (await there.runs.begin("A talk"))["id"]
+            await there.chatkit.say("hello", thread)
+            began = time.monotonic()
+            await there.chatkit.say("hello", thread)
+            seconds = time.monotonic() - began
+    assert seconds < 1
 
 
 @pytest.mark.parametrize("mode", ["streamed", "text"])
