@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -57,11 +57,13 @@ class _Sentence(NamedTuple):
     masked: str
     """Without titles: what is quoted, bold or code."""
     is_listed: bool
+    is_above_code: bool = False
+    """Whether it ends with a colon, and the next line that is not empty begins code or quotes a text."""
 
 
 def _read_sentences(text: str) -> Iterator[_Sentence]:
-    marks, is_code = _read_table().marks, False
-    for line in text.splitlines():
+    marks, is_code, lines = _read_table().marks, False, text.splitlines()
+    for number, line in enumerate(lines):
         if _FENCE.match(line):
             is_code = not is_code
         elif not is_code and not _QUOTED_LINE.match(line):
@@ -69,9 +71,17 @@ def _read_sentences(text: str) -> Iterator[_Sentence]:
             original = line[listed.end() :] if listed else line
             masked = marks.title.sub(_mask, original).replace("\u2019", "'")
             for found in marks.sentence.finditer(masked):
-                yield _Sentence(original[found.start() : found.end()], found[0], listed is not None)
+                sentence = original[found.start() : found.end()]
+                is_lead = found[0].rstrip(" *_").endswith(marks.leading)
+                is_above_code = is_lead and found.end() == len(masked) and _begins_code(lines[number + 1 : number + 3])
+                yield _Sentence(sentence, found[0], listed is not None, is_above_code)
                 if listed:
                     break
+
+
+def _begins_code(lines: Sequence[str]) -> bool:
+    first = next((line for line in lines if line.strip()), "")
+    return bool(_FENCE.match(first) or first.lstrip().startswith(">"))
 
 
 def _mask(found: re.Match[str]) -> str:
@@ -93,11 +103,14 @@ def _find_claim(sentence: _Sentence, main: Counter[str], *, has_read: bool) -> D
     for language in _find_languages(sentence.masked, main) if clauses else ():
         if language.past.search(sentence.masked):
             continue
+        is_of_list = language.tasks.search(sentence.masked) is not None
+        if sentence.is_above_code and (not is_of_list or language.texts.search(sentence.masked)):
+            continue
         for start, clause in clauses:
             if sentence.is_listed and not language.listed.match(clause):
                 continue
             patterns = language.first if only_first else (*language.first, *language.other)
-            deed = _find_in_clause(clause, patterns, language)
+            deed = _find_in_clause(clause, patterns, language, is_of_list=is_of_list)
             if deed is not None and not language.conditions.search(sentence.masked, 0, start):
                 return deed
     return None
@@ -113,10 +126,13 @@ def _split_clauses(sentence: str) -> Iterator[tuple[int, str]]:
         start = separator.end() if separator else end
 
 
-def _find_in_clause(clause: str, patterns: tuple[re.Pattern[str], ...], language: "_Language") -> Deed | None:
+def _find_in_clause(
+    clause: str, patterns: tuple[re.Pattern[str], ...], language: "_Language", *, is_of_list: bool
+) -> Deed | None:
+    is_of_text = not is_of_list and language.texts.search(clause) is not None
     for pattern in patterns:
         found = pattern.search(clause)
-        if found is None or language.objects.match(clause, found.end()):
+        if found is None or language.objects.match(clause, found.end()) or is_of_text:
             continue
         before = clause[: found.end()]
         if not (language.doubts.search(before) or language.conditions.search(before)):
@@ -154,8 +170,9 @@ class _Language:
     """How a language tells that something was done.
 
     `first` are patterns of what the assistant says of itself, `other` those of all else. It is no claim after `doubts`
-    in its clause or `conditions` in its sentence, before `objects`, and beside a time in the `past`. In a list only
-    clauses that begin as `listed` count.
+    in its clause or `conditions` in its sentence, before `objects`, and beside a time in the `past`. Nor is what is
+    done to `texts` in its clause, or above code, in a sentence without `tasks`. In a list only clauses that begin as
+    `listed` count.
     """
 
     first: tuple[re.Pattern[str], ...]
@@ -164,6 +181,8 @@ class _Language:
     doubts: re.Pattern[str]
     conditions: re.Pattern[str]
     objects: re.Pattern[str]
+    texts: re.Pattern[str]
+    tasks: re.Pattern[str]
     past: re.Pattern[str]
 
 
@@ -175,6 +194,7 @@ class _Marks:
     sentence: re.Pattern[str]
     clause_end: re.Pattern[str]
     asking: tuple[str, ...]
+    leading: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -212,6 +232,7 @@ def _compile_marks(row: Mapping[str, Any]) -> _Marks:
         re.compile(sentence),
         re.compile(row["clause_ends"], re.IGNORECASE),
         tuple(row["asking"]),
+        tuple(row["leading"]),
     )
 
 
@@ -222,7 +243,7 @@ def _compile_language(row: Mapping[str, Any]) -> _Language:
         return tuple(re.compile(pattern.replace("{verbs}", verbs), re.IGNORECASE) for pattern in row[name])
 
     def compile_one(name: str) -> re.Pattern[str]:
-        return re.compile(row.get(name) or "(?!)", re.IGNORECASE)
+        return re.compile(row.get(name, "(?!)").replace("{verbs}", verbs), re.IGNORECASE)
 
     return _Language(
         compile_all("first"),
@@ -231,5 +252,7 @@ def _compile_language(row: Mapping[str, Any]) -> _Language:
         compile_one("doubts"),
         compile_one("conditions"),
         compile_one("objects"),
+        compile_one("texts"),
+        compile_one("tasks"),
         compile_one("past"),
     )
