@@ -6,6 +6,7 @@ lists in which a changed task occurs, and titles of calls that failed.
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,13 @@ from common.claims import clip_answer, find_claims
 
 _MAX_TITLES = 200  # that are looked for
 _MAX_ITEMS = 50  # of an enumeration
+_TITLE = "\u2026"  # in place of each character of a title
+_SAME = {
+    0x2019: "'",
+    0x2026: None,
+    0xA0: " ",
+    0xFE0F: None,
+}  # apostrophe, dots of a short form, space, form of an emoji
 
 
 def count_named(
@@ -25,16 +33,47 @@ def count_named(
 
     `changed` are the titles of these tasks, and `failed` those of calls that were not made or not confirmed.
     """
-    answer = clip_answer(answer)
+    answer = _simplify(clip_answer(answer))
     sentences = [claim.sentence for claim in find_claims(answer, has_read=has_read)]
     if not sentences:
         return None
-    known = [title.casefold() for title in [*changed][:_MAX_TITLES]]
-    counts = [most + _count_failed(answer, sentences, known, failed), *_count_listed(answer, sentences, known, most)]
+    known = [text for title in [*changed][:_MAX_TITLES] if (text := _simplify(title).casefold())]
+    counts = [most + _count_failed(answer, sentences, known, failed), *_count_listed(answer, sentences, known)]
     for sentence in sentences:
-        counts += [*_count_by_numbers(sentence, has_read=has_read), *_count_enumerated(sentence, known, most)]
+        if not _read_table().joined.search(sentence):
+            counts += _count_by_numbers(_mask_titles(sentence, known), has_read=has_read)
+            counts += _count_enumerated(sentence, known)
     named = max(counts)
     return named if named > most else None
+
+
+def _simplify(text: str) -> str:
+    """Leaves out what models write in another way than users do: composed accents, and characters without a form."""
+    characters = (
+        character for character in unicodedata.normalize("NFC", text) if unicodedata.category(character) != "Cf"
+    )
+    return "".join(characters).translate(_SAME).replace("...", "").strip()
+
+
+def _mask_titles(sentence: str, known: Collection[str]) -> str:
+    """Hides titles, as they may have numbers of tasks."""
+    masked = _read_table().quoted.sub(lambda found: _TITLE * len(found[0]), sentence)
+    if (titles := _compile_titles(known, masked)) is None:
+        return masked
+    return titles.sub(lambda found: _TITLE * len(found[0]), masked)
+
+
+def _compile_titles(titles: Collection[str], text: str) -> re.Pattern[str] | None:
+    """Returns the pattern of those titles that a text has, the longer ones first."""
+    folded = text.casefold()
+    present = sorted((title for title in titles if title in folded), key=len, reverse=True)
+    return re.compile("|".join(map(_bound_title, present)), re.IGNORECASE) if present else None
+
+
+def _bound_title(title: str) -> str:
+    """Returns the pattern of a title, which is no part of a word in those scripts that have spaces."""
+    start, end = ("" if _read_table().unspaced.match(character) else r"\w" for character in (title[0], title[-1]))
+    return (f"(?<!{start})" if start else "") + re.escape(title) + (f"(?!{end})" if end else "")
 
 
 def _count_by_numbers(sentence: str, *, has_read: bool) -> Iterator[int]:
@@ -51,30 +90,36 @@ def _count_by_numbers(sentence: str, *, has_read: bool) -> Iterator[int]:
             yield len(set(re.findall(r"\d+", found[0])))
 
 
-def _count_enumerated(sentence: str, known: Collection[str], most: int) -> Iterator[int]:
+def _count_enumerated(sentence: str, known: Collection[str]) -> Iterator[int]:
     table = _read_table()
     for found in table.quoted_items.finditer(sentence):
-        yield _count_items([item.strip(table.quotes) for item in table.quoted.findall(found[0])], known, most)
+        yield _count_items([item.strip(table.quotes) for item in table.quoted.findall(found[0])], known)
+    for found in table.bold_items.finditer(sentence):
+        items = [item.strip(table.quotes) for item in table.bold.findall(found[0])]
+        if found["to_list"] or sum(_find_title(item, known) is not None for item in items) > 1:
+            yield _count_items(items, known)  # or else they may be a title, a date and a priority
     for found in table.plain_items.finditer(sentence):
         first, *others = table.separator.split(found[0])  # the words before the first title may be part of it
         if title := next((title for title in known if first.casefold().endswith(title)), None):
-            yield _count_items([title, *others], known, most)
+            yield _count_items([title, *others], known)
         else:
-            yield _count_items(others, known, most)
+            yield _count_items(others, known)
 
 
-def _count_items(items: Sequence[str], known: Collection[str], most: int) -> int:
-    """Counts the tasks of an enumeration, none if there is no changed one; an item may be a part of a title."""
-    unknown = sum(not _is_known(item, known) for item in items)
-    return most + unknown if unknown < len(items) else 0
+def _count_items(items: Sequence[str], known: Collection[str]) -> int:
+    """Counts the tasks of an enumeration, none if there is no changed one; several items may be parts of one title."""
+    titles = [_find_title(item, known) for item in items]
+    changed = {title for title in titles if title is not None}
+    return len(changed) + titles.count(None) if changed else 0
 
 
-def _is_known(item: str, known: Collection[str]) -> bool:
+def _find_title(item: str, known: Collection[str]) -> str | None:
+    """Returns the title that an item is, or may be in other words."""
     text = item.casefold()
-    return any(text in title or title in text for title in known)
+    return text if text in known else next((title for title in known if text in title or title in text), None)
 
 
-def _count_listed(answer: str, sentences: Sequence[str], known: Collection[str], most: int) -> Iterator[int]:
+def _count_listed(answer: str, sentences: Sequence[str], known: Collection[str]) -> Iterator[int]:
     """Counts the items of each list that a claim announces as what was changed, such as "I've added these:"."""
     table, lines = _read_table(), answer.splitlines()
     for position, line in enumerate(lines):
@@ -90,12 +135,13 @@ def _count_listed(answer: str, sentences: Sequence[str], known: Collection[str],
                 break
         texts = [item["text"] for item in items if len(item["indent"]) <= len(items[0]["indent"])]
         if not any(map(table.attribute.match, texts)):
-            yield _count_items(texts, known, most)
+            yield _count_items(texts, known)
 
 
 def _count_failed(answer: str, sentences: Sequence[str], known: Collection[str], failed: Collection[str]) -> int:
     """Counts the titles of failed calls that are claimed by an answer that says nothing of a failure."""
-    titles = {title.casefold() for title in [*failed][:_MAX_TITLES] if len(title) > 2 and not _is_known(title, known)}
+    titles = {_simplify(title).casefold() for title in [*failed][:_MAX_TITLES] if len(title) > 2}
+    titles = {title for title in titles if _find_title(title, known) is None}
     if not titles or _read_table().honest.search(answer):
         return 0
     claimed = " ".join(sentences).casefold()
@@ -113,9 +159,13 @@ class _Table:
     ids: re.Pattern[str]
     separator: re.Pattern[str]
     quoted: re.Pattern[str]
+    bold: re.Pattern[str]
     quotes: str
+    unspaced: re.Pattern[str]
     quoted_items: re.Pattern[str]
+    bold_items: re.Pattern[str]
     plain_items: re.Pattern[str]
+    joined: re.Pattern[str]
     clause_ends: re.Pattern[str]
     lead: re.Pattern[str]
     state: re.Pattern[str]
@@ -133,11 +183,20 @@ def _read_table() -> _Table:
         for pattern in row["of_tasks"]
     ]
     characters = {character: number for number, character in enumerate(row["characters"][1:], start=2)}
-    last, item, quoted = row["and"], row["item"], row["quoted"]
-    compiled = {
-        name: re.compile(row[name], re.IGNORECASE)
-        for name in ("left", "ids", "quoted", "clause_ends", "lead", "state", "listed", "attribute", "honest")
-    }
+    last, item, quoted, bold, to_list = (row[name] for name in ("and", "item", "quoted", "bold", "to_list"))
+    names = [
+        "left",
+        "ids",
+        "quoted",
+        "bold",
+        "unspaced",
+        "joined",
+        "clause_ends",
+        "lead",
+        "state",
+        "listed",
+        "attribute",
+    ]
     return _Table(
         numbers={**words, row["characters"][0]: 2, **characters},
         of_tasks=[re.compile(pattern, re.IGNORECASE) for pattern in of_tasks],
@@ -145,6 +204,9 @@ def _read_table() -> _Table:
         separator=re.compile(f"{last}|, ", re.IGNORECASE),
         quotes=row["quotes"],
         quoted_items=re.compile(f"{quoted}(?:, {quoted}){{0,{_MAX_ITEMS}}}(?:{last}|, ){quoted}", re.IGNORECASE),
-        plain_items=re.compile(rf"\b{item}(?:, {item}){{0,20}}?{last}{item}?(?={row['to_list']})", re.IGNORECASE),
-        **compiled,
+        bold_items=re.compile(
+            f"{bold}(?:, {bold}){{0,{_MAX_ITEMS}}}(?:{last}{bold}(?P<to_list>{to_list})?|, {bold})", re.IGNORECASE
+        ),
+        plain_items=re.compile(rf"\b{item}(?:, {item}){{0,20}}?{last}{item}?(?={to_list})", re.IGNORECASE),
+        **{name: re.compile(row[name], re.IGNORECASE) for name in [*names, "honest"]},
     )
