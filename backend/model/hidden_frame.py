@@ -20,8 +20,8 @@ _CLOCK_BEGUN = re.compile(r"\w{1,3}\Z|\w{3} (?:\d[^\n]*)?\Z")
 _PARAGRAPH = re.compile(r"\s*\S.*?(?:\n[ \t\r]*\n\s*|\Z)", re.DOTALL)
 _LINE = re.compile(r"\s*\S[^\n]*\n?\s*")
 _QUOTES = ("`", '"', "'", "“", "”", "\u2018", "\u2019", "„", "«", "»")
-_MAX_BLOCK_CHARS = 4_000
-_MAX_PART_CHARS, _MAX_CLOCK_CHARS = 200, 100
+_MAX_NOTE_CHARS = 30_000  # of 50 calls with 400 characters each, escaped
+_MAX_PIECE_CHARS, _MAX_PART_CHARS, _MAX_CLOCK_CHARS = 4_000, 200, 100
 
 
 def _match_beginning(parts: list[str]) -> str:
@@ -53,6 +53,7 @@ class FrameFilter:
         self._pending = ""
         self._before = ""  # the last characters that were returned
         self._state: Literal["text", "header", "block"] = "text"
+        self._searched = 0  # characters of a note, in which it does not end
         self._is_whole_note = True  # rather than a tag in the middle of a line
         self._drops_space = False
 
@@ -62,8 +63,8 @@ class FrameFilter:
             self._before = (self._before + text)[-_MAX_PART_CHARS:]
             return text
         passed = ""
-        for start in range(0, len(text), _MAX_BLOCK_CHARS):
-            self._pending += text[start : start + _MAX_BLOCK_CHARS]
+        for start in range(0, len(text), _MAX_PIECE_CHARS):
+            self._pending += text[start : start + _MAX_PIECE_CHARS]
             passed += self._read(is_last=False)
         return passed
 
@@ -120,17 +121,22 @@ class FrameFilter:
             clock = _CLOCK.match(text)  # the note, without its tags
             self._pending = text[clock.end() :] if clock else text
             self._end()
+        elif found["rest"] is None:
+            self._pending = ""
         return ""
 
     def _read_block(self, is_last: bool) -> str:
-        part = next((one for one in _PART.finditer(self._pending)), None)
+        part = _PART.search(self._pending, self._searched, _MAX_NOTE_CHARS)
         if part is not None and part["closing"] is not None:
             self._pending = self._pending[part.end() :]
             self._end()
-        elif part is not None or is_last or len(self._pending) > _MAX_BLOCK_CHARS:
-            end = part.start() if part is not None else len(self._pending)
+        elif part is not None or is_last or len(self._pending) > _MAX_NOTE_CHARS:
+            end = part.start() if part is not None else min(len(self._pending), _MAX_NOTE_CHARS)
             self._pending = self._remove_note(self._pending[:end]) + self._pending[end:]
             self._end()
+        else:
+            begun = _BEGUN.search(self._pending, max(self._searched, len(self._pending) - _MAX_PART_CHARS))
+            self._searched = begun.start() if begun else len(self._pending)
         return ""
 
     def _remove_note(self, text: str) -> str:
@@ -143,7 +149,7 @@ class FrameFilter:
         return text[line.end() :] if line else ""
 
     def _end(self) -> None:
-        self._state = "text"
+        self._state, self._searched = "text", 0
         self._drops_space = not self._before or self._before[-1].isspace()
 
     def _pass_on(self, end: int) -> str:
