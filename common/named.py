@@ -72,8 +72,10 @@ def _compile_titles(titles: Collection[str], text: str) -> re.Pattern[str] | Non
 
 def _bound_title(title: str) -> str:
     """Returns the pattern of a title, which is no part of a word in those scripts that have spaces."""
-    start, end = ("" if _read_table().unspaced.match(character) else r"\w" for character in (title[0], title[-1]))
-    return (f"(?<!{start})" if start else "") + re.escape(title) + (f"(?!{end})" if end else "")
+    unspaced = _read_table().unspaced
+    start = "" if unspaced.match(title[0]) else r"(?:(?<!\w)|(?<=\bو))"  # "and" is part of the next word in Arabic
+    end = "" if unspaced.match(title[-1]) else r"(?!\w)"
+    return start + re.escape(title) + end
 
 
 def _count_by_numbers(sentence: str, *, has_read: bool) -> Iterator[int]:
@@ -140,12 +142,28 @@ def _count_listed(answer: str, sentences: Sequence[str], known: Collection[str])
 
 def _count_failed(answer: str, sentences: Sequence[str], known: Collection[str], failed: Collection[str]) -> int:
     """Counts the titles of failed calls that are claimed by an answer that says nothing of a failure."""
-    titles = {_simplify(title).casefold() for title in [*failed][:_MAX_TITLES] if len(title) > 2}
-    titles = {title for title in titles if _find_title(title, known) is None}
-    if not titles or _read_table().honest.search(answer):
+    titles = {_simplify(title).casefold() for title in [*failed][:_MAX_TITLES]}
+    titles = {title for title in titles if _is_clear(title) and not any(title in other for other in known)}
+    if not titles or _tells_failure(answer, titles):
         return 0
-    claimed = " ".join(sentences).casefold()
-    return sum(re.search(rf"(?<!\w){re.escape(title)}(?!\w)", claimed) is not None for title in titles)
+    claimed = " ".join(sentences)
+    pattern = _compile_titles([*known, *titles], claimed)
+    found = {title.casefold() for title in pattern.findall(claimed)} if pattern else set[str]()
+    # A title that has a changed one in it may be the changed one in other words.
+    return sum(all(title in found for title in known if title in one) for one in titles & found)
+
+
+def _is_clear(title: str) -> bool:
+    """Whether a title is long enough to be no common word by chance."""
+    return len(title) > 2 or (len(title) == 2 and all(map(_read_table().unspaced.match, title)))
+
+
+def _tells_failure(answer: str, titles: Collection[str]) -> bool:
+    table, pattern = _read_table(), _compile_titles(titles, answer)
+    for sentence in table.sentence_ends.split(table.polite.sub("", answer)):
+        if table.failing.search(sentence) or (pattern and pattern.search(sentence) and table.honest.search(sentence)):
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -171,6 +189,9 @@ class _Table:
     state: re.Pattern[str]
     listed: re.Pattern[str]
     attribute: re.Pattern[str]
+    polite: re.Pattern[str]
+    sentence_ends: re.Pattern[str]
+    failing: re.Pattern[str]
     honest: re.Pattern[str]
 
 
@@ -208,5 +229,8 @@ def _read_table() -> _Table:
             f"{bold}(?:, {bold}){{0,{_MAX_ITEMS}}}(?:{last}{bold}(?P<to_list>{to_list})?|, {bold})", re.IGNORECASE
         ),
         plain_items=re.compile(rf"\b{item}(?:, {item}){{0,20}}?{last}{item}?(?={to_list})", re.IGNORECASE),
-        **{name: re.compile(row[name], re.IGNORECASE) for name in [*names, "honest"]},
+        **{
+            name: re.compile(row[name], re.IGNORECASE)
+            for name in [*names, "polite", "sentence_ends", "failing", "honest"]
+        },
     )
