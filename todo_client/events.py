@@ -16,6 +16,7 @@ class EventType(StrEnum):
     AGENT_START = "AGENT_START"  # chat_id
     TURN_START = "TURN_START"  # a request to the model
     TURN_END = "TURN_END"
+    PROGRESS = "PROGRESS"  # text: a sentence about what the answer waits for now
     THINKING_DELTA = "THINKING_DELTA"  # text: a piece of reasoning
     THINKING = "THINKING"  # text: the complete reasoning
     TEXT_DELTA = "TEXT_DELTA"  # text: a piece of the answer

@@ -81,7 +81,8 @@ class Reading:
                         if event.name == "interaction_started":
                             self.run_id = event.data["interaction_id"]
                         self.number = event.number or self.number
-                        for new in repeated.remove_from(event):
+                        # Progress says nothing about where the answer is, and may come again.
+                        for new in (event,) if event.name == "progress" else repeated.remove_from(event):
                             yield new
                         if event.name == "interaction_complete":
                             return

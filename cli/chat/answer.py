@@ -170,6 +170,9 @@ class Answer:
                 await self._screen.fail(f"{data['error']}{hint}")
             case "cancelled":
                 await self._screen.note("Stopped.")
+            case "progress":
+                self._activity = data["text"]
+                await self._screen.show_progress(data["text"])
             case "compaction":
                 await self._screen.note(f"{data['messages']} earlier messages were summarised.")
             case "notice":

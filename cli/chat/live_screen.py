@@ -86,6 +86,9 @@ class LiveScreen(TerminalScreen):
             write()
             self.redraw()
 
+    async def show_progress(self, text: str) -> None:
+        pass
+
     def redraw(self) -> None:
         self._app.invalidate()
 

@@ -94,6 +94,10 @@ class Screen:
     async def note(self, text: str) -> None:
         terminal.notice(text)
 
+    async def show_progress(self, text: str) -> None:
+        """Says what an answer waits for, where no status is shown."""
+        await self.note(text)
+
     async def fail(self, text: str) -> None:
         self.has_failed = True
         terminal.error(text)

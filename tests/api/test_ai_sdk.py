@@ -122,6 +122,14 @@ async def test_withdrawn_text(version: int, user: User, model: ScriptedModel) ->
     assert beside(told) == [("text", claim), ("text", "Not yet.")]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_progress_is_no_part_of_the_message(version: int, user: User, model: ScriptedModel) -> None:
+    await model.script({"status": 503, "body": {"error": {"message": "overloaded"}}}, says("Hello."))
+    [told] = await speak(user, {"say": "hello"}, version=version)
+    assert (told["status"], brief(told)) == ("ready", [("step-start",), ("text", "Hello.")])
+    assert beside(told) == [("text", "Hello.")]
+
+
 @pytest.mark.parametrize("stack_name", ["approvals"])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_approvals(version: int, user: User, model: ScriptedModel, stored: Stored) -> None:

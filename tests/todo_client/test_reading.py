@@ -46,6 +46,13 @@ async def test_model_turn_that_several_connections_show_begins_once() -> None:
     assert "".join(event.data["content"] for event in read if event.name == "answer_delta") == "One."
 
 
+async def test_progress_does_not_hide_the_start_of_a_model_turn() -> None:
+    start, progress = RunEvent(None, "turn_start", {}), RunEvent(None, "progress", {"text": "The model is loading…"})
+    runs = cast(Runs, BrokenRuns([[], [start, progress], [start, progress, RunEvent(None, "turn_end", {}), END]]))
+    read = [event async for event in Reading("chat", "run").events(runs, reconnect_seconds=30)]
+    assert [event.name for event in read] == ["progress", "progress", "turn_start", "turn_end", "interaction_complete"]
+
+
 async def test_approval_that_is_sent_again_with_its_call_is_read_once() -> None:
     runs = cast(Runs, BrokenRuns([[APPROVED], [APPROVED, CALL], [END]]))
     read = [event async for event in Reading("chat", "run", number=2).events(runs, reconnect_seconds=30)]

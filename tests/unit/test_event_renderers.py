@@ -103,6 +103,19 @@ async def test_each_of_several_notices_is_sent() -> None:
     assert [one["text"] for one in parse([frames]) if one.get("code") in codes] == sentences
 
 
+@pytest.mark.parametrize("agent", [None, "coder"])
+async def test_progress_reaches_readers_whose_protocol_has_a_place_for_it(agent: str | None) -> None:
+    """It has no number, and is part of no message."""
+    run = replace(RUN, agent=agent or RUN.agent, parent_run_id="run_0" if agent else None)
+    events = MESSAGE, Event("progress", text="The model is loading…", run=run), *answer()
+    frames = await render(RunApiRenderer(Interaction("run_1", "thr_1")), Source(*events))
+    assert frames[1] == 'event: progress\ndata: {"text": "The model is loading…"}\n\n'
+    chunks = parse(await render(AiSdkRenderer("run_1"), Source(*events)))
+    assert chunks[1] == {"type": "data-progress", "data": {"text": "The model is loading…"}, "transient": True}
+    plain = parse(await render(PlainRenderer({}), Source(*events)))
+    assert plain == parse(await render(PlainRenderer({}), Source(MESSAGE, *answer())))
+
+
 async def test_an_error_ends_the_stream_where_the_protocol_can_show_it() -> None:
     lost = Source(MESSAGE, error=DatabaseUnavailable())
     chunks = parse(await render(AiSdkRenderer("run_1"), lost))

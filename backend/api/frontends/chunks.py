@@ -90,6 +90,8 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
             thread = self._thread or (event.run.conversation_id if event.run is not None else None)
             metadata = {"interactionId": self._run_id, **({"threadId": thread} if thread else {})}
             yield {"type": "start", "messageId": self._run_id, "messageMetadata": metadata}
+        if event.type == "progress":
+            yield {"type": "data-progress", "data": {"text": event.text}, "transient": True}
         if event.sub_agent is None:
             yield from self._render_run(event)
         yield from self._render_call(event)

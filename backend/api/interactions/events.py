@@ -128,6 +128,16 @@ class TurnEnd(TurnStart):
     name, types = "turn_end", ("model_turn_ended",)
 
 
+class Progress(RunEvent):
+    text: str = Field(description="A sentence.")
+
+    name, types, of_sub_agents = "progress", ("progress",), True
+
+    @classmethod
+    def render(cls, event: Event, of: Interaction) -> Self | None:
+        return cls(text=event.text)
+
+
 class ThinkingDelta(_EntryEvent):
     content: str
 

@@ -1,14 +1,17 @@
-"""A text that is withdrawn, and what an answer has changed, on the screens of `./todo chat`."""
+"""What the screens of `./todo chat` show of an answer: a text that is withdrawn, progress, what was changed."""
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import pytest
 
 from cli.chat.answer import Answer
 from cli.chat.approvals import PendingApprovals
 from cli.chat.connection import Connection
+from cli.chat.live_screen import LiveScreen
 from cli.chat.screen import PlainScreen, Screen
 from common.changes import CORRECTION
 from todo_client.connection import ApiError
@@ -20,8 +23,8 @@ PLACES = [{"task_id": 7, "title": "milk", "change": "added"}]
 
 async def show(screen: Screen, *claim: str) -> None:
     """Shows an answer whose first text, in these pieces, is withdrawn."""
-    events = [
-        ("interaction_started", {"interaction_id": "run_1", "chat_id": "groceries"}),
+    await follow(
+        screen,
         ("turn_start", {}),
         *(("answer_delta", {"content": piece}) for piece in claim),
         ("withdrawn", {}),
@@ -32,17 +35,24 @@ async def show(screen: Screen, *claim: str) -> None:
         ("answer", {"type": "ANSWER", "content": "Not yet."}),
         ("notice", {"text": "It says more.", "code": "nothing_changed"}),
         ("interaction_complete", {"status": "COMPLETED", "changes": PLACES, "named": 2}),
-    ]
+    )
+
+
+async def follow(screen: Screen, *events: tuple[str, dict[str, Any]]) -> list[str]:
+    """Shows events; returns the status that stands on the screen after each of them."""
+    statuses: list[str] = []
 
     async def read(_: Reading) -> AsyncIterator[RunEvent]:
-        for name, data in events:
+        for name, data in (("interaction_started", {"interaction_id": "run_1", "chat_id": "groceries"}), *events):
             yield RunEvent(None, name, data)
+            statuses.append(screen.describe_status().split(" · ")[-1])
 
     async def get_interaction(*_: Any, **__: Any) -> None:
         raise ApiError(404, "not needed")
 
     connection = cast(Connection, SimpleNamespace(events=read, runs=SimpleNamespace(get_interaction=get_interaction)))
     await Answer(screen, connection, Reading("groceries", "run_1"), PendingApprovals(screen, connection)).follow()
+    return statuses
 
 
 AFTER = "Not yet.\n\nIt says more.\n\nAdded 1 · Changed: 1 of the 2 named\n"
@@ -60,3 +70,30 @@ async def test_what_was_not_printed_yet_disappears(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == AFTER
     await show(Screen())
     assert capsys.readouterr().out == AFTER
+
+
+@pytest.fixture
+def terminal() -> Iterator[TextIO]:
+    controlling, controlled = os.openpty()
+    with os.fdopen(controlling), os.fdopen(controlled) as opened:
+        yield opened
+
+
+async def test_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, terminal: TextIO
+) -> None:
+    """Where a status line is shown, it is there until the next event; elsewhere it is a line beside the answer."""
+    waiting = [
+        ("turn_start", {}),
+        ("progress", {"text": "The model is loading…"}),
+        ("answer_delta", {"content": "Hi."}),
+    ]
+    complete = [("answer", {"content": "Hi."}), ("interaction_complete", {"status": "COMPLETED", "changes": []})]
+    await follow(Screen(), *waiting, *complete)
+    assert capsys.readouterr() == ("Hi.\n", "The model is loading…\n")
+    await follow(PlainScreen(), *waiting, *complete)
+    assert capsys.readouterr().out.split("\n\n") == ["The model is loading…", "Hi.\n"]
+    monkeypatch.setattr("sys.stdin", terminal)
+    statuses = await follow(LiveScreen(tmp_path / "history", colour=False), *waiting)
+    assert statuses[1:] == ["thinking", "The model is loading…", "answering"]
+    assert "loading" not in capsys.readouterr().out
