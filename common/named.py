@@ -83,6 +83,9 @@ def _count_by_numbers(sentence: str, *, has_read: bool) -> Iterator[int]:
     for clause in table.clause_ends.split(sentence):
         for found in (found for pattern in table.of_tasks for found in pattern.finditer(clause)):
             words = f"{found['before']} {found['between']}".casefold().split()
+            subject = clause[: found.start("before")].rpartition(" ")[0].rpartition(" ")[2].casefold()
+            if words[:1] == ["have"] and subject in ("i", "we") and find_claims(f"I {found['before']} it."):
+                del words[0]  # it is of the verb, as in "I have added 3 tasks"
             is_of_list = not table.besides.isdisjoint(words) or table.left.match(found["after"]) is not None
             if not is_of_list and find_claims(clause, has_read=has_read):
                 number = found["number"].casefold()
