@@ -1,6 +1,7 @@
 """Commands about the list of tasks."""
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from cli.chat.connection import Connection
@@ -10,6 +11,7 @@ from todo_client.connection import ApiError
 
 VIEWS = ("today", "upcoming", "all", "done", "deleted")
 _CONFLICT = 409
+_TASK = "- ["  # a line of text that a card of tasks gives; that of all changes gives another one
 
 
 async def show(chat: ChatSession, view: str) -> None:
@@ -40,7 +42,7 @@ async def undo(chat: ChatSession, _: str) -> None:
         await chat.screen.fail("There is nothing to undo in this conversation.")
         return
     pressed, action = buttons[0]
-    cards = {item["id"] for item, other in buttons if other == action}
+    cards = {item["id"] for item, other in buttons if other == action} | _find_task_cards(items, pressed)
     tasks: dict[str, None] = {}
     async with connection.chatkit.custom_action(thread, pressed["id"], action) as events:
         async for event in events:
@@ -48,10 +50,16 @@ async def undo(chat: ChatSession, _: str) -> None:
                 case {"type": "error", "message": message}:
                     raise ApiError(_CONFLICT, message)
                 case {"type": "thread.item.replaced", "item": item} if item["id"] in cards:
-                    tasks |= dict.fromkeys(item["copy_text"].splitlines())
+                    tasks |= dict.fromkeys(line for line in item["copy_text"].splitlines() if line.startswith(_TASK))
                 case _:
                     pass
-    await chat.screen.show("Undone. The tasks are now:", *map(render_copied_task, tasks))
+    await chat.screen.show("Undone. The tasks are now:" if tasks else "Undone.", *map(render_copied_task, tasks))
+
+
+def _find_task_cards(items: Sequence[dict[str, Any]], pressed: dict[str, Any]) -> set[str]:
+    """Returns the cards of the answer whose last line undoes what all of them show."""
+    answer = takewhile(lambda item: item["type"] != "user_message", items[items.index(pressed) :])
+    return {item["id"] for item in answer if item.get("widget", {}).get("type") == "Card"}
 
 
 def _undo_actions(component: Any) -> Iterator[dict[str, Any]]:

@@ -225,7 +225,9 @@ async def test_slash_command(served: ChatKit, user: User, chat: Chat, model: Scr
     assert (tasks.returncode, tasks.stderr) == (0, "")
     assert "task number 1" in tasks.stdout
     undone = await chat(*url, "--thread", thread, stdin=b"/undo\n")
-    assert (undone.returncode, "Undone." in undone.stdout) == (0, True)
+    assert (undone.returncode, undone.stdout.partition("\n")[0]) == (0, "Undone. The tasks are now:")
+    titles = sorted(undone.stdout.splitlines()[1:])
+    assert titles == ["· task number 1 (deleted)", "· task number 2 (deleted)"]
     assert (await chat(*url, "--exec", "/tasks")).stdout == "No tasks.\n"
     log = await chat(*url, "--thread", thread, "--exec", "/log")
     events = [json.loads(line)["event"] for line in log.stdout.splitlines()]
