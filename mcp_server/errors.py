@@ -58,7 +58,7 @@ class NothingToUndo(Conflict):
 
 
 class NothingInBatch(Conflict):
-    """There is nothing left to undo: it was undone already, or is more than 30 days old."""
+    """There is nothing left to undo: nothing was changed, it was undone already, or is more than 30 days old."""
 
 
 class ChangedSince(Conflict):
