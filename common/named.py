@@ -7,7 +7,7 @@ lists in which a changed task occurs, and titles of calls that failed.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -109,6 +109,16 @@ def _count_enumerated(sentence: str, known: Collection[str]) -> Iterator[int]:
             yield _count_items([title, *others], known)
         else:
             yield _count_items(others, known)
+    for found in table.plain_ends.finditer(sentence):
+        first, *others = table.separator.split(found[0])
+        title = next((title for title in known if first.casefold().endswith(title)), None)
+        if title and not any(_tells_more(item, known, table.detail.search) for item in others):
+            yield _count_items([title, *others], known)
+
+
+def _tells_more(item: str, known: Collection[str], find_detail: Callable[[str], object]) -> bool:
+    """Whether an item is no other task, but a date, a priority, another deed, or what was not done."""
+    return _find_title(item, known) is None and bool(find_detail(item) or _read_table().honest.search(item))
 
 
 def _count_items(items: Sequence[str], known: Collection[str]) -> int:
@@ -128,19 +138,30 @@ def _count_listed(answer: str, sentences: Sequence[str], known: Collection[str])
     """Counts the items of each list that a claim announces as what was changed, such as "I've added these:"."""
     table, lines = _read_table(), answer.splitlines()
     for position, line in enumerate(lines):
-        if not table.lead.search(line) or table.state.search(line):
+        is_lead = table.short_lead.match(line) or (table.lead.search(line) and not table.state.search(line))
+        if not is_lead or not any(line.rstrip().endswith(sentence[-30:].strip()) for sentence in sentences):
             continue
-        if not any(line.rstrip().endswith(sentence[-30:].strip()) for sentence in sentences):
-            continue
-        items: list[re.Match[str]] = []
-        for following in lines[position + 1 :]:
-            if (item := table.listed.match(following)) is not None:
-                items.append(item)
-            elif following.strip():
-                break
-        texts = [item["text"] for item in items if len(item["indent"]) <= len(items[0]["indent"])]
-        if not any(map(table.attribute.match, texts)):
-            yield _count_items(texts, known)
+        yield _count_lines(_read_items(lines[position + 1 :]), known)
+    ticked = filter(None, map(table.ticked.match, lines))
+    yield _count_lines([found["after"] or found["before"] for found in ticked], known)
+
+
+def _read_items(lines: Sequence[str]) -> list[str]:
+    items: list[re.Match[str]] = []
+    for line in lines:
+        if (item := _read_table().listed.match(line)) is not None:
+            items.append(item)
+        elif line.strip():
+            break
+    return [item["text"] for item in items if len(item["indent"]) <= len(items[0]["indent"])]
+
+
+def _count_lines(items: Sequence[str], known: Collection[str]) -> int:
+    """Counts the tasks of a list, none if it has something else, such as the date of one."""
+    table = _read_table()
+    if any(table.attribute.match(item) or _tells_more(item, known, table.detail.match) for item in items):
+        return 0
+    return _count_items(items, known)
 
 
 def _count_failed(answer: str, sentences: Sequence[str], known: Collection[str], failed: Collection[str]) -> int:
@@ -186,6 +207,10 @@ class _Table:
     quoted_items: re.Pattern[str]
     bold_items: re.Pattern[str]
     plain_items: re.Pattern[str]
+    plain_ends: re.Pattern[str]
+    short_lead: re.Pattern[str]
+    ticked: re.Pattern[str]
+    detail: re.Pattern[str]
     joined: re.Pattern[str]
     clause_ends: re.Pattern[str]
     lead: re.Pattern[str]
@@ -201,26 +226,14 @@ class _Table:
 @cache
 def _read_table() -> _Table:
     row: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-    words = {word: number for number, line in enumerate(row["numbers"], start=2) for word in line.split()}
+    words = {word: int(number) for number, line in row["numbers"].items() for word in line.split()}
     of_tasks = [
         pattern.replace("{number}", r"\d{1,3}|" + "|".join(words)).replace("{characters}", row["characters"])
         for pattern in row["of_tasks"]
     ]
     characters = {character: number for number, character in enumerate(row["characters"][1:], start=2)}
     last, item, quoted, bold, to_list = (row[name] for name in ("and", "item", "quoted", "bold", "to_list"))
-    names = [
-        "left",
-        "ids",
-        "quoted",
-        "bold",
-        "unspaced",
-        "joined",
-        "clause_ends",
-        "lead",
-        "state",
-        "listed",
-        "attribute",
-    ]
+    patterns = "left ids quoted bold unspaced joined clause_ends lead short_lead state listed attribute detail ticked"
     return _Table(
         numbers={**words, row["characters"][0]: 2, **characters},
         of_tasks=[re.compile(pattern, re.IGNORECASE) for pattern in of_tasks],
@@ -232,8 +245,9 @@ def _read_table() -> _Table:
             f"{bold}(?:, {bold}){{0,{_MAX_ITEMS}}}(?:{last}{bold}(?P<to_list>{to_list})?|, {bold})", re.IGNORECASE
         ),
         plain_items=re.compile(rf"\b{item}(?:, {item}){{0,20}}?{last}{item}?(?={to_list})", re.IGNORECASE),
+        plain_ends=re.compile(rf"\b{item}(?:, {item}){{1,20}}?{last}{item}(?={row['ends']})", re.IGNORECASE),
         **{
-            name: re.compile(row[name], re.IGNORECASE)
-            for name in [*names, "polite", "sentence_ends", "failing", "honest"]
+            name: re.compile(row[name].replace("{deeds}", row["deeds"]).replace("{to_list}", to_list), re.IGNORECASE)
+            for name in [*patterns.split(), "polite", "sentence_ends", "failing", "honest"]
         },
     )
