@@ -88,11 +88,16 @@ def _count_by_numbers(sentence: str, *, has_read: bool) -> Iterator[int]:
                 del words[0]  # it is of the verb, as in "I have added 3 tasks"
             is_of_list = not table.besides.isdisjoint(words) or table.left.match(found["after"]) is not None
             if not is_of_list and find_claims(clause, has_read=has_read):
-                number = found["number"].casefold()
-                yield table.numbers[number] if number in table.numbers else int(number)
+                number = _fold_i(found["number"])
+                yield int(number) if number.isdecimal() else table.numbers[number]
     for found in table.ids.finditer(sentence):
         if found["before"].strip().casefold() not in table.besides:
             yield len(set(re.findall(r"\d+", found[0])))
+
+
+def _fold_i(word: str) -> str:
+    """Folds the four forms of the letter I, which a pattern takes for the same."""
+    return word.casefold().replace("\u0307", "").replace("\u0131", "i")
 
 
 def _count_enumerated(sentence: str, known: Collection[str]) -> Iterator[int]:
@@ -226,7 +231,7 @@ class _Table:
 @cache
 def _read_table() -> _Table:
     row: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-    words = {word: int(number) for number, line in row["numbers"].items() for word in line.split()}
+    words = {_fold_i(word): int(number) for number, line in row["numbers"].items() for word in line.split()}
     of_tasks = [
         pattern.replace("{number}", r"\d{1,3}|" + "|".join(words)).replace("{characters}", row["characters"])
         for pattern in row["of_tasks"]

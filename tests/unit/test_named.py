@@ -56,6 +56,8 @@ NAMED: list[tuple[str, dict[str, Any], int]] = [
     ("He añadido 3 tareas a tu lista.", MILK, 3),
     ("J'ai ajouté trois tâches.", MILK, 3),
     ("3 görev eklendi.", MILK, 3),
+    ("İki görev eklendi.", MILK, 2),
+    ("ALTI görev eklendi.", MILK, 6),
     ("٣ مهام أضفت.", MILK, 3),
     ("已帮你添加了三个任务。", MILK, 3),
 ]
