@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from backend.context import hidden_context, tags
 from backend.context.fitting import SPARED_MESSAGES, fit, size_of, tokens_in
@@ -39,6 +40,11 @@ class Window:
     stand_in: str | None = None
     left_out: int | None = None
     head: int = 0
+
+    def count_tokens_before(self, run_id: str) -> int:
+        """Counts what comes before a run's own records."""
+        before = [one.items for one in self.rendered if one.record.run_id != run_id]
+        return tokens_in(self.stand_in or "") + sum(map(size_of, chain.from_iterable(before)))
 
     def render(self) -> Items:
         head = [] if self.stand_in is None else [render_hidden_item(self.stand_in)]

@@ -58,7 +58,7 @@ class ChatModel(Model):
         self.client = ProviderClient(endpoint)
         self.name = endpoint.model
         self._on_piece: Callable[[Piece], None] | None = None
-        self._goal = ""
+        self._goal, self._history_tokens = "", 0
         self._on_progress: Callable[[str], None] = lambda _: None
 
     def for_run(
@@ -67,14 +67,17 @@ class ChatModel(Model):
         on_piece: Callable[[Piece], None],
         *,
         goal: str,
+        history_tokens: int = 0,
         on_progress: Callable[[str], None] = lambda _: None,
     ) -> Self:
         """A copy that shows pieces to `on_piece`, and uses the model of this name, if the endpoint offers it.
 
-        The `goal` is the message that the run answers; `on_progress` gets sentences while the server loads its model.
+        The `goal` is the message that the run answers, after `history_tokens`; `on_progress` gets sentences while the
+        server loads its model.
         """
         model = copy(self)
-        model._on_piece, model._goal, model._on_progress = on_piece, goal, on_progress
+        model._on_piece, model._on_progress = on_piece, on_progress
+        model._goal, model._history_tokens = goal, history_tokens
         if name in self.endpoint.models:
             model.name = name
         return model
@@ -160,9 +163,10 @@ class ChatModel(Model):
 
         with _measure_request(body["model"]):
             try:
-                whole = await read_whole(
-                    self.client.request(body, goal=self._goal, on_progress=self._on_progress), show
+                response = self.client.request(
+                    body, goal=self._goal, history_tokens=self._history_tokens, on_progress=self._on_progress
                 )
+                whole = await read_whole(response, show)
             except ModelError as error:
                 error.is_passing = error.is_passing and not has_shown
                 raise

@@ -86,19 +86,25 @@ class ProviderClient:
             self._openai.base_url = url
 
     async def request(
-        self, given: dict[str, Any], *, goal: str = "", on_progress: Callable[[str], None] = lambda _: None
+        self,
+        given: dict[str, Any],
+        *,
+        goal: str = "",
+        history_tokens: int = 0,
+        on_progress: Callable[[str], None] = lambda _: None,
     ) -> Pieces:
         """Sends a request in OpenAI's form as the provider accepts it. Reading the response raises `ModelError`.
 
-        Where calls are text, an agent that is called without a task gets the user's `goal`. A server that loads its
-        model is asked again as long as the first token may take; `on_progress` gets sentences for the user.
+        The `goal` is the message that is answered: where calls are text, an agent that is called without a task gets
+        it. `history_tokens` are what comes before it. A server that loads its model is asked again as long as the first
+        token may take; `on_progress` gets sentences for the user.
         """
         model, loading = given["model"], LoadingWait(self._limits.first_token_seconds, on_progress)
         while True:
             await self.capabilities.look_up(model)
             has_begun = False
             try:
-                async with aclosing(remove_frames(self._request(given, goal=goal))) as pieces:
+                async with aclosing(remove_frames(self._request(given, goal, history_tokens))) as pieces:
                     async for piece in pieces:
                         has_begun = True
                         yield piece
@@ -118,25 +124,27 @@ class ProviderClient:
             return self.modes.get(model) == "text"
         return False
 
-    def _request(self, given: dict[str, Any], *, goal: str) -> Pieces:
+    def _request(self, given: dict[str, Any], goal: str, history_tokens: int) -> Pieces:
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         mode, model = self.modes.get(given["model"]), given["model"]
         body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
-        response, tools = self._respond(body), {tool["function"]["name"] for tool in given.get("tools", ())}
+        parts = context_size.Parts(history_tokens, context_size.count_tokens(goal))
+        respond = partial(self._respond, parts=parts)
+        response, tools = respond(body), {tool["function"]["name"] for tool in given.get("tools", ())}
         if mode == "text":
-            return read_actions(response, tools, body, self._respond, goal=goal)
+            return read_actions(response, tools, body, respond, goal=goal)
         if self._profile.loses_calls and "stream" in body and tools:
-            response = find_lost_calls(response, body, self._respond, on_lost=self._stop_streaming_calls)
+            response = find_lost_calls(response, body, respond, on_lost=self._stop_streaming_calls)
         if not tools:
             return response
         note = partial(self.modes.record_missed_call, model, "written a call as text")
         return find_written_calls(response, tools, on_written=note)
 
-    async def _respond(self, body: dict[str, Any]) -> Pieces:
+    async def _respond(self, body: dict[str, Any], *, parts: context_size.Parts) -> Pieces:
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
-        with self._note_outcome(body):
+        with self._note_outcome(body), self._explain(body, parts):
             values = read_values(await self._post(body, seconds), self._limits)
             reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
@@ -186,13 +194,17 @@ class ProviderClient:
                 stream=True,
             )
         except openai.APIError as error:
-            raise self._explain(_create_error(error), body) from error
+            raise _create_error(error) from error
 
-    def _explain(self, error: ModelError, body: dict[str, Any]) -> ModelError:
-        if error.code != "model_context_exceeded":
-            return error
-        context = self.capabilities.get(body["model"]).context_tokens
-        return context_size.explain_rejection(error, body, context, self._profile.context_cure)
+    @contextmanager
+    def _explain(self, body: dict[str, Any], parts: context_size.Parts) -> Iterator[None]:
+        try:
+            yield
+        except ModelError as error:
+            if error.code != "model_context_exceeded":
+                raise
+            context = self.capabilities.get(body["model"]).context_tokens
+            raise context_size.explain_rejection(error, body, parts, context, self._profile.context_cure) from error
 
     def list_notes(self, model: str) -> list[str]:
         """Returns sentences for the operator about what a model cannot do."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from backend.model.errors import ModelError
@@ -13,6 +14,15 @@ INSTRUCTION_TOKENS: dict[ToolCalls, int] = {"streamed": 2_000, "whole": 2_000, "
 """What the assistant's instructions and tools need, in tokens, with agents; a test holds it."""
 _ROOM_TOKENS = 100  # that at least are left for a message and its answer
 _SHORT_REQUEST = 1.5  # times the instructions: a shorter request has a short message
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is known of the parts of a request, in tokens as `count_tokens` has them."""
+
+    history: int = 0
+    """What comes before the message that is answered."""
+    message: int = 0
 
 
 def count_tokens(value: Any) -> int:
@@ -27,8 +37,10 @@ def find_small_context(context_tokens: int | None, mode: ToolCalls, cure: str) -
     return ModelError("model_context_too_small", context=context_tokens, needed=needed, cure=cure)
 
 
-def explain_rejection(error: ModelError, body: dict[str, Any], context_tokens: int | None, cure: str) -> ModelError:
-    """Returns what is too long for the context: the instructions, the message or the conversation.
+def explain_rejection(
+    error: ModelError, body: dict[str, Any], parts: Parts, context_tokens: int | None, cure: str
+) -> ModelError:
+    """Returns what is too long for the context: the instructions, the message, what was read, or the conversation.
 
     Our own count of each part is scaled to the tokens of the request that the server has counted.
     """
@@ -39,15 +51,20 @@ def explain_rejection(error: ModelError, body: dict[str, Any], context_tokens: i
     whole = fixed + sum(map(count_tokens, messages[1:]))
     scale = error.request_tokens / whole if error.request_tokens else 1.0
     needed, context = round(fixed * scale), error.context_tokens or context_tokens
-    has_history = any(message["role"] == "assistant" for message in messages)
     details = {"status": error.provider_status, "words": error.words}
     if context is not None and needed + _ROOM_TOKENS > context:
         least = math.ceil((context + 1) / 100) * 100  # counts are estimates, and the server has rejected this one
         return ModelError(
             "model_context_too_small", **details, context=context, needed=max(round(needed, -2), least), cure=cure
         )
-    if has_history:
-        return error
     if context is None and whole < _SHORT_REQUEST * fixed:
         return ModelError("model_instructions_too_long", **details, needed=round(needed, -2), cure=cure)
+    own = max(whole - parts.history, fixed)
+    is_history = own * scale + _ROOM_TOKENS <= context if context is not None else parts.history > own - fixed
+    if parts.history and is_history:
+        return error
+    has_called = any(message["role"] == "assistant" for message in messages)
+    if has_called and own - fixed - parts.message > parts.message:
+        of_context = f" of {context:,} tokens" if context is not None else ""
+        return ModelError("model_answer_read_too_much", **details, of_context=of_context)
     return ModelError("model_message_too_long", **details)

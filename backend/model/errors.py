@@ -76,6 +76,12 @@ FAILURES: dict[str, Failure] = {
         allow_retry=False,
         outcome="refused",
     ),
+    "model_answer_read_too_much": Failure(
+        "What this answer has read does not fit into the model's context{of_context}. Ask for less at once, or ask the "
+        "person who runs this server for a larger context.",
+        allow_retry=False,
+        outcome="refused",
+    ),
     "model_loading": Failure(
         "The model is still being loaded. Try again in a few minutes; the person who runs this server can raise "
         "LLM_FIRST_TOKEN_SECONDS, so that answers wait longer.",

@@ -181,13 +181,14 @@ class Execution(RunHooks[RunContext]):
         agent, tokens = self._dependencies.agents[self.run.agent], self._dependencies.history_tokens
         assert isinstance(agent.model, ChatModel)
         show, show_progress = self.recorder.read_piece, self.recorder.publish_progress
-        model = agent.model.for_run(self.run.options.get("model"), show, goal=self._goal, on_progress=show_progress)
-        self._model = model
-        self.recorder.model_name = model.name
-        temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         notes = self._notes_of_directory
         window = await choose_history(self._database, self.run, self.history, notes=notes, tokens=tokens)
         self.left_out = window.left_out
+        before, name = window.count_tokens_before(self.run.id), self.run.options.get("model")
+        model = agent.model.for_run(name, show, goal=self._goal, history_tokens=before, on_progress=show_progress)
+        self._model = model
+        self.recorder.model_name = model.name
+        temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         config = RunConfig(
             model=model,
             model_settings=ModelSettings(

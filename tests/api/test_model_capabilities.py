@@ -36,7 +36,7 @@ from tests.support.model_server import (
     send_endlessly,
     serve_model,
 )
-from tests.support.script import call, calls, says
+from tests.support.script import add_task, call, calls, says, start_coder
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -348,7 +348,8 @@ REJECTIONS: dict[str, tuple[dict[str, int], int, str, str]] = {
 async def test_what_is_too_long(case: str, services: Services, user: User, model: ScriptedModel) -> None:
     sizes, answers_before, message, expected = REJECTIONS[case]
     rejection = {"message": "request exceeds the available context size", **sizes}
-    await model.script(*[says("word " * 3_000)] * answers_before, {"status": 400, "body": {"error": rejection}})
+    numbers = " ".join(map(str, range(4_000)))
+    await model.script(*[says(numbers)] * answers_before, {"status": 400, "body": {"error": rejection}})
     async with user_at(services, user, **CUSTOM) as there:
         thread = (await there.runs.begin("A talk"))["id"]
         for _ in range(answers_before):
@@ -356,6 +357,44 @@ async def test_what_is_too_long(case: str, services: Services, user: User, model
         answer = await there.chatkit.say(message, thread)
     assert answer.error is not None
     assert answer.error["message"].startswith(expected)
+
+
+READ_TOO_MUCH = "What this answer has read does not fit into the model's context"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "of_context"), [({"n_prompt_tokens": 4_400, "n_ctx": 4_096}, " of 4,096 tokens"), ({}, "")]
+)
+@pytest.mark.parametrize("answers_before", [0, 1])
+async def test_answer_that_reads_too_much(
+    answers_before: int, sizes: dict[str, int], of_context: str, services: Services, user: User, model: ScriptedModel
+) -> None:
+    """What is too long is in no earlier message: a new conversation would end in the same way."""
+    rejection = {"message": "request exceeds the available context size", **sizes}
+    more = [f"{'a long title ' * 15}{number}" for number in range(40)]
+    await model.script(add_task("milk", also=more), says("Added."))
+    await user.runs.say("adding", "add all of them")
+    rejected = {"status": 400, "body": {"error": rejection}}
+    await model.script(*[says("Hello.")] * answers_before, calls(call("list_tasks")), rejected)
+    async with user_at(services, user, **CUSTOM) as there:
+        thread = (await there.runs.begin("A talk"))["id"]
+        for _ in range(answers_before):
+            await there.chatkit.say("hello", thread)
+        answer = await there.chatkit.say("what is on my list?", thread)
+    assert answer.error is not None
+    assert answer.error["message"].startswith(f"{READ_TOO_MUCH}{of_context}. Ask for less at once, ")
+
+
+async def test_sub_agent_that_reads_too_much(services: Services, user: User, model: ScriptedModel) -> None:
+    sizes = {"n_prompt_tokens": 6_400, "n_ctx": 4_096}
+    rejection = {"message": "request exceeds the available context size", **sizes}
+    written = calls(call("write_file", path="a.txt", content="word " * 3_000))
+    rejected = {"status": 400, "body": {"error": rejection}}
+    await model.script(start_coder("write a file"), written, rejected)
+    async with user_at(services, user, **CUSTOM) as there:
+        events = await there.runs.say((await there.runs.begin("A talk"))["id"], "let the coder write a file")
+    [error] = [one.data["error"] for one in events if one.name == "error"]
+    assert error.startswith(f"{READ_TOO_MUCH} of 4,096 tokens. ")
 
 
 @pytest.mark.parametrize("at", [0, 1])
