@@ -10,7 +10,14 @@ _TIMES, _CHARS = 4, 800  # how often something is repeated, and over how many ch
 _ROWS, _ROW_CHARS = 120, 4_000
 _CODE_CHARS = 4_000  # in code, and of a separator
 _KEPT_CHARS = (_TIMES + 1) * _MAX_PERIOD
-_ROW = re.compile(r"(?:\s*(?:[-*+•|>☐☑✓✔✅]|\[[ xX]\]|\d{1,4}[.):])\s*[^\s\-|]| {4}|\t).*", re.DOTALL)
+# A row of a list, its second line, or a row of a table, of values between commas, or of a log.
+_ROW = re.compile(
+    r"(?:\s*(?:[-*+•>☐☑✓✔✅]|\[[ xX]\]|\d{1,4}[.):])\s*[^\s\-|]|\s*\||  |\t).*"
+    r"|[^,;]*(?:[,;](?! )[^,;]*)+"
+    r"|\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR)\b).*",
+    re.DOTALL,
+)
+_JSON = re.compile(r"\{|\[\s*[\[{\"\d-]")
 _SEPARATORS = "-=_*~#─━═"
 _CALL = re.compile(r'"(?:arguments|parameters|args|action)"\s*:')
 _FENCE = "```"
@@ -20,7 +27,8 @@ class RepetitionDetector:
     """Reads a text in pieces; the cost of a character is constant.
 
     A text repeats itself if its end is the same characters, four times or more and 800 or more in all. Rows of a list
-    or a table may be alike for longer, and so may code and what a call that is written as text has in its arguments.
+    or a table may be alike for longer, and so may code, JSON and what a call that is written as text has in its
+    arguments.
     """
 
     def __init__(self) -> None:
@@ -28,7 +36,7 @@ class RepetitionDetector:
         self._text = ""  # its end
         self._unread = 0  # characters at its end, since it was examined
         self._is_code = False
-        self._first = ""  # character that is no space
+        self._is_json: bool | None = None  # None before its first character
 
     def feed(self, text: str) -> str:
         """Returns the text up to where it is known to repeat itself."""
@@ -46,27 +54,42 @@ class RepetitionDetector:
         fences = self._text.count(_FENCE, max(0, len(self._text) - self._unread - len(_FENCE) + 1))
         self._is_code ^= fences % 2 == 1
         self._unread = 0
-        self._first = self._first or self._text.lstrip()[:1]
-        if (period := self._find_period()) is not None:
-            chars = self._count_chars_needed(period)
-            end = self._text[-chars:]
-            self.is_repeated = len(end) == chars and end[:-period] == end[period:]
+        if self._is_json is None and (beginning := self._text.lstrip()):
+            self._is_json = _JSON.match(beginning) is not None
+        if (period := _find_period(self._text)) is not None:
+            self.is_repeated = _is_periodic(self._text, period, self._count_chars_needed(period))
         if len(self._text) > 2 * _KEPT_CHARS:
             self._text = self._text[-_KEPT_CHARS:]
-
-    def _find_period(self) -> int | None:
-        """Returns the distance from the end of the text to where the same characters end before."""
-        before = self._text[: -_MAX_PERIOD - _NEEDLE - 1 : -1]  # reversed, as `str.rfind` can take quadratic time
-        position = before.find(before[:_NEEDLE], 1)
-        return position if position > 0 else None
 
     def _count_chars_needed(self, period: int) -> int:
         chars = max(_CHARS, _TIMES * period) - _STEP + 1  # as it may be other text before the next step
         twice = 2 * self._text[-period:]
-        is_argument = self._first == "{" and "{" not in twice and "}" not in twice
-        if (self._is_code and not _CALL.search(twice)) or is_argument or (period == 1 and twice[0] in _SEPARATORS):
+        is_data = (self._is_code or self._is_json) and not _CALL.search(twice)
+        if is_data or (period == 1 and twice[0] in _SEPARATORS):
             return max(chars, _CODE_CHARS)
-        rows = [row for row in twice.split("\n")[1:-1] if row.strip()]
-        if rows and all(map(_ROW.fullmatch, rows)) and (len(rows) == 1 or period < _CHARS / _TIMES):
+        rows = _list_rows(self._text, period)
+        if rows and (len(rows) == 1 or period < _CHARS / _TIMES):
             return max(chars, min(_ROW_CHARS, _ROWS * period // len(rows)))
         return chars
+
+
+def _find_period(text: str) -> int | None:
+    """Returns the distance from the end of the text to where the same characters end before."""
+    before = text[: -_MAX_PERIOD - _NEEDLE - 1 : -1]  # reversed, as `str.rfind` can take quadratic time
+    position = before.find(before[:_NEEDLE], 1)
+    return position if position > 0 else None
+
+
+def _is_periodic(text: str, period: int, chars: int) -> bool:
+    end = text[-chars:]
+    return len(end) == chars and end[:-period] == end[period:]
+
+
+def _list_rows(text: str, period: int) -> list[str]:
+    """Returns the rows of what is repeated, without their second lines; none if anything in it is no row."""
+    twice = 2 * text[-period:]
+    begin = twice.find("\n") + 1
+    lines = [line for line in twice[begin : begin + period].split("\n") if line.strip()] if begin else []
+    if not all(map(_ROW.fullmatch, lines)):
+        return []
+    return [line for line in lines if not line[0].isspace()] or lines
