@@ -110,7 +110,8 @@ def _count_enumerated(sentence: str, known: Collection[str]) -> Iterator[int]:
             yield _count_items(items, known)  # or else they may be a title, a date and a priority
     for found in table.plain_items.finditer(sentence):
         first, *others = table.separator.split(found[0])  # the words before the first title may be part of it
-        if title := next((title for title in known if first.casefold().endswith(title)), None):
+        first = first.casefold()  # the title may be longer, too
+        if title := next((title for title in known if first.endswith(title) or title.endswith(f" {first}")), None):
             yield _count_items([title, *others], known)
         else:
             yield _count_items(others, known)

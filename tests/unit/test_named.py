@@ -20,6 +20,7 @@ NAMED: list[tuple[str, dict[str, Any], int]] = [
     ("I've added **Milk** and **Bread** to your list.", MILK, 2),
     ("I've added **milk**, **tea** and **bread**.", {"changed": ["milk", "tea"], "most": 2}, 3),
     ("I've added milk, bread and eggs to your list.", MILK, 3),
+    ("I've added buy milk at six, bread and eggs to your list.", {"changed": ["buy milk at six"], "most": 1}, 3),
     ("I've added the following tasks:\n- Milk\n- Bread\n- Eggs\n\nAnything else?", MILK, 3),
     ("I've added these to your list:\n\n1. **Milk**\n2. **Bread**", MILK, 2),
     ("Added:\n- milk\n- bread\n- eggs", MILK, 3),
