@@ -451,16 +451,17 @@ class Execution(RunHooks[RunContext]):
 
         Returns whether it did. A claim that stays, as a run withdraws one answer at most, is noted in the recorder.
         """
-        recorder, history = self.recorder, self.history.of_run(self.run.id)
+        recorder, history = self.recorder, self.history
         if self._live.stop_requested.is_set():
             return False
-        recorder.has_false_claim = await has_false_claim(self._database, self.run, recorder.calls, recorder.answer)
+        has_claim = partial(has_false_claim, self._database, self.run, recorder.calls, history=history)
+        recorder.has_false_claim = await has_claim(recorder.answer)
         if not recorder.has_false_claim:
             # A text above calls stays, as the model has gone on from it. A sub-agent hands over its answer only.
             earlier = "" if self.run.is_sub_agent else "\n".join(recorder.earlier_answers)
-            recorder.has_false_claim = await has_false_claim(self._database, self.run, recorder.calls, earlier)
+            recorder.has_false_claim = await has_claim(earlier)
             return False
-        if history.find_first("withdrawn") is not None:
+        if history.of_run(self.run.id).find_first("withdrawn") is not None:
             return False
         if not recorder.calls and self._model is not None:
             self._model.record_missed_call("claimed a change without a call")

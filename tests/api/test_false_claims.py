@@ -127,3 +127,34 @@ async def test_two_claims_without_a_call_make_calls_text(
     assert stored.titles(user.name) == ["milk"]
     lines = [record.getMessage() for record in caplog.records if "claimed a change" in record.getMessage()]
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "answer", "is_marked"),
+    [
+        ("did you really add milk?", "Yes, I've added it to your list.", False),
+        ("Why did you make it urgent?", "I set it to high priority because you said it's urgent.", False),
+        ("Danke!", "Gerne! Ich habe die Milch hinzugefügt.", False),
+        ("My neighbour drinks tea.", "Nice. I've added milk with high priority.", False),
+        ("My neighbour drinks tea.", "Nice. I've added tea.", True),
+        ("can you add milk?", "I've added milk to your list.", True),
+        ("could you also add eggs?", "I've added milk and eggs.", True),
+        ("Did you add milk? Please add bread.", "Yes, I've added both.", True),
+    ],
+)
+async def test_answer_about_an_earlier_message(
+    message: str, answer: str, is_marked: bool, services: Services, user: User, model: ScriptedModel
+) -> None:
+    """What an earlier run has changed may be told when it is asked for, and is no new change."""
+    await model.script(add_task("milk"), says("Okay."), says(answer), says("Nothing was changed."))
+    async with user_at(services, user, **SETTINGS) as there:
+        await there.runs.say("talk", "add milk")
+        events = await there.runs.say("talk", message)
+    assert any(event.name == "withdrawn" for event in events) == is_marked
+
+
+async def test_question_about_a_change_that_no_run_made(services: Services, user: User, model: ScriptedModel) -> None:
+    await model.script(says("Yes, I've added it to your list."), says("Nothing was changed."))
+    async with user_at(services, user, **SETTINGS) as there:
+        events = await there.runs.say("talk", "did you add milk?")
+    assert any(event.name == "withdrawn" for event in events)
