@@ -106,7 +106,7 @@ class ProviderClient:
             try:
                 async with aclosing(remove_frames(self._request(given, goal, history_tokens))) as pieces:
                     async for piece in pieces:
-                        has_begun = True
+                        has_begun = has_begun or bool(piece.text or piece.thought or piece.calls)
                         yield piece
                 return
             except ModelError as error:

@@ -178,10 +178,15 @@ _CONTEXT_SIZE = re.compile(
 )
 _LOADING = re.compile(
     r"\bloading (the )?(llm |this )?model\b|\bmodel\b.{0,200}\b(is|being|still|currently) (being )?load(ing|ed)\b"
-    r"|\bmodel loading\b",
+    r"|\bmodel loading\b|\b(model|weights)\b.{0,40}\bwarming up\b|\bweights\b.{0,40}\bloading\b"
+    r"|\bloading (\w+ ){0,3}weights\b",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_LOADED = re.compile(r"fail|error loading|unable|could not|cannot|can't|not found|no model", re.IGNORECASE)
+_NOT_LOADED = re.compile(
+    r"fail|error loading|unable|could not|couldn't|cannot|can't|not found|no model|out of memory|\boom\b|insufficient"
+    r"|not enough|abort|cancel|stopped|terminated|killed|crash|timed out|time-?out",
+    re.IGNORECASE,
+)
 _WITHOUT_TOOLS = re.compile(
     r"not support (tools|tool.?(use|call)|function.?call)|support tool use|tool.?choice\W{0,3} requires"
     r"|tools? (param )?requires? --jinja|(tools?|tool use|tool calls?|tool calling) (is|are) not supported",

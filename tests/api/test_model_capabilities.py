@@ -25,6 +25,7 @@ from tests.fake_ollama import serve_ollama
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import start_run
 from tests.support.backends import user_at
+from tests.support.completions import chunk
 from tests.support.model_requests import requests_to
 from tests.support.model_server import (
     ModelServer,
@@ -274,6 +275,17 @@ async def test_model_that_loads(services: Services, user: User) -> None:
     assert len(progress) >= 2
     assert "tools" not in bodies[-1]
     assert metrics.RETRIES.labels("model")._value.get() == retries
+
+
+@pytest.mark.usefixtures("quick_loading")
+async def test_stream_that_begins_while_the_model_loads(services: Services, user: User, model: ScriptedModel) -> None:
+    """With an empty frame, as that of the role, before it says that the model is not loaded yet."""
+    error = f"data: {json.dumps(LOADING['body'])}\n\n"
+    await model.script({"raw": [chunk({"role": "assistant", "content": ""}), error]}, says("Hello."))
+    async with user_at(services, user, **CUSTOM) as there:
+        answer = await there.chatkit.say("hello", (await there.runs.begin("A talk"))["id"])
+    assert (answer.error, answer.text) == (None, "Hello.")
+    assert [event["text"] for event in answer.of("progress_update")] == ["The model is loading…"]
 
 
 @pytest.mark.usefixtures("quick_loading")
