@@ -17,6 +17,7 @@ _ROW = re.compile(
     r"|\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR)\b).*",
     re.DOTALL,
 )
+_NUMBER = re.compile(r"^([ \t]*)\d{1,6}(?=[.):])", re.MULTILINE)  # of a row in a list
 _JSON = re.compile(r"\{|\[\s*[\[{\"\d-]")
 _SEPARATORS = "-=_*~#─━═"
 _CALL = re.compile(r'"(?:arguments|parameters|args|action)"\s*:')
@@ -28,12 +29,14 @@ class RepetitionDetector:
 
     A text repeats itself if its end is the same characters, four times or more and 800 or more in all. Rows of a list
     or a table may be alike for longer, and so may code, JSON and what a call that is written as text has in its
-    arguments.
+    arguments. Rows that differ in their number alone are equal.
     """
 
     def __init__(self) -> None:
         self.is_repeated = False
         self._text = ""  # its end
+        self._rows = ""  # its last lines, each with the same number
+        self._unfinished = ""  # line
         self._unread = 0  # characters at its end, since it was examined
         self._is_code = False
         self._is_json: bool | None = None  # None before its first character
@@ -53,24 +56,41 @@ class RepetitionDetector:
     def _examine(self) -> None:
         fences = self._text.count(_FENCE, max(0, len(self._text) - self._unread - len(_FENCE) + 1))
         self._is_code ^= fences % 2 == 1
+        self._read_rows(self._text[-self._unread :])
         self._unread = 0
         if self._is_json is None and (beginning := self._text.lstrip()):
             self._is_json = _JSON.match(beginning) is not None
         if (period := _find_period(self._text)) is not None:
-            self.is_repeated = _is_periodic(self._text, period, self._count_chars_needed(period))
+            chars = max(_CHARS, _TIMES * period) - _STEP + 1  # as it may be other text before the next step
+            if _is_periodic(self._text, period, chars):
+                chars = max(chars, self._count_chars_allowed(period))
+                self.is_repeated |= _is_periodic(self._text, period, chars)
         if len(self._text) > 2 * _KEPT_CHARS:
             self._text = self._text[-_KEPT_CHARS:]
 
-    def _count_chars_needed(self, period: int) -> int:
-        chars = max(_CHARS, _TIMES * period) - _STEP + 1  # as it may be other text before the next step
+    def _read_rows(self, text: str) -> None:
+        lines, end, self._unfinished = (self._unfinished + text).rpartition("\n")
+        if len(self._unfinished) > _MAX_PERIOD:
+            self._rows = self._unfinished = ""
+        if not end:
+            return
+        self._rows = (self._rows + _NUMBER.sub(r"\g<1>0", lines + end))[-_KEPT_CHARS:]
+        if self._is_code or self._is_json or (period := _find_period(self._rows)) is None:
+            return
+        chars = max(_CHARS, _TIMES * period)
+        if _is_periodic(self._rows, period, chars) and (rows := _list_rows(self._rows, period)):
+            chars = max(chars, min(_ROW_CHARS, _ROWS * period // len(rows)))
+            self.is_repeated = _is_periodic(self._rows, period, chars)
+
+    def _count_chars_allowed(self, period: int) -> int:
         twice = 2 * self._text[-period:]
         is_data = (self._is_code or self._is_json) and not _CALL.search(twice)
         if is_data or (period == 1 and twice[0] in _SEPARATORS):
-            return max(chars, _CODE_CHARS)
+            return _CODE_CHARS
         rows = _list_rows(self._text, period)
         if rows and (len(rows) == 1 or period < _CHARS / _TIMES):
-            return max(chars, min(_ROW_CHARS, _ROWS * period // len(rows)))
-        return chars
+            return min(_ROW_CHARS, _ROWS * period // len(rows))
+        return 0
 
 
 def _find_period(text: str) -> int | None:

@@ -52,6 +52,12 @@ LOOPS = {
     "a JSON array without an end": "[" + '{"title": "milk", "due": null}, ' * 200,
     "sentences with commas": "Well, I have looked at your list, and it is long,\nso I look again.\n" * 13,
     "sentences after a link": "[Here](https://example.com) is your list.\n" * 25,
+    "numbered tasks without an end": "".join(f"{number}. Buy milk\n" for number in range(1, 200)),
+    "long numbered tasks without an end": "".join(f"{number}) {'Buy milk, ' * 12}\n" for number in range(50)),
+    "numbered tasks in turn without an end": "".join(
+        f"{n}. milk\n{n + 1}. bread\n{n + 2}. eggs\n" for n in range(1, 99, 3)
+    )
+    * 2,
     "a paragraph of rows": (write_prose(60) + "\n- " + write_prose(80) + "\n- " + write_prose(80) + "\n") * 4,
     "calls in a code block": "```json\n" + '{"name": "add_task", "arguments": {"title": "milk"}}\n' * 20,
     "a separator without an end": "-" * 5_000,
@@ -73,7 +79,9 @@ LEGITIMATE = {
     "a JSON array": "[\n" + '  {"title": "milk", "due": null},\n' * 60 + "]",
     "values between commas": "title,due,status\n" + "milk,2026-11-27,open\n" * 60,
     "a log": "2026-11-27 15:00:00 INFO reminded the user\n" * 60,
-    "numbered tasks": "".join(f"{number}. milk\n" for number in range(1, 200)),
+    "numbered tasks": "".join(f"{number}. Buy some milk\n" for number in range(1, 110)),
+    "numbered tasks that differ": "".join(f"{number}. Read page {number}\n" for number in range(1, 400)),
+    "numbered answers": "".join(f"{number}. {write_prose(20)}\n" for number in range(1, 400)),
     "a table of equal rows": "| milk | open | Fri 2026-11-27 |\n" * 50,
     "a table": "|---|---|---|---|\n" * 5 + "".join(f"| task {number} | open |  |  |\n" for number in range(100)),
     "code": "```python\n" + "    items.append(None)\n" * 60 + "```\n",
