@@ -47,6 +47,13 @@ def count_named(
     return named if named > most else None
 
 
+def admits_failure(answer: str) -> bool:
+    """Whether an answer says that something was not done."""
+    table = _read_table()
+    text = table.polite.sub("", clip_answer(answer).replace("\u2019", "'"))
+    return bool(table.failing.search(text) or table.honest.search(text))
+
+
 def _simplify(text: str) -> str:
     """Leaves out what models write in another way than users do: composed accents, and characters without a form."""
     characters = (

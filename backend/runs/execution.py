@@ -38,7 +38,7 @@ from backend.runs import metrics
 from backend.runs.calls import add_result, count_calls, create_calls, get_text, limit_calls
 from backend.runs.changes import add_named, may_have_changed_tasks, read_changes
 from backend.runs.dependencies import Dependencies
-from backend.runs.false_claims import has_false_claim
+from backend.runs.false_claims import has_false_claim, may_have_changed
 from backend.runs.live_run import LiveRun
 from backend.runs.model_input import choose_history, create_context, prepare_folder
 from backend.runs.outcomes import Ending, RunError, causes_of, get_ending
@@ -48,6 +48,7 @@ from backend.tools.connectors.names import server_of
 from backend.tools.run_context import Assignment, RunContext
 from backend.tools.table import find_tool
 from common.database import DatabaseUnavailable
+from common.named import admits_failure
 
 ExecutionState = Literal["ended", "waiting"]
 """Whether a run has ended, or waits for approval."""
@@ -455,19 +456,28 @@ class Execution(RunHooks[RunContext]):
         if self._live.stop_requested.is_set():
             return False
         has_claim = partial(has_false_claim, self._database, self.run, recorder.calls, history=history)
+        withdrawn = history.of_run(self.run.id).find_first("withdrawn")
         recorder.has_false_claim = await has_claim(recorder.answer)
         if not recorder.has_false_claim:
             # A text above calls stays, as the model has gone on from it. A sub-agent hands over its answer only.
             earlier = "" if self.run.is_sub_agent else "\n".join(recorder.earlier_answers)
             recorder.has_false_claim = await has_claim(earlier)
+            if withdrawn is not None and not any(map(may_have_changed, recorder.calls)):
+                self._judge_second_answer()
             return False
-        if history.of_run(self.run.id).find_first("withdrawn") is not None:
-            return False
-        if not recorder.calls and self._model is not None:
-            self._model.record_missed_call("claimed a change without a call")
-        if self._was_steered or not self._has_model_turns:
+        if withdrawn is not None or self._was_steered or not self._has_model_turns:
             return False
         return await recorder.withdraw_answer()
+
+    def _judge_second_answer(self) -> None:
+        """Notes in the recorder an answer after a withdrawn one that does not say that nothing was changed.
+
+        If it says so, a call was missed. A model that repeats itself may have told the truth.
+        """
+        if not admits_failure(self.recorder.answer):
+            self.recorder.has_false_claim = True
+        elif not self.recorder.calls and self._model is not None:
+            self._model.record_missed_call("claimed a change without a call")
 
     @property
     def _was_steered(self) -> bool:

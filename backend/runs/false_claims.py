@@ -10,6 +10,7 @@ from backend.tools.connectors.names import server_of
 from backend.tools.table import find_tool
 from common.claims import Claim, find_claims
 from common.database import Database
+from common.named import admits_failure
 from common.questions import asks_about_past, asks_for_change
 
 
@@ -23,7 +24,7 @@ async def has_false_claim(
     if not answer or any(map(may_have_changed, calls)):
         return False
     # In a thread, which lets others run between two expressions.
-    claims = await asyncio.to_thread(find_claims, answer, has_read=_has_only_read(calls))
+    claims = await asyncio.to_thread(find_claims, answer, has_read=_may_tell_what_is(calls, answer))
     if not claims or await asyncio.to_thread(_tells_of_earlier, claims, run, history):
         return False
     if any(find_tool(call.tool).agent for call in calls):
@@ -54,8 +55,8 @@ def _tells_of_earlier(claims: Sequence[Claim], run: Run, history: Timeline) -> b
     return all(any(title in claim.sentence.casefold() for title in titles) for claim in claims)
 
 
-def _has_only_read(calls: Sequence[ToolCall]) -> bool:
-    """Whether tasks or files were read, and no change was even tried: an answer may then tell what is there."""
+def _may_tell_what_is(calls: Sequence[ToolCall], answer: str) -> bool:
+    """Whether tasks or files were read, and no change was even tried, unless the answer says that something failed."""
     tools = [find_tool(call.tool) for call in calls]
     has_read = any(tool.reads and call.state == "done" for tool, call in zip(tools, calls, strict=True))
-    return has_read and not any(tool.can_change for tool in tools)
+    return has_read and (admits_failure(answer) or not any(tool.can_change for tool in tools))

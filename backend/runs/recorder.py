@@ -74,7 +74,7 @@ class Recorder:
         self.changes: Entry | None = None
         """What the run has changed so far, if that was read; it is stored with the outcome, or while the run waits."""
         self.has_false_claim = False
-        """Whether the newest answer claims a change that the run has not made."""
+        """Whether the newest answer claims a change that the run has not made, or hides that one was not made."""
         self._requested_at = 0.0
         self._entries: list[Entry] = []  # of the model turn that is being written
         self._message: Entry | None = None

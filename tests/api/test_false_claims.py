@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.claims.turns import Outcome, Turn, create_turns, report
+from tests.claims.turns import ADMITS, Outcome, Turn, create_turns, report
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import user_at
@@ -109,24 +109,50 @@ async def test_claim_above_calls_is_marked(
     assert notices == ["nothing_changed"] * is_marked
 
 
-async def test_two_claims_without_a_call_make_calls_text(
+async def test_two_claims_that_were_admitted_make_calls_text(
     services: Services, user: User, model: ScriptedModel, stored: Stored, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two claims of one run teach nothing, and nor does a claim after a call."""
+    """A model that says the same again may have told the truth."""
     async with user_at(services, user, LLM_PROVIDER="custom", LLM_MODEL="m") as there:
-        await model.script(says(CLAIM), says(CLAIM))
-        await there.runs.say("first", "add it")
-        await model.script(calls({"name": "list_tasks", "arguments": {}}), says(CLAIM), says("Nothing was changed."))
-        await there.runs.say("first", "add it")
-        await model.script(says("Hello."), says(CLAIM), says('{"name": "add_task", "arguments": {"title": "milk"}}'))
-        await there.runs.say("second", "hello")
-        await model.script(says("Added."))
-        await there.runs.say("third", "add milk")
+        for second in (says(CLAIM), says(CLAIM), ADMITS, ADMITS):
+            await model.script(says(CLAIM), second)
+            await there.runs.say("first", "add it")
+        await model.script(says('{"name": "add_task", "arguments": {"title": "milk"}}'), says("Added."))
+        await there.runs.say("second", "add milk")
         bodies = await requests_to(model)
-    assert ["tools" in body for body in bodies] == [True] * 7 + [False] * 2
+    assert ["tools" in body for body in bodies] == [True] * 8 + [False] * 2
     assert stored.titles(user.name) == ["milk"]
     lines = [record.getMessage() for record in caplog.records if "claimed a change" in record.getMessage()]
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "has_notice"),
+    [("I'll add it now.", True), ("Ich trage es gleich ein.", True), ("Nothing was changed.", False)],
+)
+async def test_second_text_that_only_promises_has_the_notice(
+    second: str, has_notice: bool, services: Services, user: User, model: ScriptedModel
+) -> None:
+    await model.script(says(CLAIM), says(second))
+    async with user_at(services, user, **SETTINGS) as there:
+        events = await there.runs.say("talk", "add the xylophone")
+    notices = [event.data["code"] for event in events if event.name == "notice"]
+    assert notices == ["nothing_changed"] * has_notice
+
+
+async def test_list_that_was_read_may_be_told_beside_a_failure(
+    services: Services, user: User, model: ScriptedModel
+) -> None:
+    """But not as a success."""
+    tried = calls(call("list_tasks"), call("complete_task", task_id=99_999))
+    honest = "Milk was added on Monday. Task 99999 does not exist, so I could not complete it."
+    await model.script(tried, says(honest))
+    async with user_at(services, user, **SETTINGS) as there:
+        events = await there.runs.say("talk", "complete it and tell me what there is")
+        await model.script(tried, says("The task has been completed."), ADMITS)
+        others = await there.runs.say("talk", "complete it and tell me what there is")
+    assert not any(event.name == "withdrawn" for event in events)
+    assert any(event.name == "withdrawn" for event in others)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from common.named import count_named
+from common.named import admits_failure, count_named
 
 MILK: dict[str, Any] = {"changed": ["milk"], "most": 1}
 NAMED: list[tuple[str, dict[str, Any], int]] = [
@@ -169,3 +169,27 @@ def test_long_answers_are_read_in_time() -> None:
         began = time.perf_counter()
         count_named(text, changed=["milk"] * 200, failed=["bread"] * 200, most=1)
         assert time.perf_counter() - began < 2, piece
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_admitted"),
+    [
+        ("Nothing was changed.", True),
+        ("I haven\u2019t added it.", True),
+        ("Es wurde nichts geändert.", True),
+        ("No se ha cambiado nada.", True),
+        ("Rien n'a été modifié.", True),
+        ("Hiçbir şey değiştirilmedi.", True),
+        ("什么都没有改变。", True),
+        ("لم يتغير شيء.", True),
+        ("I'll add it now.", False),
+        ("Ich trage das gleich ein.", False),
+        ("Voy a añadirlo ahora.", False),
+        ("Je l'ajoute tout de suite.", False),
+        ("Hemen ekliyorum.", False),
+        ("我现在就添加。", False),
+        ("سأضيفه الآن.", False),
+    ],
+)
+def test_answer_that_admits_a_failure(answer: str, is_admitted: bool) -> None:
+    assert admits_failure(answer) is is_admitted
