@@ -94,6 +94,7 @@ def _count_by_numbers(sentence: str, *, has_read: bool) -> Iterator[int]:
             if words[:1] == ["have"] and subject in ("i", "we") and find_claims(f"I {found['before']} it."):
                 del words[0]  # it is of the verb, as in "I have added 3 tasks"
             is_of_list = not table.besides.isdisjoint(words) or table.left.match(found["after"]) is not None
+            is_of_list = is_of_list or table.purpose.search(clause, 0, found.start("number")) is not None
             if not is_of_list and find_claims(clause, has_read=has_read):
                 number = _fold_i(found["number"])
                 yield int(number) if number.isdecimal() else table.numbers[number]
@@ -125,7 +126,10 @@ def _count_enumerated(sentence: str, known: Collection[str]) -> Iterator[int]:
     for found in table.plain_ends.finditer(sentence):
         first, *others = table.separator.split(found[0])
         title = next((title for title in known if first.casefold().endswith(title)), None)
-        if title and not any(_tells_more(item, known, table.detail.search) for item in others):
+        is_capital = first[-len(title or "") :][:1].isupper()  # adjectives, but no titles, are in small letters then
+        if title and not any(
+            _tells_more(item, known, table.detail.search) or (is_capital and item[:1].islower()) for item in others
+        ):
             yield _count_items([title, *others], known)
 
 
@@ -211,6 +215,7 @@ class _Table:
     of_tasks: list[re.Pattern[str]]
     besides: frozenset[str]
     left: re.Pattern[str]
+    purpose: re.Pattern[str]
     ids: re.Pattern[str]
     separator: re.Pattern[str]
     quoted: re.Pattern[str]
@@ -246,14 +251,19 @@ def _read_table() -> _Table:
     ]
     characters = {character: number for number, character in enumerate(row["characters"][1:], start=2)}
     last, item, quoted, bold, to_list = (row[name] for name in ("and", "item", "quoted", "bold", "to_list"))
-    patterns = "left ids quoted bold unspaced joined clause_ends lead short_lead state listed attribute detail ticked"
+    patterns = (
+        "left purpose ids quoted bold unspaced joined clause_ends lead short_lead state listed attribute detail ticked"
+    )
     return _Table(
         numbers={**words, row["characters"][0]: 2, **characters},
         of_tasks=[re.compile(pattern, re.IGNORECASE) for pattern in of_tasks],
         besides=frozenset(row["besides"].split()),
         separator=re.compile(f"{last}|, ", re.IGNORECASE),
         quotes=row["quotes"],
-        quoted_items=re.compile(f"{quoted}(?:, {quoted}){{0,{_MAX_ITEMS}}}(?:{last}|, ){quoted}", re.IGNORECASE),
+        quoted_items=re.compile(
+            f"{quoted}(?:(?:, {quoted}){{0,{_MAX_ITEMS}}}{last}{quoted}|(?:, {quoted}){{2,{_MAX_ITEMS}}})",
+            re.IGNORECASE,
+        ),
         bold_items=re.compile(
             f"{bold}(?:, {bold}){{0,{_MAX_ITEMS}}}(?:{last}{bold}(?P<to_list>{to_list})?|, {bold})", re.IGNORECASE
         ),
