@@ -99,12 +99,13 @@ class ProviderClient:
         it. `history_tokens` are what comes before it. A server that loads its model is asked again as long as the first
         token may take; `on_progress` gets sentences for the user.
         """
-        model, loading = given["model"], LoadingWait(self._limits.first_token_seconds, on_progress)
+        model, began = given["model"], asyncio.get_running_loop().time()
+        loading = LoadingWait(self._limits.first_token_seconds, on_progress, began)
         while True:
             await self.capabilities.look_up(model)
             has_begun = False
             try:
-                async with aclosing(remove_frames(self._request(given, goal, history_tokens))) as pieces:
+                async with aclosing(remove_frames(self._request(given, goal, history_tokens, began))) as pieces:
                     async for piece in pieces:
                         has_begun = has_begun or bool(piece.text or piece.thought or piece.calls)
                         yield piece
@@ -124,13 +125,13 @@ class ProviderClient:
             return self.modes.get(model) == "text"
         return False
 
-    def _request(self, given: dict[str, Any], goal: str, history_tokens: int) -> Pieces:
+    def _request(self, given: dict[str, Any], goal: str, history_tokens: int, began: float) -> Pieces:
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         mode, model = self.modes.get(given["model"]), given["model"]
         body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
         parts = context_size.Parts(history_tokens, context_size.count_tokens(goal))
         respond = partial(self._respond, parts=parts)
-        response, tools = respond(body), {tool["function"]["name"] for tool in given.get("tools", ())}
+        response, tools = respond(body, began=began), {tool["function"]["name"] for tool in given.get("tools", ())}
         if mode == "text":
             return read_actions(response, tools, body, respond, goal=goal)
         if self._profile.loses_calls and "stream" in body and tools:
@@ -140,12 +141,13 @@ class ProviderClient:
         note = partial(self.modes.record_missed_call, model, "written a call as text")
         return find_written_calls(response, tools, on_written=note)
 
-    async def _respond(self, body: dict[str, Any], *, parts: context_size.Parts) -> Pieces:
+    async def _respond(self, body: dict[str, Any], *, parts: context_size.Parts, began: float | None = None) -> Pieces:
+        """The first token may take so long since `began`: since now, if the server was not waited for before."""
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
-        deadline = asyncio.get_running_loop().time() + seconds
+        deadline = (began or asyncio.get_running_loop().time()) + seconds
         with self._note_outcome(body), self._explain(body, parts):
-            values = read_values(await self._post(body, seconds), self._limits)
+            values = read_values(await self._post(body, seconds, deadline), self._limits)
             reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
@@ -153,10 +155,10 @@ class ProviderClient:
                         self._learn(body, reader, piece)
                     yield piece
 
-    async def _post(self, body: dict[str, Any], seconds: float) -> httpx2.Response:
+    async def _post(self, body: dict[str, Any], seconds: float, deadline: float) -> httpx2.Response:
         rejected: list[str] = []
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(deadline):
                 while True:
                     attempt = requests.remove_fields(body, *rejected)
                     try:

@@ -1,7 +1,6 @@
 """How large and how late a response of a model may be."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,22 +46,22 @@ class ResponseLimits:
 
 
 class LoadingWait:
-    """Waits for a server that loads its model, for so many seconds in all; `on_progress` gets what the user reads."""
+    """Waits for a server that loads its model, so many seconds since `began` in all, with the time for a response.
 
-    def __init__(self, seconds: float, on_progress: Callable[[str], None]) -> None:
-        self._seconds, self._on_progress = seconds, on_progress
-        self._began: float | None = None
+    `on_progress` gets what the user reads.
+    """
+
+    def __init__(self, seconds: float, on_progress: Callable[[str], None], began: float) -> None:
+        self._seconds, self._on_progress, self._began = seconds, on_progress, began
         self._next_progress = 0.0
 
     async def wait(self) -> bool:
         """Returns false if the time is over."""
-        now = time.monotonic()
-        self._began = self._began or now
-        passed = now - self._began
-        if passed + _LOADING_SECONDS > self._seconds:
+        passed = asyncio.get_running_loop().time() - self._began
+        if passed + 2 * _LOADING_SECONDS > self._seconds:
             return False
         if passed >= self._next_progress:
             self._on_progress(f"The model is loading, {passed:.0f} s…" if passed >= 1 else "The model is loading…")
-            self._next_progress += _PROGRESS_SECONDS
+            self._next_progress = passed + _PROGRESS_SECONDS
         await asyncio.sleep(_LOADING_SECONDS)
         return True

@@ -288,15 +288,28 @@ async def test_stream_that_begins_while_the_model_loads(services: Services, user
     assert [event["text"] for event in answer.of("progress_update")] == ["The model is loading…"]
 
 
-@pytest.mark.usefixtures("quick_loading")
 async def test_model_that_does_not_finish_loading(services: Services, user: User) -> None:
     async with serve_model({}) as server:
         await server.model.script(*[LOADING] * 99)
-        settings = settings_of(server, "llamacpp", LLM_FIRST_TOKEN_SECONDS="0.3")
+        settings = settings_of(server, "llamacpp", LLM_FIRST_TOKEN_SECONDS="3")
         async with user_at(services, user, **settings) as there:
             answer = await there.chatkit.say("hello", (await there.runs.begin("A talk"))["id"])
     assert answer.error is not None
     assert answer.error["message"].startswith("The model is still being loaded. ")
+
+
+async def test_first_token_has_one_limit(services: Services, user: User) -> None:
+    """Also where the server is silent after it has loaded its model for a while."""
+    async with serve_model({}) as server:
+        await server.model.script(*[LOADING] * 2, {"delay": 60})
+        settings = settings_of(server, "custom", LLM_FIRST_TOKEN_SECONDS="4")
+        async with user_at(services, user, **settings) as there:
+            thread, began = (await there.runs.begin("A talk"))["id"], time.monotonic()
+            answer = await there.chatkit.say("hello", thread)
+            passed = time.monotonic() - began
+    assert answer.error is not None
+    assert answer.error["message"].startswith("The model did not begin to answer within 4 seconds")
+    assert passed < 5.5
 
 
 async def test_stop_while_the_model_loads(services: Services, user: User, stored: Stored) -> None:
