@@ -180,22 +180,27 @@ class Recorder:
     async def store(self, records: Sequence[EventRecord], outcome: Outcome | None = None) -> bool:
         """Stores records, and the outcome if there is one, in one transaction, then publishes the records.
 
-        Returns false if the run is not to end yet, as it has messages to read. Raises `LeaseLost`.
+        What the run has changed comes before its notice, as many readers read nothing after an error. Returns false if
+        the run is not to end yet, as it has messages to read. Raises `LeaseLost`.
         """
+        notices = [one for one in records if isinstance(one, Entry) and one.kind == "notice"]
+        done = [one for one in records if one not in notices]
         async with hold_lease(self._database, self._live) as tx:
-            sent = [await runs.send_record(tx, self.run, record) for record in records]
+            sent = [await runs.send_record(tx, self.run, record) for record in done]
             changes = await self._send_changes(tx, outcome) if outcome is not None else None
+            sent_notices = [await runs.send_record(tx, self.run, notice) for notice in notices]
             ended = await runs.send_finish(tx, self.run, outcome) if outcome is not None else None
             signals = await runs.send_signals(tx, self.run)
-        await self._publish_stored(records, sent)
+        await self._publish_stored(done, sent)
+        if self.changes is not None and changes is not None:
+            await runs.read_numbers(self.changes, changes)
+            self.publish_changes()
+        await self._publish_stored(notices, sent_notices)
         await self._apply_signals(signals)
         if outcome is None or ended is None:
             return True
         if (row := await ended.fetchone()) is None:
             return False
-        if self.changes is not None and changes is not None:
-            await runs.read_numbers(self.changes, changes)
-            self.publish_changes()
         self.run.status, self.run.end_seq = outcome, row["end_seq"]
         return True
 

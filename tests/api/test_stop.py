@@ -26,9 +26,8 @@ WORDS = "one two three four five six seven eight nine ten eleven twelve"
 
 
 async def ending(user: User, thread: str) -> list[str] | None:
-    """What the user can do about the conversation's last answer, if it says how it ended; what was changed follows."""
-    items = [item for item in await user.chatkit.items(thread) if item["type"] != "widget"]
-    return items[-1].get("actions")
+    """What the user can do about the conversation's last item, if that says how an answer ended."""
+    return (await user.chatkit.items(thread))[-1].get("actions")
 
 
 async def ended(user: User, stored: Stored) -> str:

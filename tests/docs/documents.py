@@ -26,6 +26,7 @@ EXCEPTIONS = {
     r"kubectl ": "needs a cluster: tests/scale/test_kubernetes.py",
     r"(OLLAMA\S+ )?ollama ": "needs Ollama: tests/cli/test_ollama.py",
     r"pip ": "needs a package index",
+    r"\.venv/bin/python -m tests\.real_model": "takes minutes: tests/real_model",
     r"python ask.py": "runs a program of the page: tests/todo_client/test_documentation.py",
     r"psql ": "needs a server of one's own: tests/migrations/test_managed.py executes it",
 }
@@ -34,7 +35,7 @@ PROGRAMS = {"python": ("docs/python.md",), "json": ("docs/agents.md", "docs/pyth
 """Languages of other blocks, in the documents whose tests execute or read them."""
 
 _BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-_PROGRAM = r"\./todo|cd |curl|docker|echo|field\(\)|git |kubectl|npx|ollama|pip|psql|python|[A-Z]+=\$\(|REPOSITORY="
+_PROGRAM = r"\./todo|\.venv/bin/python|cd |curl|docker|echo|field\(\)|git |kubectl|npx|ollama|pip|psql|python|[A-Z]+=\$\(|REPOSITORY="
 _COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})")
 _ANSWER = re.compile(r"\{|data: |id: ")
 _NEITHER = re.compile(r"([A-Z_]+=[^\s$]*(\n|$))+\Z|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")

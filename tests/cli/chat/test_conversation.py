@@ -248,7 +248,7 @@ async def test_commands(start: Start, model: ScriptedModel, user: User, served: 
 
 async def test_lines_history_and_completion(start: Start, model: ScriptedModel, user: User, served: ChatKit) -> None:
     await talk_with_tasks(user, model, 1)
-    await model.script({"text": "Two lines."}, {"text": "Again."}, {"text": "Completed."})
+    await model.script({"text": "Two lines."}, {"text": "Again."}, {"text": "Fine."})
     with start() as terminal:
         await terminal.wait_for(">")
         terminal.keys("one", ALT_ENTER, "two")
@@ -287,7 +287,7 @@ async def test_lines_history_and_completion(start: Start, model: ScriptedModel, 
         terminal.keys("complete task nu")
         await terminal.complete("> complete task number 1")
         terminal.keys(ENTER)
-        await terminal.wait_for("Completed.")
+        await terminal.wait_for("Fine.")
     said = [str(request["body"]["messages"][-1]) for request in await model.finished_requests()]
     assert "one\\ntwo\\nthree\\nour" in said[-3]
     assert "complete task number 1" in said[-1]
