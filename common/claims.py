@@ -17,9 +17,10 @@ _MAX_SENTENCE_CHARS = 400  # so that the time grows only with the length of the 
 _MAX_TITLE_CHARS = 300
 _TITLE = "\u2026"  # in place of each character of a title
 _QUOTED_LINE = re.compile(r"\s*(?:>|\|)")
+_CHECKED = re.compile(r"\[[xX]\]\s+")
 _LIST_LINE = re.compile(r"\s*(?:[-*+\u2013\u2014\u2022\u00b7\u25aa\u25e6]|\d{1,3}[.)]|#{1,6}|\[[ xX]\])\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_WORD = re.compile(r"(?<!\d')[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
 class Claim(NamedTuple):
@@ -33,19 +34,27 @@ def find_claims(text: str, *, has_read: bool = False) -> list[Claim]:
 
     What was done by others, or is so, is no claim of an answer that `has_read` the list: it may tell what is there.
     """
+    if not has_read and _read_table().marks.ticked.fullmatch(text.strip()):
+        return [Claim("changed", text.strip())]
     sentences = list(_read_sentences(clip_answer(text)))
     main = sum((_count_words(sentence.masked) for sentence in sentences), Counter[str]())
-    return [
-        Claim(deed, sentence.original.strip())
-        for sentence in sentences
-        if (deed := _find_claim(sentence, main, has_read=has_read)) is not None
-    ]
+    claims: list[Claim] = []
+    for number, sentence in enumerate(sentences):
+        tells_of_now = _is_list_of_now(sentences[number + 1 : number + 2]) and not sentence.is_listed
+        if (deed := _find_claim(sentence, main, has_read=has_read and not tells_of_now)) is not None:
+            claims.append(Claim(deed, sentence.original.strip()))
+    return claims
 
 
 def clip_answer(text: str) -> str:
     """Returns what is searched of an answer: a long one says what was done at its beginning or its end."""
     half = MAX_CHARS // 2
     return text if len(text) <= MAX_CHARS else f"{text[:half]}\n{text[-half:]}"
+
+
+def _is_list_of_now(following: Sequence["_Sentence"]) -> bool:
+    """Whether the sentence that follows tells what the list is like now: the one before tells then what was changed."""
+    return any(_read_table().marks.now.match(sentence.masked.strip()) for sentence in following)
 
 
 def is_question(text: str) -> bool:
@@ -69,6 +78,8 @@ def _read_sentences(text: str) -> Iterator[_Sentence]:
         elif not is_code and not _QUOTED_LINE.match(line):
             listed = _LIST_LINE.match(line)
             original = line[listed.end() :] if listed else line
+            if checked := _CHECKED.match(original):  # what is ticked there may be a claim as any other line
+                listed, original = None, original[checked.end() :]
             masked = marks.title.sub(_mask, original).replace("\u2019", "'")
             for found in marks.sentence.finditer(masked):
                 sentence = original[found.start() : found.end()]
@@ -195,6 +206,8 @@ class _Marks:
     clause_end: re.Pattern[str]
     asking: tuple[str, ...]
     leading: tuple[str, ...]
+    now: re.Pattern[str]
+    ticked: re.Pattern[str]
 
 
 @dataclass(frozen=True)
@@ -233,6 +246,8 @@ def _compile_marks(row: Mapping[str, Any]) -> _Marks:
         re.compile(row["clause_ends"], re.IGNORECASE),
         tuple(row["asking"]),
         tuple(row["leading"]),
+        re.compile(row["now"], re.IGNORECASE),
+        re.compile(row["ticked"]),
     )
 
 
