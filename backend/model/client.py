@@ -206,7 +206,8 @@ class ProviderClient:
             if error.code != "model_context_exceeded":
                 raise
             context = self.capabilities.get(body["model"]).context_tokens
-            raise context_size.explain_rejection(error, body, parts, context, self._profile.context_cure) from error
+            cure = self._profile.context_cure
+            raise context_size.explain_rejection(error, body, parts, context, cure) from error.__cause__
 
     def list_notes(self, model: str) -> list[str]:
         """Returns sentences for the operator about what a model cannot do."""
