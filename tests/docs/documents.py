@@ -35,7 +35,10 @@ PROGRAMS = {"python": ("docs/python.md",), "json": ("docs/agents.md", "docs/pyth
 """Languages of other blocks, in the documents whose tests execute or read them."""
 
 _BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-_PROGRAM = r"\./todo|\.venv/bin/python|cd |curl|docker|echo|field\(\)|git |kubectl|npx|ollama|pip|psql|python|[A-Z]+=\$\(|REPOSITORY="
+_PROGRAM = (
+    r"\./todo|\.venv/bin/python|cd |curl|docker|echo|field\(\)|git |kubectl|npx|ollama|pip|psql|python|[A-Z]+=\$\(|"
+    r"REPOSITORY="
+)
 _COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})")
 _ANSWER = re.compile(r"\{|data: |id: ")
 _NEITHER = re.compile(r"([A-Z_]+=[^\s$]*(\n|$))+\Z|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
