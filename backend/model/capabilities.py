@@ -1,7 +1,6 @@
 """Asks a model's server what the model can do: whether it calls tools, and how many tokens its context has."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from backend.settings import ProviderName
 SECONDS = 2.0
 """For all requests of one question."""
 _MAX_BYTES = 500_000  # /props has the chat template, a list may have hundreds of models
-_MAX_CONTEXT_TOKENS = 1_000_000_000
+_MAX_CONTEXT_TOKENS, _MAX_DIGITS = 1_000_000_000, 20
 _KNOWN_TO_CALL = "gpt-oss"  # of which not each version of Ollama says so
 
 Json = dict[str, Any]
@@ -174,7 +173,8 @@ def _find_num_ctx(parameters: Any) -> int | None:
     """Reads Ollama's parameters, which are lines of a name and a value."""
     lines = parameters.splitlines() if isinstance(parameters, str) else ()
     values = [words[1] for line in lines if len(words := line.split()) == 2 and words[0] == "num_ctx"]
-    return int(values[0]) if values and values[0].isdecimal() and _is_context(json.loads(values[0])) else None
+    tokens = int(values[0]) if values and values[0].isdecimal() and len(values[0]) <= _MAX_DIGITS else None
+    return tokens if _is_context(tokens) else None
 
 
 def _list_model_contexts(model_info: Json) -> Iterator[int]:

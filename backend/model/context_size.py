@@ -31,7 +31,7 @@ def count_tokens(value: Any) -> int:
 
 def find_small_context(context_tokens: int | None, mode: ToolCalls, cure: str) -> ModelError | None:
     """Returns the error with which any answer of a model would end that has this context; None if it has enough."""
-    needed = INSTRUCTION_TOKENS[mode]
+    needed = INSTRUCTION_TOKENS[mode] + _ROOM_TOKENS
     if context_tokens is None or context_tokens >= needed:
         return None
     return ModelError("model_context_too_small", context=context_tokens, needed=needed, cure=cure)

@@ -495,7 +495,7 @@ def test_models_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(". ")[0] for line in lines if line.startswith("  small: ")] == [
         "  small: The model cannot call tools, as its server says",
-        "  small: The model's context has 1,024 tokens, and the assistant's instructions and tools need about 1,300",
+        "  small: The model's context has 1,024 tokens, and the assistant's instructions and tools need about 1,400",
     ]
 
 
