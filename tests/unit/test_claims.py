@@ -54,6 +54,14 @@ def test_time_grows_with_the_length_of_a_text_only() -> None:
     assert measure(MAX_CHARS) < 10 * measure(MAX_CHARS // 4)
 
 
+@pytest.mark.parametrize("end", ["(at 9:00)", "and more", ""])
+def test_title_of_many_characters_is_read_in_time(end: str) -> None:
+    began = time.process_time()
+    for start in ("✅ Added", "Added", "OK", "✅"):
+        find_claims(f'{start} "{"Finish the report, " * 12}" {end}')
+    assert time.process_time() - began < 1
+
+
 def test_long_answer_is_searched_at_its_beginning_and_end() -> None:
     text = "Here is what you asked for. " * 1_000
     assert len(find_claims(f"I've added milk. {text} I've deleted bread.")) == 2
