@@ -80,8 +80,9 @@ def _compile_titles(titles: Collection[str], text: str) -> re.Pattern[str] | Non
 def _bound_title(title: str) -> str:
     """Returns the pattern of a title, which is no part of a word in those scripts that have spaces."""
     unspaced = _read_table().unspaced
-    start = "" if unspaced.match(title[0]) else r"(?:(?<!\w)|(?<=\bو))"  # "and" is part of the next word in Arabic
-    end = "" if unspaced.match(title[-1]) else r"(?!\w)"
+    before = rf"(?:(?<!\w)|(?<={unspaced.pattern})|(?<=\bو))"  # "and" is part of the next word in Arabic
+    start = "" if unspaced.match(title[0]) else before
+    end = "" if unspaced.match(title[-1]) else rf"(?:(?!\w)|(?={unspaced.pattern}))"
     return start + re.escape(title) + end
 
 

@@ -142,6 +142,8 @@ TRUTHFUL: list[tuple[str, dict[str, Any]]] = [
     ("He añadido la leche; quedan 3 tareas.", {"changed": ["leche"], "most": 1}),
     ('I\'ve added "buy 3 tasks books".', {"changed": ["buy 3 tasks books"], "most": 1}),
     ("I've added read 12 tasks of chapter 2 to your list.", {"changed": ["Read 12 tasks of chapter 2"], "most": 1}),
+    ("已添加read 12 tasks of chapter 2。", {"changed": ["read 12 tasks of chapter 2"], "most": 1}),
+    ("I've added milk and only two tasks are left.", MILK),
     ("已添加买3个任务书。", {"changed": ["买3个任务书"], "most": 1}),
     ("I've added **milk**, **tomorrow**, **high priority**.", MILK),
     ("I've added **milk** and **set it to high priority**.", MILK),
