@@ -16,6 +16,7 @@ MAX_CHARS = 8_000
 _MAX_SENTENCE_CHARS = 400  # so that the time grows only with the length of the text
 _MAX_TITLE_CHARS = 300
 _TITLE = "\u2026"  # in place of each character of a title
+_RUN = re.compile(rf"{_TITLE}{{2,}}|[^\w\s{_TITLE}]{{3,}}|\s{{3,}}")
 _QUOTED_LINE = re.compile(r"\s*(?:>|\|)")
 _CHECKED = re.compile(r"\[[xX]\]\s+")
 _LIST_LINE = re.compile(r"\s*(?:[-*+\u2013\u2014\u2022\u00b7\u25aa\u25e6]|\d{1,3}[.)]|#{1,6}|\[[ xX]\])\s")
@@ -85,9 +86,14 @@ def _read_sentences(text: str) -> Iterator[_Sentence]:
                 sentence = original[found.start() : found.end()]
                 is_lead = found[0].rstrip(" *_").endswith(marks.leading)
                 is_above_code = is_lead and found.end() == len(masked) and _begins_code(lines[number + 1 : number + 3])
-                yield _Sentence(sentence, found[0], listed is not None, is_above_code)
+                yield _Sentence(sentence, _shorten_runs(found[0]), listed is not None, is_above_code)
                 if listed:
                     break
+
+
+def _shorten_runs(text: str) -> str:
+    """Shortens titles and runs of other signs: patterns can divide a long run in too many ways."""
+    return _RUN.sub(lambda found: _TITLE if found[0][0] == _TITLE else found[0][:2], text)
 
 
 def _begins_code(lines: Sequence[str]) -> bool:

@@ -54,6 +54,12 @@ def test_time_grows_with_the_length_of_a_text_only() -> None:
     assert measure(MAX_CHARS) < 10 * measure(MAX_CHARS // 4)
 
 
+def test_signs_in_a_row_are_read_in_time() -> None:
+    began = time.process_time()
+    find_claims(f"Tarea {'-' * 60} {'-' * 60} {'-' * 60} de la lista")
+    assert time.process_time() - began < 2
+
+
 @pytest.mark.parametrize("end", ["(at 9:00)", "and more", ""])
 def test_title_of_many_characters_is_read_in_time(end: str) -> None:
     began = time.process_time()
