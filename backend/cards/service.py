@@ -211,7 +211,7 @@ class CardStream:
             self._records[event.record.id] = event.record
         if isinstance(event.record, Entry) and event.record.kind == "changes":
             self._current = self._current.with_changes(event.record)
-        if event.type not in (*kinds, "run_ended"):
+        elif event.type not in (*kinds, "run_ended"):
             return []
         earlier: list[tuple[Card, bool]] = []
         if event.type == "call_completed" and isinstance(event.record, ToolCall):

@@ -50,7 +50,8 @@ async def test_page_that_comes_back_follows_from_the_beginning(
     for answer in answers:
         assert answer.text == SLOW_TEXT
         assert answer.events[0]["data"] == {"interaction_id": run}
-        assert [item["type"] for item in answer.items] == ["user_message", "widget", "workflow", "assistant_message"]
+        kinds = ["user_message", "widget", "workflow", "assistant_message", "widget"]
+        assert [item["type"] for item in answer.items] == kinds
     assert (await user.runs.get_chat(thread))["answering"] is None
     assert (await follow(user, thread)).events == []
 
