@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 import sys
+from itertools import cycle, islice
 from typing import Any
 
 import uvloop
@@ -30,7 +31,8 @@ def _render_frame(body: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(body), body)
 
 
-_WORD = _render_chunk({"content": " word"})
+# An answer that repeats itself is ended: these are alike again after more characters than are compared.
+_WORDS = [_render_chunk({"content": f" {number:04}"}) for number in range(1_000)]
 _USAGE = _render_chunk({}, usage={"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120})
 _END = _USAGE + _render_frame(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 _TEXT_END = _render_chunk({}, "stop") + _END
@@ -68,7 +70,8 @@ class _Endpoint(asyncio.Protocol):
             self._transport.write(_HEAD)
             self._write_word(int(command[1]), 1 / float(command[2]), asyncio.get_running_loop().time())
         else:
-            self._transport.write(_HEAD + _WORD * (int(command[1]) if command else _ANSWER_TOKENS) + _TEXT_END)
+            words = islice(cycle(_WORDS), int(command[1]) if command else _ANSWER_TOKENS)
+            self._transport.write(_HEAD + b"".join(words) + _TEXT_END)
 
     def _write_word(self, words: int, seconds: float, due: float) -> None:
         """Writes a token and schedules the next one for its own time, so that delays do not add up."""
@@ -77,7 +80,7 @@ class _Endpoint(asyncio.Protocol):
         if words == 0:
             self._transport.write(_TEXT_END)
             return
-        self._transport.write(_WORD)
+        self._transport.write(_WORDS[words % len(_WORDS)])
         asyncio.get_running_loop().call_at(due + seconds, self._write_word, words - 1, seconds, due + seconds)
 
     def _send_json(self, fields: dict[str, Any]) -> None:
