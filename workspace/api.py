@@ -64,7 +64,8 @@ class FilesApi:
         with ExitStack() as stack:
             folder = await asyncio.to_thread(stack.enter_context, self._store.open_folder(user, name))
             size = int(request.headers.get("content-length", 0))  # the server has checked that it is a number
-            await asyncio.to_thread(self._check, folder, path, size)
+            async with hold_lock(user):  # a check beside a write would leave an amount from before it
+                await asyncio.to_thread(self._check, folder, path, size)
             file = stack.enter_context(writing.create_incoming(folder))
             size, digest = 0, hashlib.sha256()
             async for piece in request.stream():
