@@ -22,12 +22,12 @@ from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
 from backend.model.response_limits import LoadingWait
 from backend.model.responses import (
+    FrameRemover,
     Pieces,
+    WrittenCalls,
     find_lost_calls,
-    find_written_calls,
     read_actions,
     read_pieces,
-    remove_frames,
 )
 from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import parse_json
@@ -103,10 +103,12 @@ class ProviderClient:
         loading = LoadingWait(self._limits.first_token_seconds, on_progress, began)
         while True:
             await self.capabilities.look_up(model)
-            has_begun = False
+            has_begun, frames, written = False, FrameRemover(), self._watch_written_calls(given)
             try:
-                async with aclosing(remove_frames(self._request(given, goal, history_tokens, began))) as pieces:
-                    async for piece in pieces:
+                async with aclosing(self._request(given, goal, history_tokens, began)) as pieces:
+                    async for received in pieces:
+                        written.read(received)
+                        piece = frames.read(received)
                         has_begun = has_begun or bool(piece.text or piece.thought or piece.calls)
                         yield piece
                 return
@@ -127,19 +129,21 @@ class ProviderClient:
 
     def _request(self, given: dict[str, Any], goal: str, history_tokens: int, began: float) -> Pieces:
         messages = requests.with_extra_content(given["messages"], self._extra_content)
-        mode, model = self.modes.get(given["model"]), given["model"]
+        mode = self.modes.get(given["model"])
         body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
         parts = context_size.Parts(history_tokens, context_size.count_tokens(goal))
         respond = partial(self._respond, parts=parts)
-        response, tools = respond(body, began=began), {tool["function"]["name"] for tool in given.get("tools", ())}
+        response, tools = respond(body, began=began), _list_tools(given)
         if mode == "text":
             return read_actions(response, tools, body, respond, goal=goal)
         if self._profile.loses_calls and "stream" in body and tools:
-            response = find_lost_calls(response, body, respond, on_lost=self._stop_streaming_calls)
-        if not tools:
-            return response
-        note = partial(self.modes.record_missed_call, model, "written a call as text")
-        return find_written_calls(response, tools, on_written=note)
+            return find_lost_calls(response, body, respond, on_lost=self._stop_streaming_calls)
+        return response
+
+    def _watch_written_calls(self, given: dict[str, Any]) -> WrittenCalls:
+        model = given["model"]
+        tools = _list_tools(given) if self.modes.get(model) != "text" else set[str]()
+        return WrittenCalls(tools, partial(self.modes.record_missed_call, model, "written a call as text"))
 
     async def _respond(self, body: dict[str, Any], *, parts: context_size.Parts, began: float | None = None) -> Pieces:
         """The first token may take so long since `began`: since now, if the server was not waited for before."""
@@ -307,6 +311,10 @@ class _PlainClient(AsyncOpenAI):
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
+
+
+def _list_tools(body: Mapping[str, Any]) -> set[str]:
+    return {tool["function"]["name"] for tool in body.get("tools", ())}
 
 
 def _create_error(error: openai.APIError) -> ModelError:

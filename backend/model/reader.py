@@ -19,6 +19,7 @@ Frame = dict[str, Any]
 Finish = Literal["stop", "length", "content_filter", "repeated"]
 _FILTERED = "Response withheld by the provider's content filter."
 _CHARS_OF_CALL = 100  # for each tool call, in addition to its name and arguments
+_REASONING = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
 # Finish reasons that mean more than an end, also in the words of other APIs.
 _FINISHES: dict[str, Finish] = {
     "length": "length",
@@ -70,7 +71,8 @@ class ResponseReader:
         if not isinstance(value, dict):
             return Piece()
         _raise_if_error(value)
-        self._usage = _parse_usage(value.get("usage")) or self._usage
+        if value.get("usage"):
+            self._usage = _parse_usage(value["usage"]) or self._usage
         choice = _get_first_choice(value)
         delta = _render_delta(choice)
         content, reasoning = _content_and_reasoning(delta)
@@ -80,8 +82,9 @@ class ResponseReader:
         text, thought = text + storable(refusal), storable(reasoning) + thought
         piece = Piece(self._texts.feed(text), self._thoughts.feed(thought))
         self.chars += len(content) + len(reasoning) + len(refusal)
-        self.chars += sum(len(one.name) + len(one.arguments) + _CHARS_OF_CALL * bool(one.name) for one in fragments)
-        self._calls.take(fragments, is_last=reason is not None)
+        if fragments:
+            self.chars += sum(len(one.name) + len(one.arguments) + _CHARS_OF_CALL * bool(one.name) for one in fragments)
+            self._calls.take(fragments, is_last=reason is not None)
         self.finish = reason or self.finish
         self.has_output = self.has_output or bool(piece.text or self._calls)
         return piece
@@ -131,9 +134,8 @@ def _content_and_reasoning(delta: Frame) -> tuple[str, str]:
         thoughts = [part for part in content if isinstance(part, dict) and "think" in str(part.get("type"))]
         content = [part for part in content if part not in thoughts]
     # Under several names, or twice: MoonshotAI/kimi-code#3928
-    names = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
-    texts = map(_get_text, (thoughts, *(delta.get(name) for name in names)))
-    return _get_text(content), next(filter(None, texts), "")
+    sent = (delta[name] for name in _REASONING if delta.get(name))
+    return _get_text(content), next(filter(None, map(_get_text, (thoughts, *sent))), "")
 
 
 def _list_fragments(delta: Frame) -> list[Fragment]:

@@ -2,7 +2,7 @@
 
 import re
 
-_STEP = 20  # characters after which the end of the text is examined again
+_STEP = 40  # characters after which the end of the text is examined again
 _NEEDLE = 100  # characters that are looked for in what came before
 _MAX_PERIOD = 2_000  # characters of what is repeated
 _TIMES, _CHARS = 4, 800  # how often something is repeated, and over how many characters
@@ -34,10 +34,10 @@ class RepetitionDetector:
 
     def __init__(self) -> None:
         self.is_repeated = False
-        self._text = ""  # its end
+        self._text = ""  # its end, as far as it was examined
         self._rows = ""  # its last lines, each with the same number
         self._unfinished = ""  # line
-        self._unread = 0  # characters at its end, since it was examined
+        self._unread = ""  # what follows the text
         self._is_code = False
         self._is_json: bool | None = None  # None before its first character
 
@@ -45,19 +45,19 @@ class RepetitionDetector:
         """Returns the text up to where it is known to repeat itself."""
         position = 0
         while position < len(text) and not self.is_repeated:
-            piece = text[position : position + _STEP - self._unread]
+            piece = text[position : position + _STEP - len(self._unread)]
             position += len(piece)
-            self._text += piece
-            self._unread += len(piece)
-            if self._unread == _STEP:
+            self._unread += piece
+            if len(self._unread) == _STEP:
                 self._examine()
         return text[:position]
 
     def _examine(self) -> None:
-        fences = self._text.count(_FENCE, max(0, len(self._text) - self._unread - len(_FENCE) + 1))
+        self._text += self._unread
+        fences = self._text.count(_FENCE, max(0, len(self._text) - _STEP - len(_FENCE) + 1))
         self._is_code ^= fences % 2 == 1
-        self._read_rows(self._text[-self._unread :])
-        self._unread = 0
+        self._read_rows(self._unread)
+        self._unread = ""
         if self._is_json is None and (beginning := self._text.lstrip()):
             self._is_json = _JSON.match(beginning) is not None
         if (period := _find_period(self._text)) is not None:

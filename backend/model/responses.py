@@ -114,33 +114,42 @@ async def find_lost_calls(
             yield replace(piece, thought=thought, usage=piece.usage + usage)
 
 
-async def find_written_calls(response: Pieces, tools: Collection[str], on_written: Callable[[], None]) -> Pieces:
-    """Yields a response, and reports one without calls whose text has a call of one of the tools."""
-    text = ""
-    async with aclosing(response):
-        async for piece in response:
-            text += piece.text
-            yield piece
-            if piece.finish is not None and not piece.calls and "{" in text:
-                written = TextResponse(tools, goal="")
-                written.feed(text)
-                written.finish(cut_off=False)
-                if written.calls:
-                    on_written()
+class WrittenCalls:
+    """Notices a response without calls whose text has a call of one of the tools."""
+
+    def __init__(self, tools: Collection[str], on_written: Callable[[], None]) -> None:
+        self._tools, self._on_written = tools, on_written
+        self._texts: list[str] = []
+
+    def read(self, piece: Piece) -> None:
+        if piece.text:
+            self._texts.append(piece.text)
+        if piece.finish is not None and not piece.calls and self._has_call("".join(self._texts)):
+            self._on_written()
+
+    def _has_call(self, text: str) -> bool:
+        if not self._tools or "{" not in text:
+            return False
+        response = TextResponse(self._tools, goal="")
+        response.feed(text)
+        response.finish(cut_off=False)
+        return bool(response.calls)
 
 
-async def remove_frames(response: Pieces) -> Pieces:
-    """Yields the response without the frame of hidden notes, which some models repeat."""
-    texts, thoughts = FrameFilter(), FrameFilter()
-    async with aclosing(response):
-        async for piece in response:
-            thought, text = thoughts.feed(piece.thought), texts.feed(piece.text)
-            if piece.text or piece.finish is not None:
-                thought += thoughts.finish()
-            if piece.finish is not None:
-                text += texts.finish()
-            is_cut = (text, thought) != (piece.text, piece.thought)
-            yield replace(piece, text=text, thought=thought) if is_cut else piece
+class FrameRemover:
+    """Removes the frame of hidden notes, which some models repeat, from the pieces of a response."""
+
+    def __init__(self) -> None:
+        self._texts, self._thoughts = FrameFilter(), FrameFilter()
+
+    def read(self, piece: Piece) -> Piece:
+        thought, text = self._thoughts.feed(piece.thought), self._texts.feed(piece.text)
+        if piece.text or piece.finish is not None:
+            thought += self._thoughts.finish()
+        if piece.finish is not None:
+            text += self._texts.finish()
+        is_cut = (text, thought) != (piece.text, piece.thought)
+        return replace(piece, text=text, thought=thought) if is_cut else piece
 
 
 async def read_whole(response: Pieces, show: Callable[[Piece], None] | None = None) -> Piece:
