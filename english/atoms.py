@@ -129,15 +129,35 @@ def list_unread(*patterns: str, meaning: Unread = UNREAD) -> tuple[Rule, ...]:
     return tuple(rule(pattern, lambda clock, match: meaning) for pattern in patterns)
 
 
-def match_rule(rules: Sequence[Rule], line: str, position: int, clock: Clock) -> tuple[int, Meaning] | None:
-    longest: tuple[int, Meaning] | None = None
-    for pattern, meaning in rules:
-        match = pattern.match(line, position)
-        if match and (longest is None or match.end() > longest[0]):
-            value = meaning(clock, match)
-            if value is not None:
-                longest = match.end(), value
-    return longest
+class RuleTable:
+    """Rules, with one pattern that tells at once where none of them matches, which is at most words."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        self._any = re.compile("|".join(_without_groups(pattern.pattern) for pattern, _ in rules))
+
+    def match(self, line: str, position: int, clock: Clock) -> tuple[int, Meaning] | None:
+        """Returns the end and the meaning of the longest match at a position, of several the first."""
+        longest: tuple[int, Meaning] | None = None
+        if not self._any.match(line, position):
+            return None
+        for pattern, meaning in self._rules:
+            match = pattern.match(line, position)
+            if match and (longest is None or match.end() > longest[0]):
+                value = meaning(clock, match)
+                if value is not None:
+                    longest = match.end(), value
+        return longest
+
+
+def _without_groups(pattern: str) -> str:
+    """Returns a pattern without names, which matches whatever the pattern matches: names are unique in one."""
+    return re.sub(r"\(\?P=\w+\)", ".", re.sub(r"\(\?P<\w+>", "(?:", pattern))
+
+
+def match_rules(tables: Sequence[RuleTable], line: str, position: int, clock: Clock) -> tuple[int, Meaning] | None:
+    matches = [match for table in tables if (match := table.match(line, position, clock))]
+    return max(matches, key=lambda match: match[0], default=None)
 
 
 def parse_weekday(word: str) -> int:

@@ -251,7 +251,7 @@ DAYS: tuple[Rule, ...] = (
         rf"(?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<end>{MONTH})",
         _read_range,
     ),
-    rule(r"(?P<year>\d{4})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:t(?P<time>\d\d:\d\d))?", _read_iso),
+    rule(r"(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)(?:t(?P<time>\d\d:\d\d))?", _read_iso),
     rule(r"(?P<first>\d\d?)(?P<mark>[/.-])(?P<second>\d\d?)(?P=mark)(?P<year>\d{2,4})", _read_numeric),
     rule(r"(?P<first>\d\d?)(?P<mark>/)(?P<second>\d\d?)", _read_numeric),
     rule(r"(?P<first>\d\d?)(?P<mark>\.)(?P<second>\d\d?)\.", _read_numeric),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from english.atoms import Atom, Clock, Day, End, Meaning, PartOfDay, Repeat, Tag, Time, Unread, match_rule
+from english.atoms import Atom, Clock, Day, End, Meaning, PartOfDay, Repeat, RuleTable, Tag, Time, Unread, match_rules
 from english.calendar import add_days
 from english.days import DAYS, NOT_DAYS
 from english.repeats import ENDS, NOT_REPEATS, REPEATS
@@ -11,7 +11,7 @@ from english.tags import TAGS
 from english.times import NOT_TIMES, TIMES
 from english.words import VERBS, Words, word_set
 
-_RULES = (*DAYS, *REPEATS, *TIMES, *ENDS, *TAGS, *NOT_DAYS, *NOT_REPEATS, *NOT_TIMES)
+_TABLES = [*map(RuleTable, (DAYS, REPEATS, TIMES, ENDS, TAGS, NOT_DAYS, NOT_REPEATS, NOT_TIMES))]
 _MAX_WORDS = 1_000
 PREPOSITIONS = word_set(
     "about after at before by for from in into near of on over to until with without via per because so if while when "
@@ -21,6 +21,7 @@ _SEPARATORS = word_set(", ; : . ! ? ( ) [ ] - & /")
 _JOINTS = word_set(", ( ) - at on and &")  # between parts of one date
 _BEFORE_FIRST_DATE = word_set("on by at due for starting")
 _BEFORE_LAST_DATE = _BEFORE_FIRST_DATE | word_set("and or until before from")
+_LEADS = (_BEFORE_FIRST_DATE, _BEFORE_LAST_DATE)
 _POLITE_WORDS = word_set("please pls plz thanks thank you thx ty asap")
 # A date after one of these words belongs to the title.
 _UNFINISHED = word_set(
@@ -73,12 +74,35 @@ class Group:
         return self.has(Day, "is_sure") or self.has(Time, "is_exact")
 
 
+class Edges:
+    """The beginning and the end of a text, where only dates, tags, separators and polite words are."""
+
+    def __init__(self, words: Words, atoms: Sequence[Atom]) -> None:
+        covered = {at for atom in atoms for at in range(atom.first, atom.end)}
+        free = [at for at in range(len(words.words)) if at not in covered and not _is_joint(words.key(at))]
+        inner = [[at for at in free if words.key(at) not in leads or at + 1 not in covered] for leads in _LEADS]
+        self._first = inner[0][0] if inner[0] else len(words.words)
+        self._last = inner[1][-1] if inner[1] else -1
+
+    def reach_back_from(self, at: int) -> bool:
+        """Returns whether nothing else comes before a word."""
+        return at <= self._first
+
+    def reach_on_from(self, at: int) -> bool:
+        """Returns whether nothing else comes from a word on."""
+        return at > self._last
+
+
+def _is_joint(key: str) -> bool:
+    return key in _SEPARATORS or key in _POLITE_WORDS
+
+
 def find_atoms(words: Words, clock: Clock) -> list[Atom]:
     """Finds the longest phrases from left to right, without an `End` if there is no repeat."""
     atoms: list[Atom] = []
     at = 0
     while at < min(len(words.words), _MAX_WORDS):
-        match = match_rule(_RULES, words.line, words.starts[at], clock)
+        match = match_rules(_TABLES, words.line, words.starts[at], clock)
         if match is None:
             at += 1
             continue
@@ -143,20 +167,22 @@ def _add_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> t
     return replace(atom, meaning=meaning), words.key(first) in ("on", "by", "due", "until")
 
 
-def choose_dates(words: Words, groups: Sequence[Group], atoms: Sequence[Atom]) -> list[Group]:
+def choose_dates(words: Words, groups: Sequence[Group], edges: Edges) -> list[Group]:
     """A weekday before a noun needs a time elsewhere. A time alone is no date if a day is not understood."""
-    chosen = [group for group in groups if is_date(words, group, atoms)]
-    rest = [group for group in groups if group not in chosen and group.names_day]
+    clauses = _list_words_in_clauses(words)
+    chosen = [group for group in groups if is_date(words, group, edges) and group.first not in clauses]
+    ends = {group.end for group in chosen}
+    rest = [group for group in groups if group.end not in ends and group.names_day]
     if any(group.has((Day, Repeat)) for group in chosen) or not rest:
         return chosen
     first = rest[0]
     is_name = words.raw(first.end).istitle() or words.key(first.end) in _TITLE_WORDS or first.has(Unread)
-    if len(rest) == 1 and chosen and not is_name and _is_edge(words, atoms, first.first - 1, -1):
+    if len(rest) == 1 and chosen and not is_name and edges.reach_back_from(first.first):
         return [first, *chosen]
     return []
 
 
-def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
+def is_date(words: Words, group: Group, edges: Edges) -> bool:
     if group.has(Unread):
         return False
     if all(isinstance(each, PartOfDay | End | Time) and getattr(each, "is_doubtful", True) for each in group.meanings):
@@ -176,27 +202,30 @@ def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
         or (
             after == "-"
             and words.raw(group.end + 1).isalpha()
-            and not _is_edge(words, atoms, group.end, 1)
+            and not edges.reach_on_from(group.end)
             and (group.first > 0 or is_short)
             and words.words[group.end].start == words.words[group.end - 1].end
         )
     ):
         return False
-    if _is_in_clause(words, group.first):
-        return False
-    if _is_edge(words, atoms, group.end, 1):
+    if edges.reach_on_from(group.end):
         return not (is_short and (before in _NOT_SUN or (words.raw(group.first).istitle() and before in VERBS)))
-    if _is_edge(words, atoms, group.first - 1, -1):
+    if edges.reach_back_from(group.first):
         return _can_begin_text(group, after)
     if after in PREPOSITIONS or after in _SEPARATORS or after in _POLITE_WORDS:
         return not is_short
     return group.is_sure or (group.is_prepositional and after in VERBS)
 
 
-def _is_in_clause(words: Words, at: int) -> bool:
-    keys = [words.key(before) for before in range(at)]
-    end = max((before + 1 for before, key in enumerate(keys) if key in _SEPARATORS), default=0)
-    return not _CLAUSE_WORDS.isdisjoint(keys[end:])
+def _list_words_in_clauses(words: Words) -> set[int]:
+    """Returns the words after "because" and the like, up to the next separator."""
+    inside: set[int] = set()
+    is_inside = False
+    for at, word in enumerate(words.words):
+        if is_inside:
+            inside.add(at)
+        is_inside = word.key not in _SEPARATORS and (is_inside or word.key in _CLAUSE_WORDS)
+    return inside
 
 
 def _can_begin_text(group: Group, after: str) -> bool:
@@ -209,20 +238,7 @@ def _can_begin_text(group: Group, after: str) -> bool:
     return (after in VERBS and after != "be") or group.is_prepositional or group.is_sure or group.has((Time, Repeat))
 
 
-def is_edge_tag(words: Words, atom: Atom, atoms: Sequence[Atom]) -> bool:
-    at_start = _is_edge(words, atoms, atom.first - 1, -1)
+def is_edge_tag(words: Words, atom: Atom, edges: Edges) -> bool:
+    at_start = edges.reach_back_from(atom.first)
     is_mark = words.key(atom.first)[0] in "!#@" or words.key(atom.first) in ("p1", "p2", "p3", "p4")
-    return _is_edge(words, atoms, atom.end, 1) or (at_start and (is_mark or words.key(atom.end) in _SEPARATORS))
-
-
-def _is_edge(words: Words, atoms: Sequence[Atom], at: int, step: int) -> bool:
-    """Returns whether only dates, tags, separators and polite words follow in the direction of `step`."""
-    covered = {index for atom in atoms for index in range(atom.first, atom.end)}
-    leads = _BEFORE_FIRST_DATE if step < 0 else _BEFORE_LAST_DATE
-    while 0 <= at < len(words.words):
-        key = words.key(at)
-        is_joint = key in _SEPARATORS or key in _POLITE_WORDS
-        if at not in covered and not is_joint and not (key in leads and at + 1 in covered):
-            return False
-        at += step
-    return True
+    return edges.reach_on_from(atom.end) or (at_start and (is_mark or words.key(atom.end) in _SEPARATORS))

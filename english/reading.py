@@ -10,7 +10,7 @@ from typing import Literal
 
 from english.atoms import Atom, Clock, DateOrder, Day, End, Meaning, PartOfDay, Repeat, Tag, Time, Unread
 from english.calendar import add_days, add_units
-from english.grouping import Group, choose_dates, find_atoms, group_atoms, is_edge_tag
+from english.grouping import Edges, Group, choose_dates, find_atoms, group_atoms, is_edge_tag
 from english.times import PARTS
 from english.words import WEEKDAYS, Words, split_words, word_set
 
@@ -20,6 +20,7 @@ _EVENING_WORDS = word_set(
     "evening table restaurant reservation opera musical nightclub disco"
 )
 _MORNING_WORDS = word_set("wake breakfast sunrise alarm")
+_SEPARATORS = (",", ";", "-", "\u2013", "&")
 _LATE = ("afternoon", "evening", "night", "tonight")
 
 
@@ -70,8 +71,9 @@ def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates
     groups = group_atoms(words, atoms) if dates else []
     tags = [atom for atom in atoms if isinstance(atom.meaning, Tag)]
     wide = [*(atom for group in groups for atom in group.atoms), *tags]
-    when, used = _combine(words, choose_dates(words, groups, wide), clock)
-    tags = [atom for atom in tags if is_edge_tag(words, atom, wide)]
+    edges = Edges(words, wide)
+    when, used = _combine(words, choose_dates(words, groups, edges), clock)
+    tags = [atom for atom in tags if is_edge_tag(words, atom, edges)]
     title = _render_title(words, [atom for atom in (*used, *tags) if not getattr(atom.meaning, "is_range", False)])
     if not title.strip("\"'` "):
         when, used, tags, title = None, [], [], text.strip()
@@ -209,8 +211,7 @@ def _render_title(words: Words, removed: Sequence[Atom]) -> str:
     removed_words = {at for atom in removed for at in range(atom.first, atom.end)}
     if not removed_words:
         return words.text.strip()
-    for at in sorted(removed_words):
-        _remove_separators(words, removed_words, at)
+    _remove_separators(words, removed_words)
     rest = range(max(removed_words) + 1, len(words.words))
     if all(set(words.raw(at)) <= set(".,;!") for at in rest):
         removed_words.update(rest)
@@ -222,15 +223,23 @@ def _render_title(words: Words, removed: Sequence[Atom]) -> str:
     return title.strip(" ,;:-(\u2013")
 
 
-def _remove_separators(words: Words, removed_words: set[int], at: int) -> None:
-    """Removes a comma before a word, or a pair of brackets around it."""
-    before = words.raw(at - 1)
-    if at - 1 not in removed_words and before and before in ",;-\u2013&":
-        removed_words.add(at - 1)
-    opening = next((rest for rest in range(at - 1, -1, -1) if rest not in removed_words), -1)
-    closing = next((right for right in range(at + 1, len(words.words)) if right not in removed_words), -1)
-    if words.raw(opening) + words.raw(closing) in ("()", "[]"):
-        removed_words.update((opening, closing))
+def _remove_separators(words: Words, removed_words: set[int]) -> None:
+    """Removes a comma before each removed word, and pairs of brackets around it."""
+    opening = closing = -1
+    for at in sorted(removed_words):
+        if (left := at - 1) not in removed_words:
+            if words.raw(left) in _SEPARATORS:
+                removed_words.add(left)
+                left -= 1
+            if left not in removed_words:
+                opening = left
+        closing = max(closing, at)
+        while opening in removed_words:
+            opening -= 1
+        while closing in removed_words:
+            closing += 1
+        if words.raw(opening) + words.raw(closing) in ("()", "[]"):
+            removed_words.update((opening, closing))
 
 
 def _list_not_understood(

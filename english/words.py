@@ -66,7 +66,7 @@ _SUFFIX = r"(?:[ap]\.m\.?|[ap]m|st|nd|rd|th|hrs?|h|mins?|minutes?|hours?|days?|d
 _SUFFIX += r"|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?![^\W_])"
 _TOKEN = re.compile(
     r"(?P<opaque>(?<!\w)(?P<mark>[\"'`\u201c])(?! )[^\"`\u201c\u201d\n]{1,300}?(?<! )(?:(?P=mark)|\u201d)(?!\w)"
-    r"|\w+://\S+|[\w.+-]+@[\w-]+\.\S+|[^\W\d_][\w-]*\.[a-z]{2,}(?:/\S*)?(?![\w.]))"
+    r"|\w{1,30}+://\S+|[\w.+-]{1,64}+@[\w-]+\.\S+|[^\W\d_][\w-]{0,62}\.[a-z]{2,}(?:/\S*)?(?![\w.]))"
     r"|(?P<word>\d{4}-\d\d?-\d\d?(?:[tT]\d\d:\d\d)?(?!\d)|\d{4}[/.]\d\d?[/.]\d\d?(?!\d)"
     r"|\d\d?([/.-])\d\d?\4\d{2,4}(?!\d)|\d\d?/\d\d?(?![/\d])|\d\d?\.\d\d?\.(?!\d)"
     r"|\d\d?[:.]\d\d(?![\d:])|\d+[.,]\d+|\d\d?h\d\d(?!\w)|(?:1[3-9]|2[0-3])h(?!\w)|\d\d?(?:st|nd|rd|th)(?!\w)|\d+(?="

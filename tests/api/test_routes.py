@@ -187,6 +187,7 @@ SENT: list[tuple[str, str, Any, str]] = [
     ("POST", "/chatkit", {"type": "threads.explode", "params": {}}, "no request of the type threads.explode."),
     ("POST", "/chatkit", [], "The ChatKit request is not valid: Input should be an object."),
     ("GET", "/tasks", None, "The request needs the query view."),
+    ("GET", f"/tasks/preview?text={501 * 'a'}", None, "The query text is not valid: "),
     ("GET", "/tasks/preview?text=tomorrow&written=9999-12-31T12:00", None, "The query written is not valid: "),
     ("GET", "/tasks?view=x", None, "The query view is not valid: Input should be 'today', "),
     ("GET", "/tasks/abc", None, "The path task_id is not valid: "),

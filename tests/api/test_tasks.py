@@ -289,6 +289,8 @@ async def test_a_text_that_is_a_date(alice: TaskListClient) -> None:
 
     assert await preview("friday at 3pm") == ("", "2026-11-27", "15:00")
     assert await preview("friday or saturday") == ("friday or saturday", None, None)
+    too_long = f"friday {' ' * 100}at 3pm"
+    assert await preview(too_long) == (too_long, None, None)
 
 
 async def test_a_text_is_read_by_the_users_clock(alice: TaskListClient) -> None:

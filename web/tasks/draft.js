@@ -9,7 +9,7 @@ import { Preview } from "./preview.js";
 const DRAFT = "todo.tasks.draft";
 const UNSENT = "todo.tasks.unsent";
 const ASIDE = "todo.tasks.aside";
-export const MAX_TEXT_LENGTH = 1000;
+export const MAX_TEXT_LENGTH = 500;
 
 /** The request for a new task and the text that the user typed. @typedef {{key: string, text: string, fields: object}} NewTask */
 

@@ -109,7 +109,8 @@ async def preview_task(
     now = written or await _find_local_time(services, user)
     if mode == "task":
         return schemas.TaskPreview.from_reading(english.read_task(text or " ", now, services.date_order, dates=dates))
-    when = english.read_when(text, now, services.date_order)
+    is_short = len(text.strip()) <= schemas.MAX_DATE_LENGTH
+    when = english.read_when(text, now, services.date_order) if is_short else None
     return schemas.TaskPreview.from_reading(english.ParsedTask("" if when else text, when))
 
 

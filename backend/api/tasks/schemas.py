@@ -11,7 +11,8 @@ from backend.api.request_body import RequestBody
 from backend.cards.task import TaskFields
 
 View = Literal["today", "upcoming", "all", "done", "deleted"]
-MAX_TEXT_LENGTH = 1_000
+MAX_TEXT_LENGTH = 500
+MAX_DATE_LENGTH = 100
 # The days that a task can be due: further ones have none after them.
 Written = Annotated[NaiveDatetime, Field(ge=datetime(1970, 1, 1), lt=datetime(3000, 1, 1))]
 
