@@ -34,6 +34,7 @@ _LATIN = re.compile(r"\b(?:LATIN|SQUARED|CIRCLED)\b.*\b(?:LETTER|CAPITAL) ([A-Z]
 # What chat templates begin and end messages with, as <|im_start|> and, of some models, with full-width bars.
 _TEMPLATE_TOKEN = re.compile("<(?=[|\uff5c][^\\s<>|\uff5c]{1,64}[|\uff5c]>)")
 _NO_LETTERS = re.compile(r"[\W_]+")
+_CJK = re.compile("[\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff]")  # letters that look like none of the name's
 _SPELLING = {*"hiddencontext", *"".join(_DRAWN_ALIKE.values())}
 _AS_JSON = {ord(c): f"\\u{ord(c):04x}" for c in "<>" + _OPENING[1:]}
 _AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
@@ -89,15 +90,20 @@ def escaped(text: str) -> str:
 
 def _is_like_tag(text: str) -> bool:
     """Whether a tag in the text could be taken for a block's, whatever is between its letters and looks like them."""
-    return any(c in text for c in _OPENING) and _NAME.search("".join(map(_simplify_character, text))) is not None
+    if not any(c in text for c in _OPENING):
+        return False
+    simplified = {ord(c): _simplify_character(c) for c in set(text)}
+    return _NAME.search(text.translate(simplified)) is not None
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=65_536)
 def _simplify_character(character: str) -> str:
     """Returns what is left of a character to read: letters that may spell the name, a dash for all others, or nothing.
 
     Some fold to many letters, which is a way to make a text long.
     """
+    if _CJK.match(character) and character.isalpha():
+        return "-"
     folded = _NO_LETTERS.sub("", unicodedata.normalize("NFKD", character).casefold())
     if not character.isascii() and (letter := _LATIN.search(unicodedata.name(character, ""))):
         folded = letter[1].lower()
