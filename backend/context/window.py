@@ -60,29 +60,30 @@ class SummaryRequest:
     messages: int
 
 
-def choose_window(timeline: Timeline, *, tokens: int) -> Window:
+def choose_window(timeline: Timeline, *, tokens: int, rendered: Sequence[RenderedRecord] | None = None) -> Window:
     """Chooses the newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
 
+    Give the records of the timeline as `rendered`, if they are rendered already.
     What is over the budget, or more than was read, is cut to half, so that the next requests begin alike again. The
     turns of the newest four messages stay, but for those whose messages alone are over the budget.
     """
-    summary, turns = _group_by_message(timeline)
+    summary, turns = _group_by_message(timeline, rendered)
     stand_in = [render_summary(summary.text)] if summary is not None else []
     before = sum(size_of(render_hidden_item(text)) for text in stand_in)
     kept = turns
     if not timeline.is_complete or before + sum(turn.tokens for turn in turns) > tokens:
         most = sum(len(turn.rendered) for turn in turns) // (1 if timeline.is_complete else 2)
         kept = turns[-_count_newest(turns, budget=tokens, tokens=tokens // 2, records=most) :]
-    rendered = [one for turn in kept for one in turn.rendered]
+    shown = [one for turn in kept for one in turn.rendered]
     left_out = None
-    if rendered and (not timeline.is_complete or len(kept) < len(turns)):
-        left_out = (rendered[0].record.seq or 0) - 1
+    if shown and (not timeline.is_complete or len(kept) < len(turns)):
+        left_out = (shown[0].record.seq or 0) - 1
         stand_in.append(OMITTED)
-    return Window(rendered, "\n".join(stand_in) or None, left_out, 1 if stand_in else 0)
+    return Window(shown, "\n".join(stand_in) or None, left_out, 1 if stand_in else 0)
 
 
-def render_request(timeline: Timeline, *, tokens: int) -> Items:
-    window = choose_window(timeline, tokens=tokens)
+def render_request(timeline: Timeline, *, tokens: int, rendered: Sequence[RenderedRecord] | None = None) -> Items:
+    window = choose_window(timeline, tokens=tokens, rendered=rendered)
     return fit(window.render(), tokens=tokens, head=window.head)
 
 
@@ -104,14 +105,18 @@ class _Exchange:
     message_tokens: int = 0
 
 
-def _group_by_message(timeline: Timeline) -> tuple[Entry | None, list[_Exchange]]:
+def _group_by_message(
+    timeline: Timeline, rendered: Sequence[RenderedRecord] | None = None
+) -> tuple[Entry | None, list[_Exchange]]:
     """Returns the newest summary, and what follows it, divided at the user's messages, with its sizes."""
     summary = timeline.find_last("summary")
     covered = (summary.details or {}).get("covers", 0) if summary else 0
     turns: list[_Exchange] = []
-    for one in render_records(timeline, after=covered):
+    if rendered is None:
+        rendered = render_records(timeline, after=covered)
+    for one in rendered:
         record = one.record
-        if not one.items and not _is_message(record):
+        if (record.seq or 0) <= covered or (not one.items and not _is_message(record)):
             continue
         if not turns or (isinstance(record, Entry) and record.kind == "user_message"):
             turns.append(_Exchange())

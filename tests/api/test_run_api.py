@@ -95,6 +95,7 @@ async def test_stored_interaction_is_what_was_streamed(user: User, model: Script
     assert brief == {**stored, "agent_events": [], "final_agent_state": None}
     chat = await user.runs.get_chat(CHAT)
     assert (chat["interactions"], chat["has_more"], chat["before"]) == ([stored], False, None)
+    assert (await user.runs.http.get(f"/chats/{CHAT}?brief=true")).json() == chat | {"interactions": [brief]}
 
 
 @pytest.mark.long

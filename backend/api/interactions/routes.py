@@ -50,10 +50,15 @@ async def list_chats(
 
 @router.get(_CHAT, responses=errors(404))
 async def get_chat(
-    services: AppServices, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
+    services: AppServices,
+    user: LimitedUser,
+    chat_id: ChatId,
+    limit: FewOrNone = 20,
+    before: Before = None,
+    brief: Brief = False,
 ) -> schemas.Chat:
     """Returns a chat with its newest interactions before one."""
-    return await services.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
+    return await services.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before, brief=brief)
 
 
 @router.patch(_CHAT, responses=errors(404))

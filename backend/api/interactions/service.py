@@ -1,7 +1,8 @@
 """What the run API does with chats and interactions. The front ends start their runs here, too."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from backend.api.interactions.render import (
     render_unread,
 )
 from backend.api.messages import check_content, create_message
+from backend.context.render import render_gradually
 from backend.context.summaries import Summaries
 from backend.context.window import render_request
 from backend.conversations import branches, conversations, steering, timeline
@@ -104,7 +106,9 @@ class InteractionService:
 
     # Reading
 
-    async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None) -> schemas.Chat:
+    async def get_chat(
+        self, user_id: str, chat_id: str, *, limit: int, before: str | None, brief: bool
+    ) -> schemas.Chat:
         """Returns the newest shown interactions before one: at most `limit` and 1 MB, but at least one."""
         conversation = await self.find(user_id, chat_id)
         first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
@@ -116,15 +120,18 @@ class InteractionService:
         bytes_left = PAGE_BYTES
         for last in range(len(path), 0, -_RUNS_AT_ONCE):
             runs = path[max(last - _RUNS_AT_ONCE, 0) : last]
-            earlier = await timeline.load_shown(database, user_id, conversation.id, before=runs[0].seq)
-            since = await timeline.load_shown(database, user_id, conversation.id, before=end, runs=len(runs))
-            records = [*earlier.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
+            records: list[Record] = []
+            if not brief:
+                earlier = await timeline.load_shown(database, user_id, conversation.id, before=runs[0].seq)
+                since = await timeline.load_shown(database, user_id, conversation.id, before=end, runs=len(runs))
+                records = [*earlier.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
             ends = [*(run.seq for run in runs[1:]), end]
-            for interaction in reversed(await self._render(runs, records, ends)):
-                bytes_left -= len(interaction.model_dump_json().encode())
-                if shown and bytes_left < 0:
-                    break
-                shown.insert(0, interaction)
+            async with aclosing(self._render(runs, records, ends, brief=brief)) as interactions:
+                async for interaction in interactions:
+                    bytes_left -= len(interaction.model_dump_json().encode())
+                    if shown and bytes_left < 0:
+                        break
+                    shown.insert(0, interaction)
             if bytes_left < 0:
                 break
             end = runs[0].seq
@@ -143,25 +150,28 @@ class InteractionService:
         records: list[Record] = []
         if run.status in ENDED and not brief:
             records = (await branches.load_path(self.runs.database, run)).records
-        [interaction] = await self._render([run], records, [FOREVER], brief=brief)
-        return interaction
+        async with aclosing(self._render([run], records, [FOREVER], brief=brief)) as interactions:
+            return await anext(interactions)
 
     async def _render(
-        self, runs: Sequence[Run], records: list[Record], ends: Sequence[int], *, brief: bool = False
-    ) -> list[schemas.Interaction]:
-        """Renders interactions of a chat; after each, if it has ended, the model knows the records before its end."""
+        self, runs: Sequence[Run], records: list[Record], ends: Sequence[int], *, brief: bool
+    ) -> AsyncGenerator[schemas.Interaction]:
+        """Renders interactions of a chat, the newest first, each when it is asked for.
+
+        After each, if it has ended, the model knows the records before its end.
+        """
         user_id, ids = runs[0].user_id, [run.id for run in runs]
         tokens = self.model.endpoint.profile.history_tokens
         trees = await timeline.load_trees(self.runs.database, user_id, ids)
         siblings = await branches.load_alternatives(self.runs.database, user_id, ids)
         await add_results(self.runs.database, user_id, Timeline(records))
         noted = await load_noted_calls(self.runs.database, user_id, runs[0].conversation_id)
-        rendered: list[schemas.Interaction] = []
-        for run, end in zip(runs, ends, strict=True):
+        rendered = [] if brief else await render_gradually(Timeline(records, noted))
+        for run, end in reversed([*zip(runs, ends, strict=True)]):
             messages = None
             if run.status in ENDED and not brief:
-                known = Timeline([record for record in records if (record.seq or 0) < end], noted)
-                messages = self.model.messages(render_request(known, tokens=tokens))
-            rendered.append(render_interaction(run, trees, siblings=siblings[run.id], messages=messages, brief=brief))
+                known = [one for one in rendered if (one.record.seq or 0) < end]
+                before_end = Timeline([one.record for one in known], noted)
+                messages = self.model.messages(render_request(before_end, tokens=tokens, rendered=known))
+            yield render_interaction(run, trees, siblings=siblings[run.id], messages=messages, brief=brief)
             await asyncio.sleep(0)  # others are served in between
-        return rendered
