@@ -181,7 +181,7 @@ def _check_reachable(directory: Path, *, compose: bool, create: bool = False) ->
             address,
             (sys.executable, "-m", "workspace"),
             {**variables, **secret, "WORKSPACE_DIR": str(folders)},
-            Path(variables.get("PG_BIN") or postgres_binaries.find(None).directory),
+            Path(variables.get("PG_BIN") or postgres_binaries.find().directory),
         )
 
 

@@ -1,8 +1,10 @@
-"""PostgreSQL as a child process: no installation, no TCP port, no account added to the machine."""
+"""PostgreSQL as a child process: no installation, no TCP port, no account added to the machine.
+
+Root runs it as an account that no other data directory has; whoever runs `./todo` logs in as any role, nobody else.
+"""
 
 import hashlib
 import os
-import pwd
 import shutil
 import signal
 import stat
@@ -15,21 +17,18 @@ from typing import Any, Self
 
 from cli import data_dir
 from cli.data_dir import CHECKOUT
-from cli.database import postgres_binaries
+from cli.database import cluster_files, postgres_binaries
 from cli.errors import CliError, explain_os_error
-from cli.processes import ownership
+from cli.processes import accounts, ownership
 from cli.processes.children import create_log, die_with_parent, read_last_lines
 from cli.processes.ownership import InUseError, Ownership
 
 ADMIN, OWNER, SERVICE = "app", "todo_owner", "todo_service"
 DATABASE = "todo"
 ROLES = CHECKOUT / "common" / "database" / "roles.sql"
-# Only this user can enter the socket's directory, and the server does not listen on TCP.
-ACCESS = "local all all trust\n"
 START_SECONDS, STOP_SECONDS = 60, 30
 BUILTIN_LOCALES_SINCE = 17
 SOCKETS = Path("/tmp")  # noqa: S108 - what is made there is checked to be ours
-STATUS_LINE = 7  # of postmaster.pid, "ready" once connections are accepted
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
 # Of a throwaway cluster, which many services share: their pools keep more than the usual 100 connections open.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "300"}
@@ -43,8 +42,9 @@ class Cluster:
         self.log = data_dir.logs(directory) / "postgres.log"
         self._files = directory / "postgres"
         self._sockets = _create_socket_dir(directory)
-        self._account = _find_account()
-        self._binaries = postgres_binaries.find(self._account)
+        self._account: int | None = None
+        """Of root's; others run it themselves."""
+        self._binaries = postgres_binaries.find(for_others=_is_root())
         if not exists(directory):
             postgres_binaries.check_usable_by_initdb(self._binaries.directory)
         self._durable = durable
@@ -68,10 +68,13 @@ class Cluster:
 
     def _run_server(self) -> None:
         try:
+            self._account = accounts.claim(self.data_dir) if _is_root() else None
             if exists(self.data_dir):
                 self._check_version()
             else:
                 self._create()
+            if self._account:
+                cluster_files.take_over(self._files, self._account)
             self._launch()
         except BaseException:
             self._release()
@@ -116,13 +119,13 @@ class Cluster:
 
     def _own_data_dir(self, *, again: bool = False) -> None:
         data_dir.prepare(self.data_dir)
-        if self._account and not data_dir.is_traversable(self.data_dir):
+        if _is_root() and not data_dir.is_traversable(self.data_dir):
             raise CliError(
-                f"PostgreSQL does not run as root but as {self._account.pw_name}, who cannot reach {self.data_dir}: "
+                f"PostgreSQL does not run as root, and other accounts cannot reach {self.data_dir}: "
                 "choose another --data-dir."
             )
         with data_dir.explain_write_error(self.data_dir):
-            self._ownership = ownership.take(self.data_dir, leftover=lambda: _read_ready_pid(self._files))
+            self._ownership = ownership.take(self.data_dir, leftover=lambda: cluster_files.read_ready_pid(self._files))
             if not again:
                 create_log(self.log)
 
@@ -135,27 +138,39 @@ class Cluster:
             )
 
     def _create(self) -> None:
-        """Built beside its place and renamed, so that a first start cut short leaves nothing half made."""
-        fresh = self._files.with_name("postgres.new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(mode=0o700)
+        """Built beside its place and renamed, so that a first start cut short leaves nothing half made.
+
+        initdb needs an account that has a name. Root runs it as nobody with the group of ours, which alone can enter:
+        neither the files nor the process can be reached by what else runs as nobody.
+        """
+        private = self._files.with_name("postgres.new")
+        shutil.rmtree(private, ignore_errors=True)
+        private.mkdir(mode=0o700)
+        (fresh := private / "postgres").mkdir(mode=0o700)
+        user = None
         if self._account:
-            os.chown(fresh, self._account.pw_uid, self._account.pw_gid)
+            os.chown(fresh, user := accounts.get_nobody(), self._account)
+            os.chown(private, -1, self._account)
+            private.chmod(0o710)
         builtin = self._binaries.major >= BUILTIN_LOCALES_SINCE
         collation = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if builtin else ["--no-locale"]
-        options = ["--username", ADMIN, "--auth=trust", "--encoding=UTF8", "--no-instructions", *collation]
+        access = ["--auth-local=peer", "--auth-host=reject"]
+        options = ["--username", ADMIN, *access, "--encoding=UTF8", "--no-instructions", *collation]
         if not self._durable:
             options.append("--no-sync")
-        self._run("initdb", "-D", str(fresh), *options)
+        self._run("initdb", "-D", str(fresh), *options, user=user)
         create_database = f"CREATE DATABASE {DATABASE}\n".encode()
         options = ["-D", str(fresh), "-c", "log_checkpoints=off"]
-        self._run("postgres", "--single", *options, "postgres", input=create_database)
+        self._run("postgres", "--single", *options, "postgres", user=user, input=create_database)
+        if self._account:
+            cluster_files.take_over(fresh, self._account)
         fresh.rename(self._files)
+        private.rmdir()
 
-    def _run(self, program: str, *arguments: str, input: bytes = b"") -> None:
+    def _run(self, program: str, *arguments: str, user: int | None, input: bytes = b"") -> None:
         command = [self._binaries.directory / program, *arguments]
         with self.log.open("ab") as log:
-            options = self._child_options(signal.SIGKILL)
+            options = self._child_options(signal.SIGKILL, user)
             done = subprocess.run(command, input=input, stdout=log, stderr=log, check=False, **options)
         if done.returncode:
             raise self._create_error(f"{program} failed")
@@ -166,7 +181,7 @@ class Cluster:
         # process ids in them are a zombie's or somebody else's by now.
         for leftover in (self._files / "postmaster.pid", *self._sockets.glob(".s.PGSQL.*")):
             leftover.unlink(missing_ok=True)
-        (self._files / "pg_hba.conf").write_text(ACCESS)
+        cluster_files.write_access(self._files)
         options = {
             "listen_addresses": "",
             "unix_socket_directories": str(self._sockets),
@@ -185,7 +200,7 @@ class Cluster:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                **self._child_options(signal.SIGINT),
+                **self._child_options(signal.SIGINT, self._account),
             )
         try:
             self._prepare_roles()
@@ -206,7 +221,7 @@ class Cluster:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while _read_ready_pid(self._files) != self.process.pid:
+        while cluster_files.read_ready_pid(self._files) != self.process.pid:
             if self.process.poll() is not None:
                 raise self._create_error("PostgreSQL did not start")
             if time.monotonic() > deadline:
@@ -214,17 +229,20 @@ class Cluster:
             time.sleep(0.01)
 
     def _prepare_sockets(self) -> None:
-        """The name is predictable and /tmp is everybody's: the directory must be ours alone."""
+        """The name is predictable and /tmp is everybody's: the directory must be ours, and closed to others."""
+        with suppress(FileNotFoundError):
+            if _is_root() and self._sockets.lstat().st_uid in cluster_files.list_previous_accounts():
+                shutil.rmtree(self._sockets, ignore_errors=True)  # left by an older version's server that was killed
         with suppress(FileExistsError):
             self._sockets.mkdir(mode=0o700)
-        owner = self._account.pw_uid if self._account else os.getuid()
         found = self._sockets.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner, os.getuid()) or found.st_mode & 0o077:
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o007:
             raise CliError(f"{self._sockets} belongs to another user: remove it, or choose another --data-dir.")
         if self._account:
-            os.chown(self._sockets, self._account.pw_uid, self._account.pw_gid)
+            os.chown(self._sockets, -1, self._account)
+            self._sockets.chmod(0o770)
 
-    def _child_options(self, on_parent_death: signal.Signals) -> dict[str, Any]:
+    def _child_options(self, on_parent_death: signal.Signals, user: int | None) -> dict[str, Any]:
         assert self._ownership is not None
         options: dict[str, Any] = {
             "cwd": "/",
@@ -234,7 +252,7 @@ class Cluster:
             "preexec_fn": die_with_parent(on_parent_death),
         }
         if self._account:
-            options |= {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
+            options |= {"user": user, "group": self._account, "extra_groups": []}
         return options
 
     def _create_error(self, what: str) -> CliError:
@@ -285,18 +303,5 @@ def _create_socket_dir(directory: Path) -> Path:
     return SOCKETS / f"todo-pg-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"
 
 
-def _find_account() -> pwd.struct_passwd | None:
-    if os.getuid() != 0:
-        return None
-    try:
-        return pwd.getpwnam("nobody")
-    except KeyError:
-        raise CliError("PostgreSQL does not run as root and there is no user nobody here: set DATABASE_URL.") from None
-
-
-def _read_ready_pid(files: Path) -> int | None:
-    try:
-        lines = (files / "postmaster.pid").read_bytes().split(b"\n")  # the path in it may have any other bytes
-    except FileNotFoundError:
-        return None
-    return int(lines[0]) if len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == b"ready" else None
+def _is_root() -> bool:
+    return os.geteuid() == 0

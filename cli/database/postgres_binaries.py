@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from pwd import struct_passwd
 from typing import NamedTuple
 
 from cli.data_dir import ROOT_HOME, is_traversable
@@ -25,16 +24,18 @@ class Binaries(NamedTuple):
     major: int
 
 
-def find(account: struct_passwd | None) -> Binaries:
-    """PG_BIN, then the wheel, then the system's; `account` is who will run them, None for the caller."""
+def find(*, for_others: bool = False) -> Binaries:
+    """PG_BIN, then the wheel, then the system's; `for_others` if another account than the caller's will run them."""
     directory = next((d for d in _list_candidates() if (d / "initdb").exists() and (d / "postgres").exists()), None)
     if directory is None:
         raise CliError(NOT_FOUND)
     directory = directory.resolve()
-    if account and not is_traversable(directory):
+    if for_others and not is_traversable(directory):
         if directory != find_wheel():
-            who = account.pw_name
-            raise CliError(f"PostgreSQL runs as {who}, who cannot reach {directory}: set PG_BIN to another directory.")
+            raise CliError(
+                f"PostgreSQL does not run as root, and other accounts cannot reach {directory}: set PG_BIN to another "
+                "directory."
+            )
         directory = copy(directory, ROOT_HOME)
     return Binaries(directory, _read_major_version(directory / "postgres"))
 
@@ -85,7 +86,7 @@ def _read_major_version(postgres: Path) -> int:
 
 
 def copy(directory: Path, home: Path) -> Path:
-    """The wheel's binaries in a place that `nobody` can reach, in the layout that their RPATH relies on."""
+    """The wheel's binaries in a place that other accounts can reach, in the layout that their RPATH relies on."""
     install, package = directory.parent, directory.parent.parent
     libraries = package.with_name(package.name + ".libs")
     stamp = f"{directory}:{(directory / 'postgres').stat().st_mtime_ns}"

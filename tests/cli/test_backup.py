@@ -211,7 +211,7 @@ class TestRestore:
         with Cluster.start(data_dir) as cluster:
             with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
                 connection.execute("CREATE ROLE todo SUPERUSER LOGIN")
-            binaries = postgres_binaries.find(None).directory
+            binaries = postgres_binaries.find().directory
             variables = {
                 "PATH": f"{tmp_path}:{ROOT / '.venv/bin'}:{binaries}:{os.environ['PATH']}",
                 "PGHOST": postgres.url(data_dir).partition("host=")[2],

@@ -1,7 +1,6 @@
 """What a container engine has from Linux: a root file system, a network and a user of a process's own."""
 
 import os
-import pwd
 import signal
 import subprocess
 import sys
@@ -162,7 +161,7 @@ class PostgresImage(BaseImage):
 
 
 def postgres_image(place: Path) -> PostgresImage:
-    binaries = postgres_binaries.find(pwd.getpwnam("nobody"))
+    binaries = postgres_binaries.find(for_others=True)
     accounts = place / "passwd"
     accounts.write_text(f"postgres:x:{POSTGRES}::/var/lib/postgresql:/bin/sh\n" + Path("/etc/passwd").read_text())
     wheel = binaries.directory.parents[2]  # its libraries lie beside it

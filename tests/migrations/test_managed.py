@@ -65,7 +65,7 @@ def read_block(beginning: str) -> str:
 def type_into_psql(url: str) -> None:
     """What the document says to type into psql, after the command that starts it."""
     command, _, lines = read_block("psql").partition("\n")
-    program = postgres_binaries.find(None).directory / "psql"
+    program = postgres_binaries.find().directory / "psql"
     done = subprocess.run(
         ["sh", "-c", command.replace("psql", str(program), 1)],
         cwd=ROOT,

@@ -57,7 +57,7 @@ def test_an_upgraded_database_is_like_a_new_one(upgraded_url: str, fresh_databas
 
 
 def read_schema(url: str) -> list[str]:
-    program = postgres_binaries.find(None).directory / "pg_dump"
+    program = postgres_binaries.find().directory / "pg_dump"
     dump = [program, "--schema-only", as_admin(url)]
     lines = subprocess.run(dump, capture_output=True, text=True, check=True).stdout.splitlines()
     return sorted(line.strip().rstrip(",") for line in lines if line and not line.startswith(("--", "\\")))
