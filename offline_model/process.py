@@ -4,6 +4,7 @@ from functools import partial
 
 from common.server.limits import ClientLimits
 from common.server.serving import ServedApplication, serve
+from common.telemetry import logs
 from offline_model.app import create_app
 from offline_model.settings import OfflineSettings
 
@@ -13,8 +14,7 @@ _CONVERSATION = 4  # times the limit of other services, because a request contai
 
 
 def serve_model(settings: OfflineSettings, limits: ClientLimits) -> None:
-    logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel("WARNING")
+    logs.configure("INFO", "text", quiet=["uvicorn"])
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
     serve(
         partial(_create, settings),
@@ -29,6 +29,12 @@ def serve_model(settings: OfflineSettings, limits: ClientLimits) -> None:
 def _create(settings: OfflineSettings, address: str) -> ServedApplication:
     return ServedApplication(
         create_app(settings),
-        on_end=lambda: os._exit(0),  # an open stream has nothing to save
+        on_end=_end,
         on_ready=partial(logger.info, "offline model running on %s", address),
     )
+
+
+def _end() -> None:
+    """Ends at once: an open stream has nothing to save."""
+    logging.shutdown()
+    os._exit(0)

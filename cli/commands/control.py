@@ -135,10 +135,14 @@ def run_logs(arguments: argparse.Namespace) -> int:
 
 
 def _read_new(readers: dict[str, TextIO], name: str, file: Path) -> list[str]:
-    """Returns the lines that were added; each start of `up` begins a new file of the same name."""
-    rest = list(readers.get(name, ()))
+    """Returns the lines that were added; each start of `up` begins a new file, and it empties a large one."""
+    reader = readers.get(name)
+    rest = list(reader or ())
+    if reader and os.fstat(reader.fileno()).st_size < reader.buffer.tell():
+        reader.seek(0)
+        rest += reader
     with contextlib.suppress(FileNotFoundError):
-        if name not in readers or file.stat().st_ino != os.fstat(readers[name].fileno()).st_ino:
+        if reader is None or file.stat().st_ino != os.fstat(reader.fileno()).st_ino:
             readers[name] = file.open(errors="replace")
             rest += readers[name]
     return rest

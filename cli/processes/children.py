@@ -1,6 +1,7 @@
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Self
 
 PR_SET_PDEATHSIG = 1
 GRACE_SECONDS = 5
+MAX_LOG_BYTES = 10 * 1024 * 1024  # of one file; as many are kept of what was before
 
 
 def die_with_parent(number: signal.Signals) -> Callable[[], None] | None:
@@ -33,6 +35,31 @@ def create_log(path: Path) -> Path:
         path.replace(path.with_name(path.name + ".old"))
     path.touch()
     return path
+
+
+def rotate_large_logs(directory: Path) -> None:
+    """Moves what a log has beyond `MAX_LOG_BYTES` into the file with the suffix `.old`, at most as many bytes.
+
+    The content is copied and the file emptied: its writers, of which there may be several, and which include
+    PostgreSQL, append to it and need to know nothing. A line that is written just then may be lost.
+    """
+    for path in directory.glob("*.log"):
+        with contextlib.suppress(OSError):  # the disk may be full: the next look tries again
+            if path.stat().st_size > MAX_LOG_BYTES:
+                _rotate(path)
+
+
+def _rotate(path: Path) -> None:
+    old, fresh = path.with_name(f"{path.name}.old"), path.with_name(f"{path.name}.new")
+    try:
+        with path.open("r+b") as log, fresh.open("wb") as copy:
+            fresh.chmod(path.stat().st_mode & 0o777)
+            log.seek(-MAX_LOG_BYTES, os.SEEK_END)
+            shutil.copyfileobj(log, copy)
+            log.truncate(0)
+        fresh.replace(old)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def read_last_lines(path: Path, count: int = 12) -> str:

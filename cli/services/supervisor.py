@@ -13,7 +13,7 @@ from typing import NoReturn
 from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError, SettingsError
-from cli.processes.children import Reaper, create_log, die_with_parent
+from cli.processes.children import Reaper, create_log, die_with_parent, rotate_large_logs
 from cli.services import parts, running
 from cli.services.parts import Restarts, RunningPart, Service, describe_end
 from cli.services.running import StatusFile
@@ -108,7 +108,8 @@ class Supervisor:
         self._stops_wanted += 1
 
     def _check(self) -> None:
-        """Raises `StopWanted`, and the error of a part that cannot be started."""
+        """Rotates logs. Raises `StopWanted`, and the error of a part that cannot be started."""
+        rotate_large_logs(self._logs)
         if self._stops_wanted:
             raise StopWanted
         for task in self._tasks:

@@ -14,11 +14,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from common.server.limits import ClientLimits
 
+log = logging.getLogger(__name__)
+
 _PIECE_BYTES = 4_096  # parsed at once: takes less than a millisecond, even in chunks of one byte
 _CHECK_SECONDS = 0.5  # between two checks of the time-outs
 _DROP_SECONDS = 0.1  # between two reads of what is dropped
-_LOG_SECONDS = 60.0  # between two equal lines
-_last_logged: dict[str, float] = {}
 
 
 class _Rejected(Exception):
@@ -59,7 +59,7 @@ class LimitedConnection(HttpToolsProtocol):
             self._reject(_Rejected(503, sentence))
             return
         oldest = min(waiting, key=lambda each: (each._abort_at, each._waiting_since))
-        _log("LIMIT_CONNECTIONS is reached: the connection that waited longest for a request was closed.")
+        log.warning("LIMIT_CONNECTIONS is reached: the connection that waited longest for a request was closed.")
         self.connections.discard(oldest)
         oldest.transport.abort()
 
@@ -190,7 +190,7 @@ class LimitedConnection(HttpToolsProtocol):
         if now > self._abort_at:
             self.transport.abort()
         elif now - self._read_at > limits.write_timeout_seconds:
-            _log("A client did not read a response in time, so its connection was closed (WRITE_TIMEOUT_SECONDS).")
+            log.warning("A client did not read a response in WRITE_TIMEOUT_SECONDS, so its connection was closed.")
             self.transport.abort()
         elif self._part is None and waited > limits.idle_timeout_seconds:
             self.transport.close()
@@ -205,7 +205,7 @@ class LimitedConnection(HttpToolsProtocol):
         """Sends the response and closes, after the responses to earlier requests of this connection."""
         if self.transport.is_closing() or self._ignores_input:
             return
-        _log(f"{rejected.status} {rejected.sentence}")
+        log.warning(f"{rejected.status} {rejected.sentence}")  # each sentence has lines of its own
         self._ignores_input = True
         if self._part == "body":
             if self.pipeline or (self.cycle.response_started and self._is_answering):
@@ -238,10 +238,3 @@ def _render(rejected: _Rejected) -> bytes:
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\nx-content-type-options: nosniff\r\n"
         f"{retry}\r\n{body}"
     ).encode()
-
-
-def _log(sentence: str) -> None:
-    now = asyncio.get_running_loop().time()
-    if now - _last_logged.get(sentence, float("-inf")) > _LOG_SECONDS:
-        _last_logged[sentence] = now
-        logging.getLogger(__name__).warning(sentence)

@@ -78,6 +78,8 @@ class ServedApplication:
             gc.enable()
             self._on_ready()
         await send(message)
+        if message["type"] == "lifespan.shutdown.complete":  # uvicorn ends its workers without Python's own end
+            logging.shutdown()
 
     def _replace_signal_handlers(self) -> None:
         """uvicorn has set its own before, and restores the original ones when it ends."""

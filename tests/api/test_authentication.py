@@ -14,6 +14,7 @@ from backend.api.dependencies import get_owner
 from backend.app import create_app
 from backend.model.providers import resolve
 from backend.settings import BackendSettings
+from common.telemetry.logs import AT_ONCE
 from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
@@ -157,6 +158,20 @@ def test_no_secret_is_logged(stack: Stack) -> None:
     for text in (stack.backends[0].log_text, stack.services.mcp.log_text):
         for secret in (good, bad, IDP_SECRET, MCP_TOKEN_SECRET):
             assert secret not in text
+
+
+@pytest.mark.parametrize("service", [*SERVICES, "workspace"])
+async def test_flood_of_invalid_tokens_writes_few_lines(service: str, stack: Stack) -> None:
+    """Each is another one."""
+    services = {"backend": stack.backends[0], "mcp_server": stack.services.mcp, "workspace": stack.services.workspace}
+    process, before = services[service], len(services[service].log_text.splitlines())
+    path = "/chatkit" if service == "backend" else "/mcp"
+    async with http_client(process.url) as http:
+        for number in range(200):
+            token = mint_token(OTHER_SECRET, sub=f"user-{number}")
+            headers = {"Authorization": f"Bearer {token}", **MCP_HEADERS}
+            assert (await http.post(path, json=LIST_TASKS, headers=headers)).status_code == 401
+    assert len(process.log_text.splitlines()) - before <= AT_ONCE + 5
 
 
 PUBLIC = {

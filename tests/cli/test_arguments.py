@@ -205,6 +205,10 @@ class TestLogs:
         log.replace(directory / "logs/backend.log.old")  # as at the next start
         log.write_text("third\n")
         assert following.stdout.readline() == "third\n"
+        os.truncate(log, 0)  # as when it has become large
+        with log.open("a") as file:
+            file.write("4\n")
+        assert following.stdout.readline() == "4\n"
         following.send_signal(2)
         assert following.wait(WAIT_SECONDS) == 130
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.processes.children import MAX_LOG_BYTES
 from tests.conftest import find_free_port
 from tests.waiting import WAIT_SECONDS
 
@@ -90,3 +91,30 @@ def test_status_that_cannot_be_written(supervise, tmp_path: Path, eventually) ->
     assert process.poll() is None
     (tmp_path / "up.new").rmdir()
     eventually(lambda: pid_of(tmp_path, "Steady") if (tmp_path / "up.json").exists() else None)
+
+
+def test_logs_have_a_bound_while_several_processes_write(supervise, tmp_path: Path, eventually) -> None:
+    """Together they write 80 MB, within a second or more."""
+    log, old = tmp_path / "talkative.log", tmp_path / "talkative.log.old"
+    sizes = list[int]()
+    code = """
+os.fork()
+for _ in range(40):
+    for _ in range(1_000):
+        os.write(2, b"x" * 999 + bytes([10]))
+    time.sleep(0.05)
+os.write(2, b"the end" + bytes([10]))
+"""
+    process = supervise(("Talkative", code, True))
+
+    def has_ended() -> bool:
+        sizes.append(sum(file.stat().st_size for file in (log, old) if file.exists()))
+        return log.exists() and b"the end" in log.read_bytes()
+
+    eventually(has_ended)
+    eventually(lambda: log.stat().st_size <= MAX_LOG_BYTES <= old.stat().st_size)
+    assert max(*sizes, old.stat().st_size) < 5 * MAX_LOG_BYTES
+    assert old.read_bytes()[-1_000:] == b"x" * 999 + b"\n"
+    assert {file.name for file in tmp_path.iterdir() if "log" in file.name} == {log.name, old.name}
+    process.terminate()
+    assert process.wait(WAIT_SECONDS) == 0
