@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 import httptools
+from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from common.server.limits import ClientLimits
@@ -34,6 +35,7 @@ class LimitedConnection(HttpToolsProtocol):
     def __init__(self, limits: ClientLimits, turn: asyncio.Lock, **options: Any) -> None:
         """`turn` is held by the connection of the server that parses the next piece of a large request."""
         super().__init__(**options)
+        self._application, self.app = self.app, self._serve
         self._limits, self._turn = limits, turn
         self._max_body_bytes = limits.limit_request_bytes
         self._part: Literal["head", "body"] | None = None  # of a request that is not complete yet
@@ -44,7 +46,8 @@ class LimitedConnection(HttpToolsProtocol):
         self._abort_at = float("inf")
         self._waiting_since = self._read_at = self.loop.time()  # when it began to wait; when the client last read
         self._received_at = self._read_at  # when the client last sent something, or could not
-        self._unread_bytes = 0
+        self._sent_bytes = self._unread_bytes = 0  # of bodies since the last check; of those unread then
+        self._read_seconds_left = limits.write_timeout_seconds
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -53,15 +56,29 @@ class LimitedConnection(HttpToolsProtocol):
         if len(self.connections) <= limit:
             return
         other_connections: Any = self.connections - {self}
-        waiting = [each for each in other_connections if each._is_waiting]
+        waiting = [each for each in other_connections if each._needs_client]
         if not waiting:
             sentence = f"The service has {limit:,} connections open, which is its limit. Try again in a moment."
             self._reject(_Rejected(503, sentence))
             return
-        oldest = min(waiting, key=lambda each: (each._abort_at, each._waiting_since))
-        log.warning("LIMIT_CONNECTIONS is reached: the connection that waited longest for a request was closed.")
+        oldest = min(waiting, key=lambda each: (each._abort_at, each._needs_client_since))
+        log.warning("LIMIT_CONNECTIONS is reached: the connection that waited longest for its client was closed.")
         self.connections.discard(oldest)
         oldest.transport.abort()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Runs the application until its response is read, except for what the write buffers hold.
+
+        uvicorn would let it end with the last piece unread, and so with a response of any size in one piece.
+        """
+
+        async def send_and_drain(message: Message) -> None:
+            await send(message)
+            self._sent_bytes += len(message.get("body", b""))
+            await self.flow.drain()
+
+        application: Any = self._application
+        await application(scope, receive, send_and_drain)
 
     def data_received(self, data: bytes) -> None:
         self._received_at = self.loop.time()
@@ -174,14 +191,34 @@ class LimitedConnection(HttpToolsProtocol):
         """Whether the client has to send something next."""
         return not self._is_answering or (self._part == "body" and not self.pipeline)
 
+    @property
+    def _is_unread(self) -> bool:
+        return self.transport.get_write_buffer_size() > 0
+
+    @property
+    def _needs_client(self) -> bool:
+        """Whether nothing goes on before the client reads or sends something."""
+        return self._is_unread or self._is_waiting
+
+    @property
+    def _needs_client_since(self) -> float:
+        return self._read_at if self._is_unread else self._waiting_since
+
+    def _check_reading(self, now: float) -> None:
+        """Gives the client more time for each byte that it has read, but never more than at first."""
+        limits, unread = self._limits, self.transport.get_write_buffer_size()
+        read = max(self._unread_bytes + self._sent_bytes - unread, 0)
+        self._sent_bytes, self._unread_bytes = 0, unread
+        if not unread or read:
+            self._read_at = now
+        seconds = self._read_seconds_left - _CHECK_SECONDS + read / limits.min_read_bytes_per_second
+        self._read_seconds_left = min(seconds, limits.write_timeout_seconds) if unread else limits.write_timeout_seconds
+
     def _check_times(self) -> None:
         if self.parser is None:  # the connection was lost
             return
         now, limits = self.loop.time(), self._limits
-        unread, before = self.transport.get_write_buffer_size(), self._unread_bytes
-        if not unread or unread < before:
-            self._read_at = now
-        self._unread_bytes = unread
+        self._check_reading(now)
         if not self.transport.is_reading():
             self._received_at = now
         waited = now - self._waiting_since if self._is_waiting and not self._ignores_input else 0
@@ -189,8 +226,8 @@ class LimitedConnection(HttpToolsProtocol):
         read_seconds = limits.read_timeout_seconds * max(1, self._max_body_bytes / limits.limit_request_bytes)
         if now > self._abort_at:
             self.transport.abort()
-        elif now - self._read_at > limits.write_timeout_seconds:
-            log.warning("A client did not read a response in WRITE_TIMEOUT_SECONDS, so its connection was closed.")
+        elif self._read_seconds_left < 0:
+            log.warning("A client read a response too slowly, so its connection was closed (WRITE_TIMEOUT_SECONDS).")
             self.transport.abort()
         elif self._part is None and waited > limits.idle_timeout_seconds:
             self.transport.close()

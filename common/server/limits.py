@@ -30,7 +30,7 @@ class ClientLimits(BaseSettings):
 
     limit_connections: int = Field(default=500, ge=1)
     """Limits for each process of each service, the offline model included: open connections (at the limit, a new one
-    replaces the one that waited longest for a request), headers of a request, bytes of its headers and address, bytes
+    replaces the one that waited longest for its client), headers of a request, bytes of its headers and address, bytes
     of its body. The body may be four times as large at /chat and for the offline model, which receive whole
     conversations. A higher body limit lets clients use more memory: with 1 MiB on all connections the MCP server needs
     over 1 GB.
@@ -45,6 +45,11 @@ class ClientLimits(BaseSettings):
     """
     write_timeout_seconds: float = Field(default=30.0, gt=0)
     idle_timeout_seconds: float = Field(default=75.0, gt=0)
+    min_read_bytes_per_second: int = Field(default=1_000, ge=1)
+    """How fast a client must read an answer that is waiting for it. A slower one is dropped after
+    WRITE_TIMEOUT_SECONDS, or later if the client was faster at times. Event streams in which nothing happens have
+    nothing to read, and stay open.
+    """
 
     def max_body_bytes(self, method: str, path: str) -> int:
         """Returns the limit of a request's body in bytes; services override it for paths that take files."""

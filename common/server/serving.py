@@ -33,6 +33,9 @@ _NOTICE_SECONDS = 3.0  # enough for a load balancer that asks /ready every two s
 _DRAINING = {"status": "not ready", "reason": "The service is shutting down and finishes its running work."}
 _HEALTH_CHECK_SECONDS = 60  # a worker that is still importing on a busy machine answers late
 _RECEIVE_BUFFER_BYTES = 65_536  # for each connection
+# What the kernel takes beyond what the client has room for. A megabyte, as by default, would be read unseen for minutes
+# by a client that reads slowly, and kept by one that reads nothing. At half of it the kernel takes more.
+_UNSENT_BYTES = 32_768
 # Garbage collection stops the event loop, by default for up to a quarter of a second with 300 answers at once. Most
 # objects are freed by their reference counts.
 _GC_THRESHOLD = (100_000, 0, 0)
@@ -230,6 +233,8 @@ def _bind(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)  # every connection inherits it
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     listener.bind(address)
     return listener
 

@@ -2,8 +2,12 @@
 
 import asyncio
 import json
+import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -190,6 +194,102 @@ async def test_number_of_connections(connect: Connect) -> None:
         await wire.send(GET)
         assert (await wire.reader.readline()).startswith(b"HTTP/1.1 200")
     assert await silent[1].rest() == b""
+
+
+FILE_BYTES = 3_000_000
+CLIENT_BUFFER_BYTES = 4_096  # of what the client's kernel takes before the client reads it
+
+
+@pytest.fixture
+async def file_path(backend: ServiceProcess) -> str:
+    """The path of a file that is larger than what all buffers hold."""
+    async with http_client(backend.url) as http:
+        chat = (await http.post("/conversations", json={"title": "Files"})).json()["id"]
+        path = f"/chats/{chat}/files/large.bin"
+        (await http.put(path, content=b"\0" * FILE_BYTES)).raise_for_status()
+    return path
+
+
+class SlowReader:
+    """Reads a response at its own speed."""
+
+    def __init__(self, backend: ServiceProcess, path: str) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CLIENT_BUFFER_BYTES)
+        self._socket.connect(("127.0.0.1", backend.port))
+        self._socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        self._socket.setblocking(False)
+        self._backend = backend
+        self._link = backend.find_socket(self._socket.getsockname()[1])
+        self.bytes = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._backend.has_open(self._link)
+
+    async def read(self, size: int) -> None:
+        piece = await asyncio.get_running_loop().sock_recv(self._socket, size)
+        self.bytes += len(piece)
+
+    async def read_while(self, condition: Callable[[], bool], *, bytes_per_second: int) -> None:
+        start, before = time.monotonic(), self.bytes
+        while condition():
+            if self.bytes - before < bytes_per_second * (time.monotonic() - start):
+                with suppress(ConnectionResetError):
+                    await self.read(max(bytes_per_second // 4, 1))
+            await asyncio.sleep(0.1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+@pytest.mark.parametrize("bytes_per_second", [1, 200])
+async def test_client_that_reads_too_slowly(backend: ServiceProcess, file_path: str, bytes_per_second: int) -> None:
+    with SlowReader(backend, file_path) as reader:
+        async with asyncio.timeout(120):
+            await reader.read_while(lambda: reader.is_open, bytes_per_second=bytes_per_second)
+        assert reader.bytes < 10_000
+
+
+async def test_client_that_reads_slowly(backend: ServiceProcess, file_path: str) -> None:
+    """Gets all of the file if it reads eight times as fast as it has to."""
+    end = time.monotonic() + 3 * float(SETTINGS["WRITE_TIMEOUT_SECONDS"])
+    with SlowReader(backend, file_path) as reader:
+        await reader.read_while(lambda: time.monotonic() < end, bytes_per_second=8_000)
+        assert reader.bytes < FILE_BYTES // 10
+        async with asyncio.timeout(120):
+            while reader.bytes < FILE_BYTES:
+                await reader.read(65_536)
+
+
+async def test_stream_in_which_nothing_happens(backend: ServiceProcess, model: ScriptedModel) -> None:
+    await model.script({"text": "Fine.", "hold_after": 0})
+    path, received = "/chats/idle/interactions", ""
+    async with (
+        http_client(backend.url) as http,
+        http.stream("POST", path, json={"user_message": "hello"}) as response,
+    ):
+        await model.received_requests(1)
+        await asyncio.sleep(2 * float(SETTINGS["WRITE_TIMEOUT_SECONDS"]))
+        await model.release()
+        async for piece in response.aiter_text():
+            received += piece
+    assert "Fine." in received
+
+
+async def test_number_of_connections_whose_clients_read_nothing(
+    connect: Connect, backend: ServiceProcess, file_path: str
+) -> None:
+    """They cannot keep others out, although their responses are not complete."""
+    with ExitStack() as stack:
+        for _ in range(int(SETTINGS["LIMIT_CONNECTIONS"])):
+            await stack.enter_context(SlowReader(backend, file_path)).read(1)
+        wire = await connect()
+        await wire.send(GET)
+        assert (await wire.reader.readline()).startswith(b"HTTP/1.1 200")
 
 
 async def test_proxy_that_is_not_trusted(backend: ServiceProcess) -> None:
