@@ -23,7 +23,8 @@ BACKEND = "todo-assistant/backend"
 DIRECTORY = "directory"  # a claim
 ALGORITHMS = ("RS256", "ES256", "EdDSA")  # of an identity provider
 
-_LEEWAY_SECONDS = 10
+LEEWAY_SECONDS = 10
+"""How long a token is accepted after its `exp`, as the clocks of machines differ."""
 _MAX_SUBJECT_LENGTH = 200
 _REQUIRED = ["exp", "sub", "iss", "aud"]
 _TIMES = ("exp", "iat", "nbf")
@@ -179,7 +180,7 @@ class AccessTokenVerifier:
             algorithms=[key.algorithm_name],
             issuer=issuer,
             audience=self._audience,
-            leeway=_LEEWAY_SECONDS,
+            leeway=LEEWAY_SECONDS,
             options={"require": _REQUIRED, "enforce_minimum_key_length": True},
         )
         if not is_user_id(claims["sub"]):

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Path, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from backend.api.dependencies import AppServices, LimitedUser, Owner, UserRoute
 from backend.api.openapi import errors
 from backend.api.request_body import RequestBody
+from backend.api.sse import UserStream
 from backend.cards.agent_steps import list_written_files
 from backend.cards.agent_workflow import find_call
 from backend.cards.widget import record_of_item
@@ -85,7 +86,7 @@ class ConversationFolder:
                 return Response(content, media_type=_BYTES, headers=_SAFE | _as_attachment(path))
             until_sent = stack.pop_all()
         headers = {**_SAFE, **_as_attachment(path), "Content-Length": str(size)}
-        return StreamingResponse(_stream(file.aiter_bytes(), until_sent), media_type=_BYTES, headers=headers)
+        return UserStream(_stream(file.aiter_bytes(), until_sent), media_type=_BYTES, headers=headers)
 
 
 async def open_folder(services: AppServices, user: Owner, chat_id: str) -> ConversationFolder:

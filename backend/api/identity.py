@@ -1,12 +1,16 @@
-"""Who sends a request, by its token or its session cookie."""
+"""Who sends a request, by its token or its session cookie, and when that ends."""
 
+import asyncio
 import logging
+import math
 import re
 import secrets
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import jwt
+import psycopg
 from starlette.requests import HTTPConnection
 
 from backend.api.edge import TIME_ZONE_HEADER, get_own_origin
@@ -15,8 +19,8 @@ from backend.errors import InvalidRequest, shorten
 from backend.settings import BackendSettings
 from backend.users import sessions
 from common.clock import find_zone
-from common.database import Database
-from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret, make_token
+from common.database import Database, DatabaseUnavailable
+from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, SharedSecret, make_token
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +30,36 @@ SESSION = "todo-assistant/session"
 _COOKIE = "todo_session"
 _SESSION_ID_BYTES = 16
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{22}")  # as many bytes in base64
+
+
+class SignIn:
+    """How long the token or cookie of a request opens anything, which a stream may outlive."""
+
+    def __init__(self, user_id: str, *, expires: float = math.inf, session_id: str | None = None) -> None:
+        """`expires` is the `exp` of the token, and `session_id` is of a cookie, whose session the user can end."""
+        self._user_id, self._session_id = user_id, session_id
+        self._over_at = expires + LEEWAY_SECONDS
+        self._is_ended = False
+
+    @property
+    def is_over(self) -> bool:
+        self._is_ended = self._is_ended or time.time() >= self._over_at
+        return self._is_ended
+
+    async def wait_until_over(self, database: Database, *, look_seconds: float) -> None:
+        """Looks every `look_seconds` whether the session was ended, in this or another process."""
+        while not self.is_over:
+            rest = self._over_at - time.time()
+            await asyncio.sleep(max(0.0, min(rest, look_seconds)))
+            if self._session_id is not None:
+                try:
+                    self._is_ended = await sessions.is_ended(database, self._user_id, self._session_id)
+                except (psycopg.Error, DatabaseUnavailable):
+                    continue  # the next look may succeed
+
+    @property
+    def can_end(self) -> bool:
+        return self._over_at < math.inf or self._session_id is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +74,7 @@ class AuthenticatedUser:
     time_zone: str | None = None
     is_owner: bool = False
     is_guest: bool = False
+    sign_in: SignIn = field(default_factory=lambda: SignIn(LOCAL_USER), compare=False)
 
 
 class Identity:
@@ -65,7 +100,9 @@ class Identity:
         Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, `ForeignOrigin` for a cookie sent
         from another site, and `InvalidRequest` for an unknown time zone. The database is read for a cookie only.
         """
-        user_id = await self._find_user_id(request, database) if self.required else LOCAL_USER
+        user_id, sign_in = LOCAL_USER, SignIn(LOCAL_USER)
+        if self.required:
+            user_id, sign_in = await self._find_user(request, database)
         zone = request.headers.get(TIME_ZONE_HEADER)
         if zone is not None and find_zone(zone) is None:
             raise InvalidRequest(
@@ -81,11 +118,13 @@ class Identity:
             time_zone=zone,
             is_owner=is_owner,
             is_guest=self._owner_secret is not None and not is_owner,
+            sign_in=sign_in,
         )
 
-    async def _find_user_id(self, request: HTTPConnection, database: Database) -> str:
+    async def _find_user(self, request: HTTPConnection, database: Database) -> tuple[str, SignIn]:
         if "authorization" in request.headers:
-            return (await self.read_token(request))["sub"]
+            claims = await self.read_token(request)
+            return claims["sub"], SignIn(claims["sub"], expires=claims["exp"])
         cookies = _sent_cookies(request)
         if not cookies:
             raise Unauthorized
@@ -94,7 +133,7 @@ class Identity:
         claims = await self._get_session_claims(request, cookies[0])
         if await sessions.is_ended(database, claims["sub"], claims["jti"]):
             raise Unauthorized
-        return claims["sub"]
+        return claims["sub"], SignIn(claims["sub"], expires=claims["exp"], session_id=claims["jti"])
 
     async def read_token(self, request: HTTPConnection) -> dict[str, Any]:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")

@@ -1,4 +1,4 @@
-"""Server-sent events: the format of one, and the response that sends them."""
+"""Responses that are sent in pieces, and server-sent events: the format of one, and the response that sends them."""
 
 import asyncio
 import json
@@ -26,20 +26,56 @@ def format_event(data: Any, *, event: str | None = None, id: int | None = None) 
     return f"{head}data: {text}\n\n".encode(errors="backslashreplace")
 
 
-class EventStream(StreamingResponse):
-    """Sends events until its reader leaves, and `KEEP_ALIVE` when nothing was sent for `app.state.keep_alive_seconds`.
+class UserStream(StreamingResponse):
+    """Sends its content until its reader leaves, or the sign-in of its request is over: nothing is sent after that.
 
-    Starlette's own class (1.10) reads the content in a task group, which cancels what the content awaits at its end,
-    and leaves it to the garbage collector.
+    The reader then finds the response cut off. Starlette's own class (1.10) reads the content in a task group, which
+    cancels what the content awaits at its end, and leaves it to the garbage collector.
     """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state, sign_in = scope["app"].state, scope["state"]["user"].sign_in
+        seconds = state.keep_alive_seconds
+
+        async def send_while_signed_in(message: Message) -> None:
+            if message["type"] == "http.response.start" or not sign_in.is_over:
+                await send(message)
+
+        streaming = asyncio.create_task(self._send_content(send_while_signed_in, seconds))
+        leaving = asyncio.create_task(self.listen_for_disconnect(receive))
+        ends = [leaving]
+        if sign_in.can_end:
+            ends.append(asyncio.create_task(sign_in.wait_until_over(state.services.database, look_seconds=seconds)))
+        for end in ends:
+            end.add_done_callback(lambda _: streaming.cancel())
+        try:
+            await streaming
+        except asyncio.CancelledError:
+            if not any(end.done() for end in ends):
+                raise
+        finally:
+            for end in ends:
+                end.cancel()
+        if sign_in.is_over and not leaving.done():
+            await self._end_early(send)
+
+    async def _send_content(self, send: Send, keep_alive_seconds: float) -> None:
+        await self.stream_response(send)
+
+    async def _end_early(self, send: Send) -> None:
+        """Leaves the response incomplete, so that its reader does not take it for the whole; uvicorn logs that."""
+
+
+class EventStream(UserStream):
+    """Sends events, and `KEEP_ALIVE` when nothing was sent for `app.state.keep_alive_seconds`."""
 
     media_type = MEDIA_TYPE
 
     def __init__(self, content: AsyncIterable[bytes], headers: Mapping[str, str] | None = None) -> None:
         super().__init__(content, headers={**STREAM_HEADERS, **(headers or {})})
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        now, keep_alive_seconds = asyncio.get_running_loop().time, scope["app"].state.keep_alive_seconds
+    async def _send_content(self, send: Send, keep_alive_seconds: float) -> None:
+        now = asyncio.get_running_loop().time
         sent_at = now()
 
         async def send_at(message: Message) -> None:
@@ -55,15 +91,12 @@ class EventStream(StreamingResponse):
                 else:
                     await send_at({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
 
-        streaming = asyncio.create_task(self.stream_response(send_at))
         keeping_alive = asyncio.create_task(keep_alive())
-        listening = asyncio.create_task(self.listen_for_disconnect(receive))
-        listening.add_done_callback(lambda _: streaming.cancel())
         try:
-            await streaming
-        except asyncio.CancelledError:
-            if not listening.done():
-                raise
+            await self.stream_response(send_at)
         finally:
-            listening.cancel()
             keeping_alive.cancel()
+
+    async def _end_early(self, send: Send) -> None:
+        """Ends in order: its reader asks for what it lacks, and learns that it has to sign in."""
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -42,16 +42,19 @@ async def answer_plain_message(services: Services, body: PlainMessage, user: Aut
     renderer = PlainRenderer(
         {"conversation_id": conversation_id, "user_id": user.user_id, "interaction_id": live.run.id}
     )
-    return EventStream(_stream(services, live, renderer))
+    return EventStream(_stream(services, live, renderer, user))
 
 
-async def _stream(services: Services, live: LiveRun, renderer: "PlainRenderer") -> AsyncIterator[bytes]:
+async def _stream(
+    services: Services, live: LiveRun, renderer: "PlainRenderer", user: AuthenticatedUser
+) -> AsyncIterator[bytes]:
     events = services.runs.streams.follow(live.run.user_id, live.run.id, while_waiting=False)
     try:
         async for frame in renderer.encode_stream(events):
             yield frame
     finally:
-        live.stop(Ending("cancelled", "cancelled"))
+        if not user.sign_in.is_over:
+            live.stop(Ending("cancelled", "cancelled"))
 
 
 async def _yield_frame(frame: Frame) -> AsyncIterator[bytes]:

@@ -8,6 +8,7 @@ from chatkit import types as ck
 from chatkit.actions import Action
 from pydantic import BaseModel, Discriminator, StrictInt, StrictStr, Tag, TypeAdapter, ValidationError
 
+from backend.api.identity import AuthenticatedUser
 from backend.api.messages import check_content
 from backend.conversations.conversations import is_valid, parse_title
 from backend.errors import InvalidRequest, shorten
@@ -50,14 +51,16 @@ class RequestContext:
     """
 
     request: ck.ChatKitReq
-    user_id: str
-    time_zone: str | None = None
-    is_guest: bool = False
+    user: AuthenticatedUser
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     key: IdempotencyKey | None = None
     live: LiveRun | None = None
     run_id: str | None = None
     after: int = 0
+
+    @property
+    def user_id(self) -> str:
+        return self.user.user_id
 
     @property
     def is_detached(self) -> bool:

@@ -52,7 +52,7 @@ async def process(request: Request, services: AppServices, user: LimitedUser) ->
         if is_other and request.app.state.identity.required:
             raise OtherUser
         return await answer_plain_message(services, parsed, user)
-    context = RequestContext(parsed, user.user_id, user.time_zone, user.is_guest)
+    context = RequestContext(parsed, user)
     result = await services.chatkit.process(body, context)
     if isinstance(result, StreamingResult):
         return EventStream(result)

@@ -69,7 +69,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         parsed = context.request
         try:
             requests.check_request(parsed, message_chars=self._message_chars)
-            if context.is_guest and (thread_id := requests.get_changed_thread(parsed)) is not None:
+            if context.user.is_guest and (thread_id := requests.get_changed_thread(parsed)) is not None:
                 await conversations.check_owner(self._database, context.user_id, thread_id)
             if not ck.is_streaming_req(parsed):
                 return NonStreamingResult(await self._process_non_streaming(parsed, context))
@@ -86,7 +86,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         return StreamingResult(self._encode(events, context))
 
     async def _encode(self, events: Events, context: RequestContext) -> AsyncGenerator[bytes, None]:
-        """Yields a stream's frames; a reader who leaves stops the run, unless it is detached."""
+        """Yields a stream's frames; a reader who leaves stops the run, unless it is detached; the end of the sign-in
+        does not.
+        """
         try:
             try:
                 async for event in events:
@@ -94,7 +96,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             except Exception as error:  # noqa: BLE001 - it is logged, and the reader gets a sentence
                 yield encode_event(explain_error(error))
         finally:
-            if context.live is not None and not context.is_detached:
+            if context.live is not None and not context.is_detached and not context.user.sign_in.is_over:
                 context.live.stop(Ending("cancelled", "cancelled"))
 
     async def _start(self, request: ck.StreamingReq, context: RequestContext) -> Events:
@@ -161,7 +163,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             replaces=run_id,
             options=context.options,
             key=context.key,
-            moment=self._runs.moment(context.time_zone),
+            moment=self._runs.moment(context.user.time_zone),
         )
         context.live = await self._runs.start(context.user_id, request)
         known = None if is_edited else message
@@ -213,7 +215,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         run_id, after = context.run_id, context.after
         known_message_id = input_user_message.id if input_user_message is not None else None
         while run_id is not None:
-            cards = CardStream(self._cards, context.user_id, thread.id, context.time_zone)
+            cards = CardStream(self._cards, context.user_id, thread.id, context.user.time_zone)
             workflows = WorkflowStream(self.store.folder_url(thread.id))
             renderer = ChatKitRenderer(thread.id, cards, workflows, after=after, known_message_id=known_message_id)
             events = self._runs.streams.follow(context.user_id, run_id, while_waiting=False)
@@ -266,7 +268,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     ) -> list[ck.ThreadItem]:
         key = context.request.metadata.get("idempotency_key")
         click = Click(sender.id, action.type, action.payload, key if isinstance(key, str) else None)
-        cards = await self._cards.act(context.user_id, thread_id, click, time_zone=context.time_zone)
+        cards = await self._cards.act(context.user_id, thread_id, click, time_zone=context.user.time_zone)
         return [render_card(thread_id, card) for card in cards]
 
     # Without a stream

@@ -127,7 +127,7 @@ class TimelineStore(Store[RequestContext]):
         return await branches.load_page(self._database, context.user_id, thread_id, **page)
 
     async def _render(self, thread_id: str, page: RunPage, context: RequestContext) -> list[ck.ThreadItem]:
-        cards = await self._cards.render(context.user_id, page.records, time_zone=context.time_zone)
+        cards = await self._cards.render(context.user_id, page.records, time_zone=context.user.time_zone)
         workflows, approvals = await self._render_sub_agents(thread_id, page, context)
         return render.render_page(thread_id, page, [*cards, *approvals], workflows)
 
@@ -164,7 +164,7 @@ class TimelineStore(Store[RequestContext]):
     async def create_message(self, item: ck.UserMessageItem, context: RequestContext) -> UserMessage:
         """Creates the message of an item, and gives the item the titles that its tasks have now."""
         item.content = await fill_titles(item.content, self._cards.tools, user_id=context.user_id)
-        moment = self._runs.moment(context.time_zone)
+        moment = self._runs.moment(context.user.time_zone)
         return build_message(item.id, item.content, quoted_text=item.quoted_text, moment=moment)
 
     async def _check_details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, UserRoute, check_owner
+from backend.api.errors import Unauthorized
 from backend.api.frontends.chunks import NEWEST, OLDEST, AiSdkRenderer
 from backend.api.frontends.request import ChatRequest, NewChat, parse_request
 from backend.api.frontends.response import ChatResponse, FailedChatResponse, collect, is_error, render_answer
@@ -75,6 +76,8 @@ async def answer(
     """
     run_id = await _start(services, request, user, key)
     trees = await collect(services.runs.streams.follow(user.user_id, run_id, while_waiting=False))
+    if user.sign_in.is_over:
+        raise Unauthorized
     run = next((run for run in trees.runs if run.id == run_id), None)
     if run is None or run.status == "running":  # this process ends, and the run is in another one
         raise Busy

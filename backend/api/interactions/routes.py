@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from fastapi import APIRouter, Response
-from fastapi.responses import StreamingResponse
 
 from backend.api.dependencies import AppServices, KeyedRequest, LastEventId, LimitedUser, Once, Owner, UserRoute
 from backend.api.interactions import schemas
@@ -21,7 +20,7 @@ from backend.api.interactions.parameters import (
 )
 from backend.api.interactions.render import render_chat_head, render_steps
 from backend.api.openapi import errors, stream_of
-from backend.api.sse import STREAM_HEADERS, EventStream
+from backend.api.sse import STREAM_HEADERS, EventStream, UserStream
 from backend.conversations import conversations, steering, timeline
 from backend.conversations.approvals import Decision
 from backend.model.providers import check_options
@@ -82,11 +81,11 @@ async def delete_chat(services: AppServices, user: LimitedUser, chat_id: ChatId)
 
 
 @router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(LogLine, _LINES) | errors(404))
-async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> StreamingResponse:
+async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> UserStream:
     """Streams the event log of a chat as lines of JSON."""
     conversation = await services.interactions.find(user.user_id, chat_id)
     lines = read_log(services.database, user.user_id, conversation)
-    return StreamingResponse((format_line(line) async for line in lines), headers=STREAM_HEADERS, media_type=_LINES)
+    return UserStream((format_line(line) async for line in lines), headers=STREAM_HEADERS, media_type=_LINES)
 
 
 @router.get(_RUN, responses=errors(404))
