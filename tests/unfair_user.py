@@ -74,7 +74,7 @@ class Attacker:
         return await self._backend.get("/chats", headers={"Authorization": f"Bearer {random.random()}"})
 
     async def send_large_body(self) -> httpx2.Response:
-        body = json.dumps({"text": "x" * 100, "rest": ["tomorrow "] * 9_000})
+        body = json.dumps({"text": "x" * 100, "rest": ["tomorrow " * 13] * 900})
         return await self._backend.post("/tasks", content=body, headers={"Content-Type": "application/json"})
 
     async def close(self) -> None:
