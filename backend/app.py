@@ -50,7 +50,7 @@ from backend.tools.run_context import RunContext
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
-from backend.users.limits import UserLimits
+from backend.users.limits import UserLimits, create_request_queue
 from common.database import Database, run_sweeps
 from common.server.rate_limit import RateLimit
 from common.single_flight import SingleFlight
@@ -155,6 +155,7 @@ async def _open_services(
             rate_limit=RateLimit(settings.limit_requests_per_minute),
             poll_limit=RateLimit(settings.limit_requests_per_minute),
             calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
+            requests=create_request_queue(settings.limit_requests_at_once),
             backend_url=settings.backend_url,
         )
 

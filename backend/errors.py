@@ -55,6 +55,13 @@ class LimitReached(BackendError):
             self.retry_seconds = max(1, retry_seconds)
 
 
+class TooManyAtOnce(LimitReached):
+    """Too many of your requests are being worked on at the same time. Wait until some are answered, and try again."""
+
+    code = "too_many_at_once"
+    retry_seconds = 1
+
+
 class Overloaded(BackendError):
     """The assistant is busy. Try again in a few seconds."""
 

@@ -1,6 +1,7 @@
 """Shares of what all users of a process use at the same time: places with a fair queue, and limits without one."""
 
 import asyncio
+import math
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -50,14 +51,14 @@ class SimultaneousLimit:
 
 
 class FairQueue:
-    """Lets at most `places` callers in at the same time, and at most `share` of one user; None: no limit of the user.
+    """Lets at most `places` callers in at the same time, and at most `share` of one user; None: any number.
 
     The other callers wait. Their users are served in turn, and the callers of one user in the order in which they came.
     """
 
-    def __init__(self, places: int, share: int | None, *, most_waiting: int, timeout_seconds: float) -> None:
+    def __init__(self, places: int | None, share: int | None, *, most_waiting: int, timeout_seconds: float) -> None:
         """`most_waiting` callers of one user can wait, each for `timeout_seconds`."""
-        self._free = places
+        self._free = math.inf if places is None else places
         self._shares = SimultaneousLimit(share)
         self._most_waiting = most_waiting
         self._timeout_seconds = timeout_seconds

@@ -181,6 +181,15 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     pooler does not support prepared statements, such as PgBouncer before 1.21. Example: docs/deployment.md.
     """
     database_prepared: Literal["on", "off"] = "on"
+    limit_database_share: int | None = limit_per_user(3)
+    """How many of the ten connections of a process to the database are used for one user at the same time; the user's
+    other transactions wait, and those of other users do not. Default with AUTH_MODE=jwt: 3; with none: no limit.
+    """
+    limit_requests_at_once: int | None = limit_per_user(6)
+    """How many requests of one user each process of the backend and of the MCP server works on at the same time,
+    without open event streams; the MCP server counts those of the backend apart. A few more wait for some seconds.
+    Default with AUTH_MODE=jwt: 6; with none: no limit.
+    """
     auth_none_beyond_loopback: bool = False
     auth_jwt_secret: Secret | None = None
     """For AUTH_MODE=jwt: tokens are checked with a shared secret (AUTH_JWT_SECRET) or the provider's public keys
@@ -195,7 +204,8 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     def create_database(self, **options: Any) -> "Database":
         from common.database import Database
 
-        return Database(self.database_url.get_secret_value(), prepared=self.database_prepared == "on", **options)
+        prepared, share = self.database_prepared == "on", self.limit_database_share
+        return Database(self.database_url.get_secret_value(), prepared=prepared, user_share=share, **options)
 
     @property
     def process_database_url(self) -> str:

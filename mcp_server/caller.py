@@ -1,7 +1,7 @@
 """The dependencies of the tools, which clients do not see: the caller and the transaction of a call."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastmcp import Context
 from fastmcp.dependencies import CallArgument, CurrentContext, Depends
@@ -21,6 +21,7 @@ from mcp_server.tasks.changes import Caller
 
 LOCAL_USER = "local"
 MAX_BATCH_CHARS = 200
+LIST_SECONDS = 2.0
 _RESERVED_NAMES = ("assistant", "person", "import")  # actors of our own, which a client must not pretend to be
 _USER_ID: str | None = CallArgument("user_id")
 _CONTEXT: Context = CurrentContext()
@@ -89,13 +90,15 @@ CALLER: Caller = Depends(_create_caller)
 
 
 @asynccontextmanager
-async def _open_transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Transaction]:
+async def _open_transaction(
+    caller: Caller = CALLER, context: Context = _CONTEXT, *, statement_seconds: float | None = None
+) -> AsyncIterator[Transaction]:
     """Commits the caller's transaction when the tool returns, and rolls it back when the tool raises."""
     database: Database = context.lifespan_context["database"]
     failure: CallError | None = None
     is_committing = False
     try:
-        async with database.transaction(caller.user_id) as tx:
+        async with database.transaction(caller.user_id, statement_seconds=statement_seconds) as tx:
             try:
                 yield tx
                 calls.mark_committing()
@@ -111,4 +114,12 @@ async def _open_transaction(caller: Caller = CALLER, context: Context = _CONTEXT
         raise failure
 
 
+def _open_list_transaction(
+    caller: Caller = CALLER, context: Context = _CONTEXT
+) -> AbstractAsyncContextManager[Transaction]:
+    return _open_transaction(caller, context, statement_seconds=LIST_SECONDS)
+
+
 TRANSACTION: Transaction = Depends(_open_transaction)
+LIST_TRANSACTION: Transaction = Depends(_open_list_transaction)
+"""Ends a statement that takes longer than `LIST_SECONDS`, as a list of many long texts may."""

@@ -2,8 +2,8 @@ import logging
 
 import psycopg
 
-from common.database import DatabaseUnavailable
-from common.tool_server.errors import CallError, Unavailable, log_internal_error
+from common.database import DatabaseUnavailable, StatementTimeout, UserShareExceeded
+from common.tool_server.errors import CallError, TooManyAtOnce, Unavailable, log_internal_error
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +116,11 @@ class TooManyChanges(Limit):
     """Tasks were changed {most} times within a day, which is the limit, so nothing was changed. Try again later."""
 
 
+class ListTooSlow(Limit):
+    """Reading this list takes too long, so it was ended. Ask for less: fewer words in query, or also a status, a label
+    or a range of due dates."""
+
+
 class DateInvalid(CallError):
     """The date cannot be read."""
 
@@ -166,6 +171,10 @@ def explain_error(error: Exception, *, is_committing: bool) -> CallError:
 
     Neither has the original message: those of the database driver quote values of rows.
     """
+    if isinstance(error, UserShareExceeded):
+        return TooManyAtOnce()
+    if isinstance(error, StatementTimeout):
+        return ListTooSlow()
     if isinstance(error, DatabaseUnavailable | psycopg.InterfaceError):
         log.warning("the task database cannot be reached: %s", error)
         return Unavailable(sentence=_NOT_CONFIRMED if is_committing else _NOT_REACHED)

@@ -20,6 +20,8 @@ from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.text import is_storable
 from common.tool_server.calls import get_user_id
+from common.tool_server.errors import TooManyAtOnce
+from common.tool_server.simultaneous_calls import SimultaneousCalls
 from mcp_server.arguments import MAX_ID
 from mcp_server.caller import LOCAL_USER, MAX_BATCH_CHARS
 from mcp_server.errors import explain_error
@@ -36,6 +38,7 @@ _DAYS = f"days must be a whole number from 1 to {reads.MAX_DAYS}, or left out."
 _IDS = f"ids must be at most {reads.MAX_IDS} task ids, separated by commas."
 _ZONE = "time_zone must be the name of a time zone, such as Europe/Berlin, or left out."
 _TOO_FAST = "Too many requests. Try again in {} seconds."
+_SOON = {"Retry-After": "1"}
 
 Handler = Callable[[Request], Awaitable[JSONResponse]]
 
@@ -48,6 +51,7 @@ class InvalidQuery(Exception):
 class ReadRoutes:
     database: Database
     rate_limit: RateLimit
+    at_once: SimultaneousCalls
     usual_zone: ZoneInfo
     clock: Clock
 
@@ -64,12 +68,16 @@ class ReadRoutes:
                 return _reject(429, _TOO_FAST.format(wait), **{"Retry-After": str(wait)})
             attributes = {"http.request.method": "GET", "http.route": request.url.path}
             try:
-                with traces.span(f"GET {request.url.path}", attributes, kind="SERVER", parent=request.headers):
-                    return await read(user_id, request)
+                async with self.at_once.hold():
+                    with traces.span(f"GET {request.url.path}", attributes, kind="SERVER", parent=request.headers):
+                        return await read(user_id, request)
+            except TooManyAtOnce as error:
+                return _reject(429, str(error), **_SOON)
             except InvalidQuery as error:
                 return _reject(400, str(error))
             except (DatabaseUnavailable, DatabaseError) as error:
-                return _reject(503, str(explain_error(error, is_committing=False)))
+                failure = explain_error(error, is_committing=False)
+                return _reject(429, str(failure), **_SOON) if failure.kind == "limit" else _reject(503, str(failure))
 
         return handle
 

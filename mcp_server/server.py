@@ -14,6 +14,7 @@ from common.database import Database, run_sweeps, schema
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.app import Lifespan, create_tool_app
+from common.tool_server.simultaneous_calls import SimultaneousCalls
 from mcp_server.authentication import create_auth_provider, create_token_middleware
 from mcp_server.caller import SingleUser
 from mcp_server.errors import explain_error
@@ -24,6 +25,7 @@ from mcp_server.tasks.quota import SWEEP_SECONDS, TaskQuota, delete_old_changes
 from mcp_server.tools import RULES, create_tools
 
 _POOL_TIMEOUT_SECONDS = 3.0  # until a call fails without a database
+_QUEUE_SECONDS = 5.0  # until a call of a user whose other calls need all of the user's connections fails
 CONNECTIONS = Gauge(
     "todo_mcp_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
 )
@@ -36,10 +38,13 @@ INSTRUCTIONS = (
 
 def create_app(settings: McpSettings) -> ASGIApp:
     database = settings.create_database(
-        translate_error=changes.translate_error, pool_timeout_seconds=_POOL_TIMEOUT_SECONDS
+        translate_error=changes.translate_error,
+        pool_timeout_seconds=_POOL_TIMEOUT_SECONDS,
+        queue_seconds=_QUEUE_SECONDS,
     )
     clock = settings.create_clock()
     per_minute = settings.limit_tool_calls_per_minute
+    at_once = SimultaneousCalls(settings.limit_requests_at_once)
     signs_in = settings.auth_mode == "jwt"
     return create_tool_app(
         "todo",
@@ -53,7 +58,8 @@ def create_app(settings: McpSettings) -> ASGIApp:
         auth=create_auth_provider(settings),
         token_middleware=create_token_middleware(settings),
         per_minute=per_minute,
-        add_routes=ReadRoutes(database, RateLimit(per_minute), ZoneInfo(settings.time_zone), clock).add_to,
+        at_once=at_once,
+        add_routes=ReadRoutes(database, RateLimit(per_minute), at_once, ZoneInfo(settings.time_zone), clock).add_to,
         ready=partial(_check_readiness, database),
         observe=lambda: CONNECTIONS.set(database.connections_in_use),
     )

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from common.database import Transaction
 from mcp_server import arguments
 from mcp_server.arguments import Argument, list_arguments
-from mcp_server.caller import CALLER, TRANSACTION
+from mcp_server.caller import CALLER, LIST_TRANSACTION, TRANSACTION
 from mcp_server.errors import UndoAlone
 from mcp_server.schemas import ChangedTask, DeletedTask, TaskPage
 from mcp_server.tasks import edits, fields
@@ -53,7 +53,7 @@ async def list_tasks(
     order: arguments.OrderBy = "created",
     cursor: arguments.Cursor = None,
     limit: arguments.Limit = 50,
-    tx: Transaction = TRANSACTION,
+    tx: Transaction = LIST_TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """List tasks, a page at a time. Also returns the user's date and time."""

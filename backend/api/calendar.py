@@ -7,7 +7,7 @@ from typing import ClassVar
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
-from backend.api.dependencies import AppServices, LimitedUser, UserRoute, forbid_caching
+from backend.api.dependencies import AppServices, LimitedUser, UserRoute, forbid_caching, take_turn
 from backend.api.edge import get_own_origin
 from backend.api.openapi import content, errors
 from backend.calendar import address
@@ -47,7 +47,8 @@ async def read_calendar(request: Request, services: AppServices, name: str) -> R
         _log_read("refused")
         raise NoCalendar
     check_rate(services.calendar_limit, user_id)
-    content = await services.calendars.render_feed(user_id)
+    async with take_turn(services.requests, user_id):
+        content = await services.calendars.render_feed(user_id)
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
     # RFC 9110, section 13.1.2

@@ -6,7 +6,8 @@ Dependencies are `async`, as FastAPI (0.165) calls others in a thread.
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -20,7 +21,7 @@ from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.calendar.feed import Feeds
 from backend.conversations import conversations
-from backend.errors import InvalidRequest
+from backend.errors import InvalidRequest, TooManyAtOnce
 from backend.model.chat_model import ChatModel
 from backend.runs.service import RunService
 from backend.tools.connectors.connectors import Connectors
@@ -30,6 +31,7 @@ from backend.users.idempotency import IdempotencyKey, carry_out_once, check_key
 from backend.users.limits import check_rate
 from common.clock import Clock
 from common.database import Database
+from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded
 from common.server import json_body
 from common.server.rate_limit import RateLimit
 from english import DateOrder
@@ -69,7 +71,11 @@ class _JsonRequest(Request):
 
 
 class UserRoute(APIRoute):
-    """Authenticates the user, then checks the body. FastAPI (0.165) would parse the body before any dependency."""
+    """Authenticates the user, waits for the user's turn, then checks the body.
+
+    FastAPI (0.165) would parse the body before any dependency. A turn ends before a response is sent, and so before an
+    event stream begins.
+    """
 
     max_values: ClassVar[int] = json_body.MAX_VALUES
 
@@ -81,10 +87,15 @@ class UserRoute(APIRoute):
             if self.body_field is not None:
                 _declare_json(request)
                 request = _JsonRequest(request.scope, request.receive)
-            request.state.user = await state.identity.authenticate(request, state.services.database)
-            if self.body_field is not None:
-                check_json(await request.body(), max_values=self.max_values)
-            return await handle_checked(request)
+            services: Services = state.services
+            user = request.state.user = await state.identity.authenticate(request, services.database)
+            body = (
+                await request.body() if self.body_field is not None else None
+            )  # before the user's turn: it may be slow
+            async with take_turn(services.requests, user.user_id) as request.state.end_turn:
+                if body is not None:
+                    check_json(body, max_values=self.max_values)
+                return await handle_checked(request)
 
         return handle
 
@@ -115,8 +126,31 @@ class Services:
     rate_limit: RateLimit
     poll_limit: RateLimit
     calendar_limit: RateLimit
+    requests: FairQueue
+    """The requests that are worked on at the same time."""
     backend_url: str | None
     """Where users reach the backend; None: where the request reached it."""
+
+
+@asynccontextmanager
+async def take_turn(requests: FairQueue, user_id: str) -> AsyncIterator[Release]:
+    """Waits until one more request of the user may be worked on. Raises `TooManyAtOnce`."""
+    try:
+        release = await requests.take(user_id)
+    except (ShareExceeded, QueueTimeout):
+        raise TooManyAtOnce from None
+    try:
+        yield release
+    finally:
+        release()
+
+
+async def get_end_of_turn(request: Request) -> Release:
+    """Returns what a route calls before it waits long: the request then counts no longer as one that is worked on."""
+    return request.state.end_turn
+
+
+EndTurn = Annotated[Release, Depends(get_end_of_turn)]
 
 
 async def get_services(request: Request) -> Services:

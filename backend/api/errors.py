@@ -15,9 +15,9 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.request_body import UNKNOWN_FIELD
-from backend.errors import BackendError, InvalidRequest, NotFound, shorten
+from backend.errors import BackendError, InvalidRequest, NotFound, TooManyAtOnce, shorten
 from backend.runs.outcomes import sentence_of
-from common.database import DatabaseUnavailable
+from common.database import DatabaseUnavailable, UserShareExceeded
 from common.telemetry import logs, traces
 from common.text import join_words
 
@@ -116,6 +116,10 @@ def add_error_handlers(app: FastAPI) -> None:
     async def handle_database_error(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": explain_unexpected(error)}, status_code=503)
 
+    @app.exception_handler(UserShareExceeded)
+    async def handle_exceeded_share(_: Request, __: Exception) -> Response:
+        return render_error(TooManyAtOnce())
+
     @app.exception_handler(ClientDisconnect)
     async def handle_disconnect(_: Request, __: Exception) -> Response:
         return Response(status_code=400)  # nobody reads it; without it, the server would log an error of its own
@@ -123,6 +127,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
 def explain_unexpected(error: Exception) -> str:
     """Logs an error and returns a sentence for the user, with a reference by which it is found in the log."""
+    if isinstance(error, UserShareExceeded):
+        return str(TooManyAtOnce())
     reference = secrets.token_hex(4)
     logger.error("request failed, reference %s\n%s", reference, logs.describe_error(error))
     code = "database_unreachable" if isinstance(error, DatabaseUnavailable) else "failed"

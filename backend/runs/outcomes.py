@@ -8,12 +8,12 @@ from typing import Any
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError
 
 from backend.conversations.records import Entry, Outcome
-from backend.errors import BackendError
+from backend.errors import BackendError, TooManyAtOnce
 from backend.model.errors import FAILURES, ModelError
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.task_tools import TasksUnavailable
 from backend.tools.workspace.tools import NoRoom, WorkspaceUnavailable
-from common.database import DatabaseUnavailable
+from common.database import DatabaseUnavailable, UserShareExceeded
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,7 @@ class Ending:
     values: dict[str, Any] | None = None
 
 
+_ERRORS = (ToolsUnavailable, TasksUnavailable, WorkspaceUnavailable, NoRoom, TooManyAtOnce)
 _SENTENCES = {
     "cancelled": "You stopped this answer.",
     "interrupted": "This answer was interrupted. What was done so far is kept; try again in a moment.",
@@ -51,7 +52,7 @@ _SENTENCES = {
     "database_unreachable": "The database cannot be reached right now. Try again in a moment.",
     "no_directories": "Conversations cannot work in directories of yours any more, as ./todo up runs otherwise now.",
     "failed": "Something went wrong on the server. Try again.",
-    **{error.code: str(error()) for error in (ToolsUnavailable, TasksUnavailable, WorkspaceUnavailable, NoRoom)},
+    **{error.code: str(error()) for error in _ERRORS},
     **{code: failure.sentence for code, failure in FAILURES.items()},
 }
 CUT_OFF_CODES = ("answer_over_limit", "answer_filtered", "answer_repeated", "nothing_changed")
@@ -91,6 +92,8 @@ def get_ending(error: Exception, run_id: str) -> Ending:
                 return _fail(run_id, "model_invalid_answer")
             case BackendError(code=code):
                 return _fail(run_id, code)
+            case UserShareExceeded():
+                return _fail(run_id, TooManyAtOnce.code)
             case DatabaseUnavailable():
                 return _fail(run_id, "database_unreachable")
             case _:

@@ -14,7 +14,7 @@ from backend.runs.executor import Executor
 from backend.tools.table import CHANGING_TASKS
 from backend.tools.task_tools import TaskTools
 from backend.users import idempotency, limits
-from common.database import NO_USER, Database
+from common.database import NO_USER, Database, UserShareExceeded
 
 SWEEP_SECONDS = 1.0
 _CLEAN_UP_SECONDS = 60.0  # how often old idempotency keys and counted requests are deleted
@@ -63,9 +63,12 @@ class Sweeper:
         """Ends runs, with what they have changed; that is read at the same time for all, as the reads may time out."""
         read = [self._read_changes(*run) for run in abandoned]
         for (user_id, run_id), changes in zip(abandoned, await asyncio.gather(*read), strict=True):
-            conversation_id = await runs.end_abandoned(
-                self._database, user_id, run_id, process_id=process_id, changes=changes
-            )
+            try:
+                conversation_id = await runs.end_abandoned(
+                    self._database, user_id, run_id, process_id=process_id, changes=changes
+                )
+            except UserShareExceeded:
+                continue  # a later sweep ends it
             if conversation_id is not None:
                 metrics.record_outside(user_id, conversation_id, [run_id], "interrupted", level=logging.WARNING)
 

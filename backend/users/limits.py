@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass
 from backend.errors import LimitReached
 from backend.ids import new_id
 from common.database import NO_USER, Database, Transaction, advisory_locks
+from common.fair_shares import FairQueue
 from common.server.rate_limit import RateLimit
 
 _COUNT = """
 SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""
 
+_MAX_WAITING_REQUESTS = 60  # of one user
+_REQUEST_WAIT_SECONDS = 10.0
 _LOCK_USER = f"SELECT {advisory_locks.REQUESTS}"
 _SWEEP = "SELECT sweep_requests(1000)"
 
@@ -31,6 +34,14 @@ def check_rate(limit: RateLimit, user_id: str) -> None:
     if wait := limit.wait(user_id):
         seconds = math.ceil(wait)
         raise LimitReached(f"Too many requests. Try again in {seconds} seconds.", retry_seconds=seconds)
+
+
+def create_request_queue(most: int | None) -> FairQueue:
+    """Creates the queue of the requests of which `most` of each user are worked on at the same time; None: any number.
+
+    A page sends many requests at once over HTTP/2, so that further ones wait.
+    """
+    return FairQueue(None, most, most_waiting=_MAX_WAITING_REQUESTS, timeout_seconds=_REQUEST_WAIT_SECONDS)
 
 
 async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> None:

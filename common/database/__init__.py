@@ -1,6 +1,23 @@
 """Access to PostgreSQL: transactions of one user, and repeated work."""
 
 from common.database.sweep import run_sweeps
-from common.database.transactions import CONNECTION_OPTIONS, NO_USER, Database, DatabaseUnavailable, Transaction
+from common.database.transactions import (
+    CONNECTION_OPTIONS,
+    NO_USER,
+    Database,
+    DatabaseUnavailable,
+    StatementTimeout,
+    Transaction,
+    UserShareExceeded,
+)
 
-__all__ = ["CONNECTION_OPTIONS", "NO_USER", "Database", "DatabaseUnavailable", "Transaction", "run_sweeps"]
+__all__ = [
+    "CONNECTION_OPTIONS",
+    "NO_USER",
+    "Database",
+    "DatabaseUnavailable",
+    "StatementTimeout",
+    "Transaction",
+    "UserShareExceeded",
+    "run_sweeps",
+]

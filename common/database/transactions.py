@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import select
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, LiteralString, Self, TypeVar
@@ -12,6 +13,7 @@ from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, class_row
 from psycopg_pool import AsyncConnectionPool
 
+from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded
 from common.telemetry import traces
 
 Row = TypeVar("Row")
@@ -20,6 +22,7 @@ Row = TypeVar("Row")
 _SET_USER = """
 SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %s, true),
     set_config('search_path', 'public', true)"""
+_SET_USER_AND_TIMEOUT = f"{_SET_USER}, set_config('statement_timeout', %s, true)"
 # The policy for the tables' owner checks this setting; other logins still see no row.
 _SET_ALL_USERS = "SELECT set_config('todo.all_people', 'on', true), set_config('search_path', 'public', true)"
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -30,6 +33,10 @@ _FETCH = "FETCH 100 FROM rows_read"
 _LIFT_TIMEOUTS = """
 SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
 
+_MAX_WAITING = 200  # transactions of one user
+_SERVICE_CONNECTIONS = 1
+_MIN_POOL_SECONDS = 0.5
+
 CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo"}
 
 
@@ -38,6 +45,14 @@ class DatabaseUnavailable(Exception):
 
     Trying again may succeed. If the connection was lost while the transaction ended, it may have been committed.
     """
+
+
+class UserShareExceeded(DatabaseUnavailable):
+    """One user's transactions use so many connections, for so long, that this one of the same user was not begun."""
+
+
+class StatementTimeout(DatabaseUnavailable):
+    """A statement took longer than its transaction allows."""
 
 
 class Transaction:
@@ -86,7 +101,10 @@ class Transaction:
 class Database:
     """A connection pool. `url` is any libpq URL; `prepared=False` is for poolers without prepared statements.
 
-    `translate_error` may return an exception to raise in place of an error of PostgreSQL.
+    At most `user_share` connections are used for one user at the same time; None: any number. Transactions without a
+    connection wait, the users in turn, for at most `queue_seconds`. One connection is for the service itself, which
+    does not wait: for `NO_USER`, and as the login. `translate_error` may return an exception to raise in place of an
+    error of PostgreSQL.
     """
 
     def __init__(
@@ -96,9 +114,18 @@ class Database:
         prepared: bool = True,
         pool_size: int = 10,
         pool_timeout_seconds: float = 10,
+        user_share: int | None = None,
+        queue_seconds: float = 10,
         translate_error: Callable[[psycopg.Error], Exception | None] = lambda _: None,
     ) -> None:
         self._translate_error = translate_error
+        self._pool_timeout_seconds = pool_timeout_seconds
+        self._queue = FairQueue(
+            max(1, pool_size - _SERVICE_CONNECTIONS),
+            user_share,
+            most_waiting=_MAX_WAITING,
+            timeout_seconds=queue_seconds,
+        )
         # The pool would log two lines for each transaction, and both libraries one for each connection closed here.
         for name in ("psycopg", "psycopg.pool"):
             logging.getLogger(name).setLevel(logging.ERROR)
@@ -128,14 +155,20 @@ class Database:
         statistics = self._pool.get_stats()
         return statistics["pool_size"] - statistics["pool_available"]
 
-    def transaction(self, user_id: str, *, snapshot: bool = False) -> AbstractAsyncContextManager[Transaction]:
+    def transaction(
+        self, user_id: str, *, snapshot: bool = False, statement_seconds: float | None = None
+    ) -> AbstractAsyncContextManager[Transaction]:
         """Runs a transaction of one user in one round trip: the end of the block commits, and an exception rolls back.
 
-        With `snapshot` all its statements read the same state of the database, and none may write. Raises
+        With `snapshot` all its statements read the same state of the database, and none may write. A statement that
+        takes longer than `statement_seconds` ends it with `StatementTimeout`; usually the login's limit counts. Raises
         `DatabaseUnavailable`, and psycopg's errors, such as one for a violated constraint. An exception costs a
         connection: raise errors that are part of normal operation after the block, if need be after `roll_back`.
         """
-        return self._begin(_SET_USER, [user_id], snapshot=snapshot)
+        if statement_seconds is None:
+            return self._begin(_SET_USER, [user_id], user_id=user_id, snapshot=snapshot)
+        values = [user_id, f"{round(statement_seconds * 1000)}ms"]
+        return self._begin(_SET_USER_AND_TIMEOUT, values, user_id=user_id, snapshot=snapshot)
 
     async def fetch_all(
         self, user_id: str, statement: LiteralString, row: type[Row] = dict[str, Any], /, **values: Any
@@ -158,11 +191,14 @@ class Database:
         """Runs a transaction of the login, which sees the rows of all users if it is the tables' owner, else none."""
         return self._begin(_SET_ALL_USERS, [])
 
-    @asynccontextmanager
-    async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    def login_connection(self) -> AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]:
         """Lends a connection as the login itself, in autocommit: to check the database, not for rows of users."""
+        return self._lend_connection(self._pool_timeout_seconds)
+
+    @asynccontextmanager
+    async def _lend_connection(self, timeout_seconds: float) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         while True:
-            connection = await self._pool.getconn()
+            connection = await self._pool.getconn(timeout_seconds)
             try:
                 if not _has_ended(connection):
                     yield connection
@@ -173,18 +209,42 @@ class Database:
                 await asyncio.shield(self._pool.putconn(connection))
 
     @asynccontextmanager
+    async def _lend_user_connection(self, user_id: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        """Lends a connection within the user's share. Nobody may wait for a second one while holding one."""
+        started_at = time.monotonic()
+        release = await self._wait_in_queue(user_id)
+        rest = self._pool_timeout_seconds - (time.monotonic() - started_at)
+        try:
+            async with self._lend_connection(max(rest, _MIN_POOL_SECONDS)) as connection:
+                yield connection
+        finally:
+            release()
+
+    async def _wait_in_queue(self, user_id: str) -> Release:
+        try:
+            return await self._queue.take(user_id)
+        except QueueTimeout as error:
+            raise DatabaseUnavailable("no connection was free") from error
+        except ShareExceeded as error:
+            if self._pool.get_stats()["requests_waiting"]:  # those who were let in get no connection, either
+                raise DatabaseUnavailable("no connection") from error
+            raise UserShareExceeded("the user's share of the connections is used") from error
+
+    @asynccontextmanager
     async def _begin(
-        self, settings: LiteralString, values: Sequence[str], *, snapshot: bool = False
+        self, settings: LiteralString, values: Sequence[str], *, user_id: str = NO_USER, snapshot: bool = False
     ) -> AsyncIterator[Transaction]:
+        lent = self._lend_user_connection(user_id) if user_id != NO_USER else self.login_connection()
         with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
             try:
                 async with (
-                    self.login_connection() as connection,
-                    _open_transaction(connection, settings, values, snapshot=snapshot) as transaction,
+                    lent as connection,
+                    _open_transaction(connection, settings, values, user_id, snapshot=snapshot) as transaction,
                 ):
                     yield transaction
             except psycopg.OperationalError as error:
-                raise DatabaseUnavailable(type(error).__name__) from error
+                is_timeout = settings is _SET_USER_AND_TIMEOUT and isinstance(error, psycopg.errors.QueryCanceled)
+                raise (StatementTimeout if is_timeout else DatabaseUnavailable)(type(error).__name__) from error
             except psycopg.Error as error:
                 if translated := self._translate_error(error):
                     raise translated from error
@@ -193,7 +253,12 @@ class Database:
 
 @asynccontextmanager
 async def _open_transaction(
-    connection: psycopg.AsyncConnection[Any], settings: LiteralString, values: Sequence[str], *, snapshot: bool
+    connection: psycopg.AsyncConnection[Any],
+    settings: LiteralString,
+    values: Sequence[str],
+    user_id: str,
+    *,
+    snapshot: bool,
 ) -> AsyncIterator[Transaction]:
     """In autocommit a pipeline is one transaction, which its Sync commits, so that BEGIN and COMMIT are not needed.
 
@@ -207,7 +272,7 @@ async def _open_transaction(
                 await connection.execute(_BEGIN_SNAPSHOT)
             await connection.execute(settings, values)
             try:
-                yield Transaction(connection, values[0] if values else NO_USER)
+                yield Transaction(connection, user_id)
                 if snapshot:
                     await connection.execute("COMMIT")
                 if connection.pgconn.pipeline_status == PipelineStatus.ABORTED:

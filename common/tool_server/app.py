@@ -23,6 +23,7 @@ from common.tool_server.calls import ToolCalls
 from common.tool_server.errors import CallError
 from common.tool_server.json_rpc import JsonRpc
 from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, StatelessServer
+from common.tool_server.simultaneous_calls import SimultaneousCalls
 
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
@@ -44,10 +45,12 @@ def create_tool_app(
     observe: Callable[[], object] = lambda: None,
     call_middleware: Sequence[CallMiddleware] = (),
     per_minute: int | None = None,
+    at_once: SimultaneousCalls | None = None,
 ) -> ASGIApp:
     """Serves `tools` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read.
 
-    `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls.
+    `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls, and `at_once` those at the
+    same time.
     """
     schemas = {tool.name: tool.parameters for tool in tools}
     calls = ToolCalls(schemas, rules=rules, explain=explain, per_minute=per_minute)
@@ -66,7 +69,8 @@ def create_tool_app(
     )
     add_routes(server)
     _add_probes(server, ready, observe)
-    json_rpc = Middleware(JsonRpc, calls=calls, per_minute=per_minute)
+    at_once = at_once or SimultaneousCalls(None)
+    json_rpc = Middleware(JsonRpc, calls=calls, per_minute=per_minute, at_once=at_once)
     app = server.http_app(
         path="/mcp",
         stateless_http=True,

@@ -40,6 +40,13 @@ class TooFast(CallError):
     kind = "limit"
 
 
+class TooManyAtOnce(CallError):
+    """Too many of your calls are being carried out at the same time, so this one was not made. Wait until some of them
+    are done, and try again."""
+
+    kind = "limit"
+
+
 class ArgumentsInvalid(CallError):
     """{problems}."""
 

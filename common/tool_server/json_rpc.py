@@ -12,6 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from common.server import json_body
 from common.server.rate_limit import RateLimit
 from common.tool_server.calls import REQUEST_CALLS, RunningCall, ToolCalls, get_user_id
+from common.tool_server.errors import TooManyAtOnce
+from common.tool_server.simultaneous_calls import SimultaneousCalls
 
 _BATCH = "Batches are not supported. Send one JSON-RPC message in each request."
 _NO_MESSAGE = 'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0" and the name of a method.'
@@ -25,11 +27,13 @@ _INVALID, _SERVER_ERROR = -32600, -32000  # JSON-RPC 2.0, section 5.1
 class JsonRpc:
     """Rejects invalid JSON-RPC with a sentence, and ends the calls of a client that cancels or leaves.
 
-    `per_minute` is the limit of tool calls; that of a user's requests follows from it.
+    `per_minute` is the limit of tool calls; that of a user's requests follows from it. `at_once` limits the requests
+    that are worked on at the same time.
     """
 
-    def __init__(self, app: ASGIApp, *, calls: ToolCalls, per_minute: int | None) -> None:
+    def __init__(self, app: ASGIApp, *, calls: ToolCalls, per_minute: int | None, at_once: SimultaneousCalls) -> None:
         self._app = app
+        self._at_once = at_once
         self._requests = RateLimit(per_minute and per_minute * _REQUESTS_PER_CALL)
         self._calls = calls
 
@@ -44,12 +48,20 @@ class JsonRpc:
         message = None if sentence else _parse(body)
         if sentence := sentence or _find_problem(message):
             return await _reject(400, _INVALID, sentence)(scope, receive, send)
+        request_id = message.get("id") if isinstance(message, dict) else None
         if wait := math.ceil(self._requests.wait(get_user_id() or "")):
-            request_id = message.get("id") if isinstance(message, dict) else None
             sentence = f"Too many requests. Try again in {wait} seconds."
             return await _reject(429, _SERVER_ERROR, sentence, request_id, wait)(scope, receive, send)
-        if (cancelled := _read_cancellation(message)) is not None:
+        if (cancelled := _read_cancellation(message)) is not None:  # before it could wait for the call that it cancels
             self._calls.cancel(cancelled.get("requestId"))
+        try:
+            async with self._at_once.hold():
+                await self._serve(body, scope, receive, send)
+        except TooManyAtOnce as error:
+            return await _reject(429, _SERVER_ERROR, str(error), request_id, 1)(scope, receive, send)
+        return None
+
+    async def _serve(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
@@ -62,7 +74,6 @@ class JsonRpc:
             await self._app(scope, replay, send)
         finally:
             watch.cancel()
-        return None
 
 
 def _parse(body: bytes) -> Any:

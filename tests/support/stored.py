@@ -141,6 +141,16 @@ class Stored:
             FROM generate_series(1, %s) n"""
         self._connection.execute(statement, [user, long_descriptions, count])
 
+    def add_long_tasks(self, user: str, count: int) -> None:
+        """Inserts tasks with descriptions of 4,000 characters, all different, in some of which each digit occurs."""
+        self._connection.execute("INSERT INTO people (user_id, last_task_id) VALUES (%s, %s)", [user, count])
+        statement = """
+            INSERT INTO tasks (user_id, id, title, description)
+            SELECT %s, n, repeat('task ' || n || ' ', 15), (
+                SELECT left(string_agg(md5(n::text || i::text), ' '), 4000) FROM generate_series(1, 125) i)
+            FROM generate_series(1, %s) n"""
+        self._connection.execute(statement, [user, count])
+
     def age_task_changes(self, user: str, *, days: float) -> None:
         """Makes all changes of the task list older."""
         for table in ("task_calls", "task_changes"):

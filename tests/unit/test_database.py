@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from common.database import NO_USER, Database, DatabaseUnavailable
+from common.database import NO_USER, Database, DatabaseUnavailable, StatementTimeout, UserShareExceeded
 from tests.logins import as_service
 from tests.scale.pooler import run_pgbouncer
 from tests.waiting import until
@@ -148,11 +148,12 @@ async def test_cancelled_transactions_leave_no_broken_connection_and_no_half(dat
         assert 0 < len(names) < 1_800
         await until(lambda: database.connections_in_use == 0)
         barrier = asyncio.Barrier(3)
-        await asyncio.gather(*(hold(database, barrier) for _ in range(3)))  # no connection of the pool is missing
+        # No connection of the pool is missing; one of them is only for the service itself.
+        await asyncio.gather(*(hold(database, user_id, barrier) for user_id in ("ada", "ada", NO_USER)))
 
 
-async def hold(database: Database, barrier: asyncio.Barrier) -> None:
-    async with database.transaction("ada") as tx:
+async def hold(database: Database, user_id: str, barrier: asyncio.Barrier) -> None:
+    async with database.transaction(user_id) as tx:
         await tx.execute(LIST)
         await barrier.wait()
 
@@ -210,6 +211,48 @@ async def test_no_free_connection_in_time_is_an_unavailable_database(database_ur
             with pytest.raises(DatabaseUnavailable):
                 async with database.transaction("bob"):
                     pytest.fail("there is one connection")
+
+
+async def test_a_user_with_long_statements_holds_up_only_own_transactions(database_url: str) -> None:
+    async def sleep() -> None:
+        async with database.transaction("eve") as tx:
+            await (await tx.execute(SLEEP)).fetchone()
+
+    async with Database(database_url, pool_size=5, user_share=3, queue_seconds=0.5) as database:
+        sleeping = [asyncio.create_task(sleep()) for _ in range(20)]
+        await until(lambda: database.connections_in_use == 3)
+        with pytest.raises(UserShareExceeded):
+            await list_ids(database, "eve")
+        async with database.transaction("ada"), asyncio.timeout(5):
+            assert await list_ids(database, NO_USER) == []
+            with pytest.raises(DatabaseUnavailable) as busy:
+                await list_ids(database, "bob")
+            assert not isinstance(busy.value, UserShareExceeded), "bob has no connection"
+        async with asyncio.timeout(5):
+            assert await list_ids(database, "bob") == []
+        for task in sleeping:
+            task.cancel()
+        await asyncio.gather(*sleeping, return_exceptions=True)
+        async with asyncio.timeout(10):
+            assert await list_ids(database, "eve") == []
+
+
+async def test_without_a_database_nobody_is_told_to_have_used_a_share() -> None:
+    nowhere = "postgresql://todo@127.0.0.1:1/todo"
+    async with Database(nowhere, pool_timeout_seconds=0.3, user_share=3, queue_seconds=0.3) as database:
+        results = await asyncio.gather(*(list_ids(database, "ada") for _ in range(20)), return_exceptions=True)
+        assert {type(result) for result in results} == {DatabaseUnavailable}
+
+
+async def test_a_transaction_can_have_a_shorter_limit_for_its_statements(database: Database) -> None:
+    with pytest.raises(StatementTimeout):
+        async with database.transaction("ada", statement_seconds=0.05) as tx:
+            await tx.execute(ADD, user_id="ada", id="s1")
+            await tx.execute(SLEEP)
+    assert await list_ids(database, "ada") == []
+    async with database.transaction("ada") as tx:
+        limit = await tx.execute("SHOW statement_timeout")
+    assert await limit.fetchone() != {"statement_timeout": "50ms"}
 
 
 async def test_snapshot_reads_one_state_and_writes_nothing(database: Database) -> None:

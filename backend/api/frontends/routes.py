@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Header, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from backend.api.dependencies import AppServices, KeyedRequest, LimitedUser, Services, UserRoute, check_owner
+from backend.api.dependencies import AppServices, EndTurn, KeyedRequest, LimitedUser, Services, UserRoute, check_owner
 from backend.api.errors import Unauthorized
 from backend.api.frontends.chunks import NEWEST, OLDEST, AiSdkRenderer
 from backend.api.frontends.request import ChatRequest, NewChat, parse_request
@@ -69,12 +69,13 @@ Requested = Annotated[ChatRequest, Depends(read_request)]
 
 @router.post("/chat", response_model=ChatResponse, responses=_ERRORS | _FAILED)
 async def answer(
-    services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest
+    services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest, end_turn: EndTurn
 ) -> ChatResponse | Response:
     """Answers a message or decisions as one JSON object once the run has ended or waits; status 502 or 503 if it
     failed.
     """
     run_id = await _start(services, request, user, key)
+    end_turn()
     trees = await collect(services.runs.streams.follow(user.user_id, run_id, while_waiting=False))
     if user.sign_in.is_over:
         raise Unauthorized
