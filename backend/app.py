@@ -52,6 +52,7 @@ from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.users.limits import UserLimits, create_request_queue
 from common.database import Database, run_sweeps
+from common.fair_shares import SimultaneousLimit
 from common.server.rate_limit import RateLimit
 from common.single_flight import SingleFlight
 from common.telemetry import traces
@@ -156,6 +157,7 @@ async def _open_services(
             poll_limit=RateLimit(settings.limit_requests_per_minute),
             calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
             requests=create_request_queue(settings.limit_requests_at_once),
+            open_responses=SimultaneousLimit(settings.limit_open_responses),
             backend_url=settings.backend_url,
         )
 

@@ -200,6 +200,11 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
     """How many seconds the public keys stay valid while AUTH_JWKS_URL cannot be reached; at most a day, 86400."""
     auth_issuer: str | None = None
+    limit_open_responses: int | None = limit_per_user(32)
+    """How many responses of one user may be open at the same time in each process of the backend, and of the MCP
+    server: those that its client has not read to the end, such as event streams and downloads. Default with
+    AUTH_MODE=jwt: 32; with none: no limit.
+    """
 
     def create_database(self, **options: Any) -> "Database":
         from common.database import Database

@@ -1,13 +1,21 @@
 """The calendar's paths: for programs that know its secret address, and for the user who makes and revokes it."""
 
 import logging
+from collections.abc import AsyncIterator
 from hashlib import sha256
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
-from backend.api.dependencies import AppServices, LimitedUser, UserRoute, forbid_caching, take_turn
+from backend.api.dependencies import (
+    AppServices,
+    LimitedUser,
+    UserRoute,
+    forbid_caching,
+    hold_response,
+    take_turn,
+)
 from backend.api.edge import get_own_origin
 from backend.api.openapi import content, errors
 from backend.calendar import address
@@ -39,14 +47,22 @@ class CalendarAddress(BaseModel):
     url: str
 
 
-@public_router.get("/calendar/{name:path}", response_class=Response, responses=_FEED | errors(404, 429, 503))
-async def read_calendar(request: Request, services: AppServices, name: str) -> Response:
-    """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
+async def find_reader(services: AppServices, name: str) -> AsyncIterator[str]:
+    """Finds the user whose calendar has this secret name. Raises `NoCalendar`."""
     user_id = await address.find_user(services.database, name)
     if user_id is None:
         _log_read("refused")
         raise NoCalendar
     check_rate(services.calendar_limit, user_id)
+    with hold_response(services, user_id):
+        yield user_id
+
+
+@public_router.get("/calendar/{name:path}", response_class=Response, responses=_FEED | errors(404, 429, 503))
+async def read_calendar(
+    request: Request, services: AppServices, user_id: Annotated[str, Depends(find_reader)]
+) -> Response:
+    """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
     async with take_turn(services.requests, user_id):
         content = await services.calendars.render_feed(user_id)
     tag = f'"{sha256(content).hexdigest()[:32]}"'

@@ -6,8 +6,8 @@ Dependencies are `async`, as FastAPI (0.165) calls others in a thread.
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from backend.api.chatkit.server import TodoChatKitServer
+from backend.api.errors import TooManyOpenResponses
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.calendar.feed import Feeds
@@ -31,7 +32,7 @@ from backend.users.idempotency import IdempotencyKey, carry_out_once, check_key
 from backend.users.limits import check_rate
 from common.clock import Clock
 from common.database import Database
-from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded
+from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded, SimultaneousLimit
 from common.server import json_body
 from common.server.rate_limit import RateLimit
 from english import DateOrder
@@ -128,6 +129,7 @@ class Services:
     calendar_limit: RateLimit
     requests: FairQueue
     """The requests that are worked on at the same time."""
+    open_responses: SimultaneousLimit
     backend_url: str | None
     """Where users reach the backend; None: where the request reached it."""
 
@@ -160,9 +162,24 @@ async def get_services(request: Request) -> Services:
 AppServices = Annotated[Services, Depends(get_services)]
 
 
-async def get_limited_user(request: Request, services: AppServices) -> AuthenticatedUser:
+@contextmanager
+def hold_response(services: Services, user_id: str) -> Iterator[None]:
+    """Counts one more open response of the user until the block ends. Raises `TooManyOpenResponses`."""
+    try:
+        release = services.open_responses.take(user_id)
+    except ShareExceeded:
+        raise TooManyOpenResponses from None
+    try:
+        yield
+    finally:
+        release()
+
+
+async def get_limited_user(request: Request, services: AppServices) -> AsyncIterator[AuthenticatedUser]:
+    """Counts the response as open until it is sent, when FastAPI ends a dependency that yields."""
     check_rate(services.rate_limit, request.state.user.user_id)
-    return request.state.user
+    with hold_response(services, request.state.user.user_id):
+        yield request.state.user
 
 
 LimitedUser = Annotated[AuthenticatedUser, Depends(get_limited_user)]
@@ -182,10 +199,11 @@ async def check_owner(database: Database, user: AuthenticatedUser, chat_id: str 
 Owner = Annotated[AuthenticatedUser, Depends(get_owner)]
 
 
-async def get_polling_user(request: Request, services: AppServices) -> AuthenticatedUser:
+async def get_polling_user(request: Request, services: AppServices) -> AsyncIterator[AuthenticatedUser]:
     """Counts what an open page sends every second and a half apart from other requests."""
     check_rate(services.poll_limit, request.state.user.user_id)
-    return request.state.user
+    with hold_response(services, request.state.user.user_id):
+        yield request.state.user
 
 
 PollingUser = Annotated[AuthenticatedUser, Depends(get_polling_user)]

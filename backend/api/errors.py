@@ -15,7 +15,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.request_body import UNKNOWN_FIELD
-from backend.errors import BackendError, InvalidRequest, NotFound, TooManyAtOnce, shorten
+from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound, TooManyAtOnce, shorten
 from backend.runs.outcomes import sentence_of
 from common.database import DatabaseUnavailable, UserShareExceeded
 from common.telemetry import logs, traces
@@ -71,6 +71,12 @@ class MethodNotAllowed(BackendError):
     """This method is not allowed here."""
 
     code, status = "method_not_allowed", 405
+
+
+class TooManyOpenResponses(LimitReached):
+    """You have too many responses open. Read them to the end or close them, such as other tabs, and try again."""
+
+    code = "too_many_open_responses"
 
 
 class UnexpectedErrors:

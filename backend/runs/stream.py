@@ -1,20 +1,19 @@
 """The event stream of a run: from memory in its own process, from its rows in any other."""
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import suppress
 
 from backend.conversations import timeline
 from backend.conversations.records import ENDED, Entry, Event, EventRecord, ModelTurn, Run, ToolCall
 from backend.conversations.runs import CHANGED
-from backend.errors import LimitReached, NotFound
+from backend.errors import NotFound
 from common.database import NO_USER, Database, DatabaseUnavailable
 
 FOLLOWED = "run_followed"
 """The channel on which a run's process hears that somebody in another process follows it."""
 
-MAX_READERS = 20  # of one user in one process, as each of them looks at the database
 _LOOK_SECONDS = 1.0  # how long a follower waits for a notification, which may be lost
 
 
@@ -77,12 +76,7 @@ class Streams:
         self._is_leaving = False
         self.followed: set[str] = set()
         """Runs of this process that are followed from another one."""
-        self._readers: Counter[str] = Counter()  # by user
         self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-
-    def check_readers(self, user_id: str) -> None:
-        if self._readers[user_id] >= MAX_READERS:
-            raise LimitReached(f"You can follow {MAX_READERS} answers at once. Close one of them and try again.")
 
     def wake(self, top_run_id: str) -> None:
         for follower in self._followers.get(top_run_id, ()):
@@ -130,7 +124,6 @@ class Streams:
         """
         woken = asyncio.Event()
         self._followers[top_run_id].add(woken)
-        self._readers[user_id] += 1
         follower = _Follower(self, self._database, user_id, top_run_id, after, woken)
         try:
             async for event in follower.events():
@@ -139,7 +132,6 @@ class Streams:
                 if event.type == "run_waiting" and not while_waiting:
                     return
         finally:
-            self._readers[user_id] -= 1
             self._followers[top_run_id].discard(woken)
             if not self._followers[top_run_id]:
                 del self._followers[top_run_id]

@@ -22,6 +22,7 @@ from common.telemetry.middleware import TelemetryMiddleware
 from common.tool_server.calls import ToolCalls
 from common.tool_server.errors import CallError
 from common.tool_server.json_rpc import JsonRpc
+from common.tool_server.open_responses import LimitOpenResponses
 from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, StatelessServer
 from common.tool_server.simultaneous_calls import SimultaneousCalls
 
@@ -46,11 +47,12 @@ def create_tool_app(
     call_middleware: Sequence[CallMiddleware] = (),
     per_minute: int | None = None,
     at_once: SimultaneousCalls | None = None,
+    open_responses: int | None = None,
 ) -> ASGIApp:
     """Serves `tools` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read.
 
-    `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls, and `at_once` those at the
-    same time.
+    `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls, `at_once` those at the same
+    time, and `open_responses` the responses of each user that are not read yet.
     """
     schemas = {tool.name: tool.parameters for tool in tools}
     calls = ToolCalls(schemas, rules=rules, explain=explain, per_minute=per_minute)
@@ -71,6 +73,7 @@ def create_tool_app(
     _add_probes(server, ready, observe)
     at_once = at_once or SimultaneousCalls(None)
     json_rpc = Middleware(JsonRpc, calls=calls, per_minute=per_minute, at_once=at_once)
+    limit_open = Middleware(LimitOpenResponses, most=open_responses)
     app = server.http_app(
         path="/mcp",
         stateless_http=True,
@@ -78,7 +81,7 @@ def create_tool_app(
         host_origin_protection=True,
         allowed_hosts=list(settings.allowed_hosts),
         allowed_origins=list(settings.allowed_origins),
-        middleware=[*_create_cors(settings.allowed_origins), *token_middleware, json_rpc],
+        middleware=[*_create_cors(settings.allowed_origins), *token_middleware, json_rpc, limit_open],
     )
     return TelemetryMiddleware(McpHttpMiddleware(app), traced=["/mcp"])
 

@@ -179,8 +179,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         return self._follow(thread, run_id, context, before=before)
 
     async def _follow_running(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
-        """Yields the answer that is being written, from its beginning. Raises `LimitReached`."""
-        self._runs.streams.check_readers(context.user_id)
+        """Yields the answer that is being written, from its beginning."""
         run_id = (await self.store.find(thread.id, context)).answering
         if run_id is not None:
             before = (_OPTIONS,) if context.is_detached else (_create_interaction_event(run_id), _OPTIONS)

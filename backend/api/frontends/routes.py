@@ -94,7 +94,6 @@ async def stream(
     services: AppServices, user: LimitedUser, request: Requested, key: KeyedRequest, sdk: Version = NEWEST
 ) -> Response:
     """Answers a message or decisions as a stream of chunks."""
-    services.runs.streams.check_readers(user.user_id)
     run_id = await _start(services, request, user, key)
     renderer = AiSdkRenderer(run_id, request.thread, decided={one.id for one in request.decisions}, version=sdk)
     events = services.runs.streams.follow(user.user_id, run_id, while_waiting=False)
@@ -114,7 +113,6 @@ async def resume(services: AppServices, user: LimitedUser, chat_id: ChatId, sdk:
     run = await services.runs.find(user.user_id, chat.id, head) if head is not None else None
     if run is None or run.status in ENDED:
         return Response(status_code=204)
-    services.runs.streams.check_readers(user.user_id)
     events = services.runs.streams.follow(user.user_id, run.id, while_waiting=False)
     return EventStream(AiSdkRenderer(run.id, chat_id, version=sdk).encode_stream(events), _HEADERS)
 

@@ -108,7 +108,6 @@ async def get_steps(
 @router.get(f"{_RUN}/events", response_class=Response, responses=_EVENTS | errors(404))
 async def follow(services: AppServices, chat_id: ChatId, run: InteractionRun, last: LastEventId) -> EventStream:
     """Streams the events of an interaction that exists, after the last one that was read."""
-    services.runs.streams.check_readers(run.user_id)
     return EventStream(services.interactions.follow(run.user_id, chat_id, run.id, after=last))
 
 
@@ -120,7 +119,6 @@ async def start_interaction(
     service = services.interactions
     message = await service.create_message(user.user_id, body.user_message, user.time_zone)
     options = check_options(body.model, body.metadata.get("temperature"), endpoint=service.model.endpoint)
-    services.runs.streams.check_readers(user.user_id)
     run_id = await service.start(user.user_id, chat_id, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
@@ -133,7 +131,6 @@ async def edit(
     service = services.interactions
     message = await service.create_message(user.user_id, body.new_user_message, user.time_zone)
     options = check_options(body.model, body.metadata.get("temperature"), endpoint=service.model.endpoint)
-    services.runs.streams.check_readers(user.user_id)
     run_id = await service.edit(run, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
