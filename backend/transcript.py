@@ -1,6 +1,7 @@
 """Renders the event log of a conversation: lines of what happened in its runs, each with the line that it follows."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ _RUNS_AT_ONCE = 20  # with those of their sub-agents: however long a conversatio
 Line = dict[str, Any]
 _WITHDRAWN = "The text was withdrawn: it said that something was changed, but nothing had been."
 # What a reader may take for the end of a line, or a terminal for a command: in JSON it stands in texts alone.
-_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 _ModelTurn = tuple[str, int]  # run and number
 
@@ -228,7 +229,7 @@ class LogRenderer:
 
 
 def format_line(line: Line) -> str:
-    return json.dumps(line, ensure_ascii=False).translate(_ESCAPED) + "\n"
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(line, ensure_ascii=False)) + "\n"
 
 
 def format_time(at: datetime) -> str:

@@ -29,6 +29,7 @@ _DRAWN_ALIKE = {
     "x": "\u0445\u03c7",
 }
 _NAME = re.compile("".join(f"[{letter}{_DRAWN_ALIKE[letter]}]" for letter in "hiddencontext"))
+_LETTERS = [{letter, *alike} for letter, alike in _DRAWN_ALIKE.items()]
 # By its name, the letter that a variant of a Latin one stands for: small capitals, squared letters, those with hooks.
 _LATIN = re.compile(r"\b(?:LATIN|SQUARED|CIRCLED)\b.*\b(?:LETTER|CAPITAL) ([A-Z])\b")
 # What chat templates begin and end messages with, as <|im_start|> and, of some models, with full-width bars.
@@ -37,7 +38,7 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _CJK = re.compile("[\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff]")  # letters that look like none of the name's
 _SPELLING = {*"hiddencontext", *"".join(_DRAWN_ALIKE.values())}
 _AS_JSON = {ord(c): f"\\u{ord(c):04x}" for c in "<>" + _OPENING[1:]}
-_AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
+_NOT_ASCII_OPENING = re.compile(f"[{_OPENING[1:]}]")
 
 
 def block(text: str) -> str:
@@ -85,7 +86,8 @@ def _sanitize_json(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Escapes a text so that no tag begins or ends in it, and removes what cannot be seen."""
-    return html.escape(remove_invisible(text), quote=False).translate(_AS_TEXT)
+    text = html.escape(remove_invisible(text), quote=False)
+    return _NOT_ASCII_OPENING.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
 def _is_like_tag(text: str) -> bool:
@@ -93,6 +95,9 @@ def _is_like_tag(text: str) -> bool:
     if not any(c in text for c in _OPENING):
         return False
     simplified = {ord(c): _simplify_character(c) for c in set(text)}
+    spelt = set("".join(simplified.values()))
+    if any(letters.isdisjoint(spelt) for letters in _LETTERS):
+        return False
     return _NAME.search(text.translate(simplified)) is not None
 
 

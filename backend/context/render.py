@@ -120,17 +120,21 @@ def order_items(rendered: Iterable[RenderedRecord]) -> Items:
 
 def _join_reasoning(rendered: Iterable[RenderedRecord]) -> list[RenderedRecord]:
     """Joins all reasoning of a model turn in one record, as the SDK has it: users see what text comes between."""
-    joined: dict[_ModelTurn, RenderedRecord] = {}
+    joined: dict[_ModelTurn, tuple[RenderedRecord, list[str]]] = {}
     result: list[RenderedRecord] = []
     for one in rendered:
         if isinstance(one.record, Entry) and one.record.kind == "reasoning":
             turn = _get_model_turn(one.record)
-            if (first := joined.get(turn)) is not None and isinstance(first.record, Entry):
-                first.record = replace(first.record, text=first.record.text + one.record.text)
-                first.items = [_render_reasoning(first.record)] if first.items else []
+            if turn in joined:
+                joined[turn][1].append(one.record.text)
                 continue
-            one = joined[turn] = replace(one)
+            one = replace(one)
+            joined[turn] = one, [one.record.text]
         result.append(one)
+    for first, texts in joined.values():
+        if len(texts) > 1 and isinstance(first.record, Entry):
+            first.record = replace(first.record, text="".join(texts))
+            first.items = [_render_reasoning(first.record)] if first.items else []
     return result
 
 
@@ -140,19 +144,22 @@ def _join_unanswered(rendered: Iterable[RenderedRecord]) -> list[RenderedRecord]
     Each note has the time of its message: of several in a row, a model could not tell which is now.
     """
     result: list[RenderedRecord] = []
-    unanswered: list[tuple[int, Entry]] = []  # messages since the last answer, and their positions
+    unanswered: list[tuple[int, str]] = []  # positions of the messages since the last answer, and their runs
+    noted: set[int] = set()  # those that have a note, which is their first item
     for one in rendered:
         record = one.record
         if isinstance(record, Entry) and record.kind == "user_message" and (time := _render_time(record.details or {})):
-            earlier = [(at, message) for at, message in unanswered if message.run_id != record.run_id]
-            for at, message in earlier:
-                result[at] = replace(result[at], items=_render_message(message))
+            earlier = [at for at, run_id in unanswered if run_id != record.run_id]
+            for at in noted.intersection(earlier):
+                result[at] = replace(result[at], items=result[at].items[1:])
+            noted.difference_update(earlier)
             if earlier:
                 note = "\n".join([*time, _render_unanswered(len(earlier))])
-                one = replace(one, items=[render_hidden_item(note), *_render_message(record)])
-            unanswered.append((len(result), record))
+                one = replace(one, items=[render_hidden_item(note), *one.items[1:]])
+            unanswered.append((len(result), record.run_id))
+            noted.add(len(result))
         elif one.items and not (isinstance(record, Entry) and record.kind == "change"):
-            unanswered = []
+            unanswered, noted = [], set()
         result.append(one)
     return result
 

@@ -16,7 +16,7 @@ _BEFORE_NAME = re.compile(r"\A(?:to=)?(?:functions?|tools?|default_api)[.:/]")
 _AFTER_NAME = re.compile(r"(?:<\|.*|:\d+)\Z", re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _SURROGATE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
-_UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_UNSTORABLE = re.compile("[\\x00\\ud800-\\udfff]")
 
 
 @dataclass
@@ -121,7 +121,7 @@ def legal_name(name: str) -> str:
 
 def storable(text: str) -> str:
     """Replaces what PostgreSQL cannot hold, NUL and lone surrogates, by U+FFFD."""
-    return text.translate(_UNSTORABLE)
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def parse_json(text: str) -> Any:
