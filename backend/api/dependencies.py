@@ -48,7 +48,7 @@ def check_json(body: bytes, *, max_values: int = json_body.MAX_VALUES) -> None:
     """Raises `InvalidRequest` for a body that is too costly to parse, or has characters that are not storable."""
     if sentence := json_body.find_problem(body, max_values):
         raise InvalidRequest(sentence)
-    if _NUL.search(body):
+    if rb"\u0000" in body and _NUL.search(body):
         raise InvalidRequest("The text contains a NUL character. Remove it and send the text again.")
     if _SURROGATE.search(body) and _has_lone_surrogate(body):
         raise InvalidRequest(
