@@ -20,6 +20,7 @@ NARROW = 60
 _MARKS = {"completed": ("✓", "green"), "deleted": ("✗", "red"), "pending": ("·", "")}
 _REJECTED = "The person refused this call"  # begins what the model reads in place of the output of a rejected call
 _DUE_CELLS, _MORE_CELLS = 21, 24  # at most
+_MAX_LINE_CHARS = 2_000  # more than a terminal is wide; of a long text the rest is not even looked at
 _PRINTED_LINES = 8  # at most, of what a command has printed
 
 
@@ -33,7 +34,7 @@ def cut_line(*parts: str | tuple[str, str]) -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
     for part in parts:
         text, style = part if isinstance(part, tuple) else (part, "")
-        line.append(re.sub(r"[^\S ]+|(?<=\S)\s+", " ", clean(text)), style)
+        line.append(re.sub(r"[^\S ]+|(?<=\S)\s+", " ", clean(text[:_MAX_LINE_CHARS])), style)
     return line
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from cli import terminal
-from cli.chat.markdown import ChatMarkdown, split_finished
+from cli.chat.markdown import MAX_CHARS, ChatMarkdown, split_finished
 from cli.chat.rendering import render_marked
 from cli.terminal import clean
 
@@ -31,6 +31,8 @@ PASTE_SECONDS = 0.05
 """Less than a user needs between two keys, and more than a terminal between two pieces of a pasted text."""
 NOT_TEXT = "Some of this is not UTF-8 text, and is shown as \ufffd. Correct it, and press Enter."
 AGAIN_LEAVES = "Press Ctrl-C again to leave."
+_SPLIT_PAUSE = 5
+"""How many times as long as it takes to split an answer no other line of it is looked at."""
 _THEME = Theme({"markdown.code": "cyan"})
 
 
@@ -128,6 +130,7 @@ class TerminalScreen(Screen, ABC):
         self.colour = colour
         self._open_text = ""
         """Text of the answer that may still be drawn in another way."""
+        self._next_split = 0.0
         self._needs_gap = False  # between what was printed and the answer's text
 
     @property
@@ -155,11 +158,25 @@ class TerminalScreen(Screen, ABC):
 
     async def add_text(self, piece: str) -> None:
         self._open_text += piece
-        if "\n" in piece:
-            await self._print_text(*split_finished(self._open_text))
+        is_due = "\n" in piece and time.monotonic() >= self._next_split
+        if is_due or len(self._open_text) > MAX_CHARS:
+            await self._print_finished()
 
     async def flush_text(self) -> None:
+        if len(self._open_text) > MAX_CHARS:
+            await self._print_finished()
         await self._print_text(self._open_text, "")
+
+    async def _print_finished(self) -> None:
+        """Prints the blocks that can no longer change, a few at a time, so that Ctrl-C is handled meanwhile."""
+        begun = time.monotonic()
+        while True:
+            finished, rest = split_finished(self._open_text)
+            if not finished:
+                break
+            await self._print_text(finished, rest)
+            await asyncio.sleep(0)
+        self._next_split = time.monotonic() + _SPLIT_PAUSE * (time.monotonic() - begun)
 
     async def end_text(self) -> None:
         await self.flush_text()

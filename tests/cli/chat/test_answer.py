@@ -1,6 +1,9 @@
 """What the screens of `./todo chat` show of an answer: a text that is withdrawn, progress, what was changed."""
 
+import asyncio
 import os
+import re
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -70,6 +73,65 @@ async def test_what_was_not_printed_yet_disappears(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == AFTER
     await show(Screen())
     assert capsys.readouterr().out == AFTER
+
+
+def _numbered(template: str, *, begin: str = "", chars: int = 30_000) -> str:
+    lines = list[str]()
+    while sum(map(len, lines)) < chars:
+        lines.append(template.format(len(lines)))
+    return begin + "".join(lines)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("chunk_chars", [30_000, 40])
+async def test_long_text_is_printed_in_parts(capsys: pytest.CaptureFixture[str], chunk_chars: int) -> None:
+    """A text that is one block, which was rendered again with each line."""
+    texts = {
+        "lines": _numbered("line {}\n"),
+        "list": _numbered("- entry {}\n"),
+        "code": _numbered("x = {}\n", begin="```python\n") + "```\n",
+        "table": _numbered("|r{}|\n", begin="|a|\n|-|\n"),
+        "one line": _numbered("word{} "),
+        "signs": "![" * 15_000,
+    }
+    for name, text in texts.items():
+        pieces = [text[start : start + chunk_chars] for start in range(0, len(text), chunk_chars)]
+        held, ended = list[float](), asyncio.Event()
+
+        async def measure(held: list[float] = held, ended: asyncio.Event = ended) -> None:
+            while not ended.is_set():
+                begun = time.process_time()
+                await asyncio.sleep(0)
+                held.append(time.process_time() - begun)
+
+        measuring = asyncio.create_task(measure())
+        await follow(
+            PlainScreen(),
+            *(("answer_delta", {"content": piece}) for piece in pieces),
+            ("answer", {"content": text}),
+            ("interaction_complete", {"status": "COMPLETED", "changes": []}),
+        )
+        ended.set()
+        await measuring
+        printed = capsys.readouterr().out
+        assert max(held) < 0.5, name  # of the processor
+        words = re.findall(r"\d+", text) or ["!["]
+        assert set(re.findall(r"\d+", printed) or [printed.strip()[:2]]) == set(words), name
+
+
+async def test_links_show_where_they_lead(capsys: pytest.CaptureFixture[str]) -> None:
+    links = {
+        "[https://bank.example](https://evil.example/x)": "https://bank.example (https://evil.example/x)",
+        "[a](https://bank.example@evil.example)": "a (https://bank.example@evil.example)",
+        "[pay\u202epal](https://\u0430.example)": "paypal (https://xn--80a.example)",
+        "[x](javascript:run)": "[x](javascript:run)",
+    }
+    await follow(
+        PlainScreen(),
+        ("answer_delta", {"content": "\n\n".join(links)}),
+        ("interaction_complete", {"status": "COMPLETED", "changes": []}),
+    )
+    assert capsys.readouterr().out.strip().split("\n\n") == [*links.values()]
 
 
 @pytest.fixture
