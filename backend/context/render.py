@@ -123,13 +123,14 @@ def _join_reasoning(rendered: Iterable[RenderedRecord]) -> list[RenderedRecord]:
     joined: dict[_ModelTurn, tuple[RenderedRecord, list[str]]] = {}
     result: list[RenderedRecord] = []
     for one in rendered:
-        if isinstance(one.record, Entry) and one.record.kind == "reasoning":
-            turn = _get_model_turn(one.record)
+        record = one.record
+        if isinstance(record, Entry) and record.kind == "reasoning":
+            turn = _get_model_turn(record)
             if turn in joined:
-                joined[turn][1].append(one.record.text)
+                joined[turn][1].append(record.text)
                 continue
             one = replace(one)
-            joined[turn] = one, [one.record.text]
+            joined[turn] = one, [record.text]
         result.append(one)
     for first, texts in joined.values():
         if len(texts) > 1 and isinstance(first.record, Entry):
