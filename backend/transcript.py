@@ -18,7 +18,8 @@ from backend.tools.connectors import names
 from common.changes import render_changes
 from common.database import Database
 
-_RUNS_AT_ONCE = 20  # with those of their sub-agents: however long a conversation is, little is in memory
+# With their sub-agents' runs, and at least one run: however long a conversation is, little of it is in memory.
+_RUNS_AT_ONCE, _BYTES_AT_ONCE = 20, 262_144
 
 Line = dict[str, Any]
 _WITHDRAWN = "The text was withdrawn: it said that something was changed, but nothing had been."
@@ -68,11 +69,16 @@ class LogLine(BaseModel):
 async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
     runs = await timeline.load_runs(database, user_id, conversation.id)
     renderer = LogRenderer(conversation, runs)
-    top_runs = [run.id for run in runs if not run.is_sub_agent]
-    for start in range(0, max(1, len(top_runs)), _RUNS_AT_ONCE):
-        trees = await timeline.load_trees(database, user_id, top_runs[start : start + _RUNS_AT_ONCE])
-        if start == 0:
+    unread = [run.id for run in runs if not run.is_sub_agent]
+    is_first = True
+    while unread or is_first:
+        sizes = await timeline.load_sizes(database, user_id, unread[:_RUNS_AT_ONCE])
+        count = timeline.count_within([sizes.get(id, 0) for id in unread[:_RUNS_AT_ONCE]], _BYTES_AT_ONCE)
+        trees = await timeline.load_trees(database, user_id, unread[:count])
+        del unread[:count]
+        if is_first:
             yield renderer.render_start(trees)
+            is_first = False
         for line in renderer.render(trees):
             yield line
     for line in renderer.render_end(await timeline.load_successors(database, user_id, conversation.id)):
@@ -102,6 +108,8 @@ class LogRenderer:
         return self._line("session_start", at, id=own.id, parent_id=own.details.get("left"), actor="system")
 
     def render(self, trees: Timeline) -> Iterator[Line]:
+        """Renders whole runs with those of their sub-agents, later ones than before."""
+        self._turns.clear()
         for record in (*trees.records, *trees.model_turns):
             self._turns[_get_turn(record)].append(record)
         by_hand = [entry for entry in trees.entries if entry.kind in ("command", "change")]

@@ -11,8 +11,11 @@ from backend.conversations.timeline import (
     FOREVER,
     LOCK_CONVERSATION,
     MAX_RUNS,
+    PAGE_BYTES,
     RUN_COLUMNS,
+    TREE_BYTES,
     all_records,
+    count_within,
     newest_records,
 )
 from backend.errors import Busy, NotFound
@@ -38,6 +41,11 @@ WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND parent_call_
       AND status = 'running' AND parent_call_id IS NULL)"""
 _SHOWN_RUNS = f"""
 SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
+  AND r.seq < %(before)s
+ORDER BY r.seq DESC LIMIT %(limit)s"""
+_SIZES_OF_SHOWN = f"""
+SELECT {TREE_BYTES} AS size FROM runs r
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
   AND r.seq < %(before)s
 ORDER BY r.seq DESC LIMIT %(limit)s"""
@@ -71,12 +79,27 @@ SELECT r.seq FROM runs r WHERE {_SHOWN} AND (
     EXISTS (SELECT FROM entries e WHERE e.user_id = r.user_id AND e.run_id = r.id AND e.id = %(record)s)
     OR EXISTS (SELECT FROM runs s JOIN tool_calls c ON c.user_id = s.user_id AND c.run_id = s.id
         WHERE s.user_id = r.user_id AND s.top_run_id = r.id AND c.id = %(record)s))"""
-_OLDEST = f"""
-SELECT r.id FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq >= ({_START}))
+_OLDEST: LiteralString = f"""
+FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq >= ({_START}))
 ORDER BY r.seq LIMIT %(runs)s"""
-_NEWEST = f"""
-SELECT r.id FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq <= ({_START}))
+_NEWEST: LiteralString = f"""
+FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq <= ({_START}))
 ORDER BY r.seq DESC LIMIT %(runs)s"""
+
+
+def _runs_within_page(page: LiteralString, order: LiteralString) -> LiteralString:
+    """Returns the ids of those of a page's runs that fit into it: at least two, as the record may be in the first.
+
+    As an array, as PostgreSQL would find the runs again for each row of a join.
+    """
+    return f"""ARRAY(
+SELECT id FROM (
+    SELECT id, row_number() OVER (ORDER BY {order}) AS number, sum(size) OVER (ORDER BY {order}) - size AS bytes_before
+    FROM (SELECT r.id, r.seq, {TREE_BYTES} AS size {page}) runs
+) sized WHERE number <= 2 OR bytes_before < {PAGE_BYTES})"""
+
+
+_OLDEST_WITHIN, _NEWEST_WITHIN = _runs_within_page(_OLDEST, "seq"), _runs_within_page(_NEWEST, "seq DESC")
 
 
 def _alternatives(runs: LiteralString) -> LiteralString:
@@ -99,9 +122,13 @@ _ALTERNATIVES = _alternatives("%(runs)s")
 
 @dataclass(slots=True)
 class RunPage(Timeline):
-    """Runs in order; `alternatives` are of each run those that continue the same run as it, if there are others."""
+    """Runs in order; `alternatives` are of each run those that continue the same run as it, if there are others.
+
+    `is_cut` tells that it has fewer runs than asked for, as they have too many bytes.
+    """
 
     alternatives: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    is_cut: bool = False
 
 
 async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> list[str]:
@@ -132,9 +159,14 @@ async def find_newest_descendant(database: Database, user_id: str, conversation_
 async def load_shown(
     database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, limit: int
 ) -> tuple[list[Run], bool]:
+    """Loads the newest runs before a number, as many as fit into a page, and whether there are earlier ones."""
     where = {"conversation": conversation_id, "before": before, "limit": limit + 1}
-    newest = await database.fetch_all(user_id, _SHOWN_RUNS, Run, **where)
-    return newest[:limit][::-1], len(newest) > limit
+    async with database.transaction(user_id) as tx:
+        runs = await tx.execute(_SHOWN_RUNS, Run, **where)
+        sizes = await tx.execute(_SIZES_OF_SHOWN, **where)
+    newest = await runs.fetchall()
+    count = min(limit, count_within([row["size"] for row in await sizes.fetchall()], PAGE_BYTES))
+    return newest[:count][::-1], len(newest) > count
 
 
 async def load_path(database: Database, run: Run) -> Timeline:
@@ -162,17 +194,17 @@ async def load_page(
     newest_first: bool = False,
     from_record: str | None = None,
 ) -> RunPage:
-    """Loads a page of shown runs: the oldest first, or the newest.
+    """Loads a page of shown runs: the oldest first, or the newest, as many as fit into `PAGE_BYTES`.
 
     With `from_record` it begins with that record's run. Raises `NotFound` if the conversation, or that record in it,
     does not exist. One round trip.
     """
-    selected = _NEWEST if newest_first else _OLDEST
+    page_runs, selected = (_NEWEST, _NEWEST_WITHIN) if newest_first else (_OLDEST, _OLDEST_WITHIN)
     where = {"conversation": conversation_id, "record": from_record, "runs": runs}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(FIND_CONVERSATION, **where)
         page = await tx.execute(
-            f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id IN ({selected}) ORDER BY r.seq",
+            f"SELECT {RUN_COLUMNS} {page_runs}",
             Run,
             **where,
         )
@@ -180,9 +212,11 @@ async def load_page(
         alternatives = await tx.execute(_alternatives(selected), **where)
     if await found.fetchone() is None:
         raise NotFound.of("conversation", conversation_id)
-    shown = await page.fetchall()
-    if from_record is not None and not shown:
+    wanted = sorted(await page.fetchall(), key=lambda run: run.seq)
+    if from_record is not None and not wanted:
         raise NotFound.of("item", from_record)
     records = [one for one in (await sent.fetch()).records if isinstance(one, ToolCall) or one.complete]
-    others = {row["run_id"]: row["ids"] for row in await alternatives.fetchall() if len(row["ids"]) > 1}
-    return RunPage(records, runs=shown, alternatives=others)
+    of_each = {row["run_id"]: row["ids"] for row in await alternatives.fetchall()}
+    shown = [run for run in wanted if run.id in of_each]
+    others = {run_id: ids for run_id, ids in of_each.items() if len(ids) > 1}
+    return RunPage(records, runs=shown, alternatives=others, is_cut=len(shown) < len(wanted))

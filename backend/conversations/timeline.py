@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, LiteralString
 
 from psycopg import AsyncCursor
@@ -39,6 +40,17 @@ RUNS_OF_TREE = "SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(
 FOREVER = 2**62  # a number that no event reaches
 MAX_RUNS = 200  # whose records are read at once
 MAX_RECORDS = 600  # entries, and as many calls
+PAGE_BYTES = 1_048_576  # of what is read for one page, except that one run may be larger
+
+# Of a run with its sub-agents. Values of JSON are counted as they are stored, as others would have to be read for it.
+TREE_BYTES = """coalesce((
+    SELECT sum(
+        coalesce((SELECT sum(octet_length(e.text) + coalesce(pg_column_size(e.details), 0))
+            FROM entries e WHERE e.user_id = t.user_id AND e.run_id = t.id), 0)
+        + coalesce((SELECT sum(octet_length(c.arguments) + coalesce(octet_length(c.output), 0)
+                + coalesce(pg_column_size(c.details), 0))
+            FROM tool_calls c WHERE c.user_id = t.user_id AND c.run_id = t.id), 0))
+    FROM runs t WHERE t.user_id = r.user_id AND t.top_run_id = r.id), 0)::bigint"""
 
 # The newest runs of the shown path first: what other paths hold costs nothing. A change by hand is on every path.
 SHOWN_RUNS = """
@@ -146,6 +158,7 @@ SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s A
         (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}))) AS number,
     (SELECT count(*) FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
     WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL) AS agent_model_turns"""
+_SIZES = f"SELECT r.id AS run_id, {TREE_BYTES} AS size FROM runs r WHERE r.user_id = %(user)s AND r.id = ANY(%(tops)s)"
 _RUNS_OF_CONVERSATION = f"""
 SELECT {RUN_COLUMNS} FROM runs r
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s ORDER BY r.seq"""
@@ -181,6 +194,17 @@ async def load_trees(
     trees = await sent.fetch()
     trees.runs, trees.model_turns = await runs.fetchall(), await turns.fetchall()
     return trees
+
+
+async def load_sizes(database: Database, user_id: str, top_run_ids: Sequence[str]) -> dict[str, int]:
+    """Loads about how many bytes the records of each of these runs and of their sub-agents' runs have."""
+    rows = await database.fetch_all(user_id, _SIZES, tops=list(top_run_ids))
+    return {row["run_id"]: row["size"] for row in rows}
+
+
+def count_within(sizes: Sequence[int], most: int) -> int:
+    """Returns how many of the first sizes are at most `most` together; 1 if the first one alone is more."""
+    return max(1, sum(total <= most for total in accumulate(sizes)))
 
 
 async def load_new_summary(database: Database, user_id: str, run_id: str) -> Entry | None:

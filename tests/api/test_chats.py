@@ -1,18 +1,22 @@
 """Chats: their names, lists, titles and deletion, in the run API and in ChatKit."""
 
 import asyncio
+import json
 from random import Random
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
 from tests.chatkit_client import JSON
+from tests.logins import as_admin
 from tests.runs_client import id_of, names
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, find_thread, list_user_items, open_answer, start_run
 from tests.support.fixtures import NewUser
 from tests.support.script import PAUSING, add_tasks, delete_tasks, says
+from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -227,6 +231,27 @@ async def test_page_of_large_interactions_stays_below_a_megabyte(user: User, mod
     found = [one for page in reversed(pages) for one in page["interactions"]]
     assert len(pages) > 1
     assert [one["agent_events"][-1]["content"] == text for one in found] == [True] * 3, "nothing is cut"
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+async def test_pages_of_large_answers(order: Any, user: User, model: ScriptedModel, stack: Stack) -> None:
+    """They have fewer items than asked for, and all pages together have each item once."""
+    await model.script(*[says("Hello.")] * 7)
+    for number in range(7):
+        await user.runs.say(CHAT, f"hello {number}")
+    with psycopg.connect(as_admin(stack.database_url)) as connection:
+        connection.execute(
+            "UPDATE entries SET text = repeat(text, 50000) WHERE user_id = %s AND kind = 'assistant_message'",
+            [user.name],
+        )
+    thread = await find_thread(user, CHAT)
+    pages = [await user.chatkit.list_items(thread, limit=100, order=order)]
+    while pages[-1].has_more:
+        pages.append(await user.chatkit.list_items(thread, limit=100, order=order, after=pages[-1].after))
+    ids = [item["id"] for page in pages for item in page.data]
+    assert len(ids) == len({*ids}) == 14
+    assert 1 < len(pages) < 7
+    assert max(len(json.dumps(page.data)) for page in pages) < 1_048_576 + 400_000
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])

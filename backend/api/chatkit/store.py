@@ -86,8 +86,9 @@ class TimelineStore(Store[RequestContext]):
             items.reverse()
         if after is not None:
             items = items[_find_position(items, after) + 1 :]
-        has_more = len(items) > limit
-        return ck.Page(data=items[:limit], has_more=has_more, after=items[limit - 1].id if has_more else None)
+        shown = items[:limit]
+        has_more = bool(shown) and (len(items) > limit or page.is_cut)
+        return ck.Page(data=shown, has_more=has_more, after=shown[-1].id if has_more else None)
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ck.ThreadItem:
         page = await self._load_page(thread_id, context, runs=1, from_record=record_of_item(item_id))

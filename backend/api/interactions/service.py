@@ -24,7 +24,7 @@ from backend.conversations.errors import NotShown
 from backend.conversations.history import load_noted_calls
 from backend.conversations.records import ENDED, Record, Run, Timeline
 from backend.conversations.run_requests import RunRequest, UserMessage
-from backend.conversations.timeline import FOREVER
+from backend.conversations.timeline import FOREVER, PAGE_BYTES
 from backend.errors import NotFound
 from backend.ids import new_id
 from backend.model.chat_model import ChatModel
@@ -33,7 +33,6 @@ from backend.runs.sub_agents import add_results
 from backend.tools.task_tools import TaskTools
 from backend.users.idempotency import IdempotencyKey, start_once
 
-PAGE_BYTES = 1_048_576
 _RUNS_AT_ONCE = 10
 
 
