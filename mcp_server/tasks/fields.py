@@ -194,6 +194,8 @@ def _read_logged(name: LiteralString, type: LiteralString) -> LiteralString:
 
 _names = cast("list[LiteralString]", [*COLUMNS])
 TASK_COLUMNS = ", ".join(_names)
+BRIEF_COLUMNS = ", ".join("left(description, 200) AS description" if name == "description" else name for name in _names)
+"""As many characters of the description as cards show."""
 TYPED_COLUMNS = ", ".join(f"{name} {COLUMNS[name].type}" for name in _names)
 """For a set of JSON objects."""
 LOGGED_COLUMNS = ", ".join(_read_logged(name, COLUMNS[name].type) for name in _names if name != "id")

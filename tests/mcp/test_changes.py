@@ -36,6 +36,21 @@ async def test_a_user_reads_their_own_tasks_only(tools: Tools, new_tools: NewToo
     assert found == []
 
 
+async def test_descriptions_of_several_tasks(tools: Tools) -> None:
+    """Only their beginnings, as 1,000 of them could be 12 MB."""
+    text = "description" * 300
+    await tools.add("a", description=text)
+    await tools.add("b", description=text)
+    await tools.delete(2)
+
+    async def read(ids: str) -> list[str]:
+        found = await tools.http.get(f"/tasks?ids={ids}", headers=signed(tools.token))
+        return [task["description"] for task in found.json()["tasks"]]
+
+    assert await read("1") == [text]
+    assert await read("1,2") == [text[:200]] * 2
+
+
 @pytest.mark.parametrize("path", PATHS)
 async def test_foreign_hosts_pages_and_methods(http: httpx2.AsyncClient, path: str) -> None:
     assert (await http.get(path, headers={"host": "evil.example"})).status_code == 421

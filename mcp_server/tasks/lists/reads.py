@@ -9,13 +9,13 @@ from common.changes import Change
 from common.database import Database, Transaction
 from mcp_server.tasks import zones
 from mcp_server.tasks.changes import UNDO_PERIOD, Caller
-from mcp_server.tasks.fields import TASK_COLUMNS
+from mcp_server.tasks.fields import BRIEF_COLUMNS, TASK_COLUMNS
 from mcp_server.tasks.lists.statements import COMPLETION, DELETED
 from mcp_server.tasks.results import Result, render_row
 
 MAX_IDS = 1_000
-_EXISTING = f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
-_DELETED = f"SELECT {TASK_COLUMNS}, deleted_at FROM {DELETED} WHERE id = ANY(%(ids)s::bigint[])"
+_BY_IDS = "WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
+_DELETED_BY_IDS = f"FROM {DELETED} WHERE id = ANY(%(ids)s::bigint[])"
 # The newest change of each task that can be undone, or that has undone another one; then the batch of the other.
 _LAST_CHANGES = """
 SELECT last.task_id, made.batch, last.undoes IS NOT NULL AS is_undone
@@ -31,11 +31,15 @@ WHERE made.batch IS NOT NULL AND (last.undoes IS NOT NULL OR last.created_at > %
 
 
 async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) -> Result:
-    """Returns the tasks, and the batches that changed tasks last, also deleted ones, and whether they were undone."""
+    """Returns the tasks, and the batches that changed tasks last, also deleted ones, and whether they were undone.
+
+    Of several tasks only the beginnings of their descriptions, which could be 12 MB together.
+    """
     values = {"ids": [*ids], "since": caller.clock() - UNDO_PERIOD}
+    columns = TASK_COLUMNS if len(ids) == 1 else BRIEF_COLUMNS
     async with database.transaction(caller.user_id) as tx:
-        existing = await tx.execute(_EXISTING, **values)
-        deleted = await tx.execute(_DELETED, **values)
+        existing = await tx.execute(f"SELECT {columns} FROM tasks {_BY_IDS}", **values)
+        deleted = await tx.execute(f"SELECT {columns}, deleted_at {_DELETED_BY_IDS}", **values)
         changes = await tx.execute(_LAST_CHANGES, **values)
     tasks = [render_row(row, user_id=caller.user_id) for row in [*await existing.fetchall(), *await deleted.fetchall()]]
     return {"tasks": sorted(tasks, key=lambda task: task["id"]), "last_changes": await changes.fetchall()}
