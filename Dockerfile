@@ -3,7 +3,8 @@ ARG POSTGRES_IMAGE=postgres:18.6
 ARG CADDY_IMAGE=caddy:2.10.2
 
 FROM ${POSTGRES_IMAGE} AS postgres
-COPY common/database/container_start.sh common/database/pg_hba.conf common/database/roles.sql /opt/todo/
+COPY common/database/container_start.sh common/database/pg_hba.conf common/database/pg_ident.conf \
+    common/database/roles.sql /opt/todo/
 # A directory for each kind of reader, in the group of the services: what is written into it belongs to that group.
 RUN chmod -R a+rX /opt/todo && install -d -o postgres -g 10001 -m 2750 /secrets/owner /secrets/services /secrets/backend
 RUN install -d -o postgres -g 10002 -m 2750 /secrets/workspace

@@ -83,7 +83,7 @@ def restore(arguments: Sequence[str]) -> None:
             sys.exit(_NOT_EMPTY)
         else:
             _unpack(store.prepare_restored())
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, tarfile.TarError, ValueError, OverflowError) as error:
         sys.exit(f"The files could not be restored: {error}.")
 
 
@@ -170,13 +170,16 @@ def _unpack(root: Path) -> None:
             path = root.joinpath(*parts)
             if member.isdir():
                 path.mkdir(mode=0o700)
-            elif member.isfile() and (content := archive.extractfile(member)):
+            elif member.isfile() and not member.issparse() and (content := archive.extractfile(member)):
                 with path.open("xb") as file:
                     shutil.copyfileobj(content, file)
+            elif not member.issym():
+                # A hard link, a device or a file with holes, which a few bytes can make as large as the disk.
+                sys.exit(f"The archive has what is neither a file, a directory nor a symbolic link: {member.name!r}.")
             later.append((path, member))
     for path, member in reversed(later):
         if member.issym():
             path.symlink_to(member.linkname)
         else:
-            path.chmod(member.mode)
+            path.chmod(member.mode & 0o777)
             os.utime(path, (member.mtime, member.mtime))

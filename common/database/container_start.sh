@@ -20,7 +20,8 @@ main() {
     # Of all readers the backend alone has both token secrets.
     cp /secrets/services/* /secrets/workspace/* /secrets/backend/
     prepare_database
-    exec postgres -c listen_addresses='*' -c unix_socket_directories=/var/run/postgresql -c hba_file="$here/pg_hba.conf"
+    exec postgres -c listen_addresses='*' -c unix_socket_directories=/var/run/postgresql -c hba_file="$here/pg_hba.conf" \
+        -c ident_file="$here/pg_ident.conf"
 }
 
 # The server inherits the lock: who has it knows that nobody else serves these files, whatever process id they name.
@@ -39,7 +40,7 @@ make_cluster() {
     done
     rm -rf "$PGDATA.new"
     mkdir -p "${PGDATA%/*}"
-    initdb --pgdata="$PGDATA.new" --username="$POSTGRES_USER" --auth-local=trust --auth-host=reject \
+    initdb --pgdata="$PGDATA.new" --username="$POSTGRES_USER" --auth-local=peer --auth-host=reject \
         --encoding=UTF8 --locale-provider=builtin --builtin-locale=C.UTF-8 --no-instructions
     mv -T "$PGDATA.new" "$PGDATA"
 }
@@ -47,7 +48,7 @@ make_cluster() {
 # By a server that only this script can reach: no port, a socket elsewhere, and no statement in the log.
 prepare_database() {
     pg_ctl start --silent --timeout=3600 --options="-c listen_addresses='' -c unix_socket_directories=/tmp \
-        -c hba_file='$here/pg_hba.conf' -c log_statement=none -c log_min_error_statement=panic"
+        -c hba_file='$here/pg_hba.conf' -c ident_file='$here/pg_ident.conf' -c log_statement=none -c log_min_error_statement=panic"
     local query=(psql --host=/tmp --username="$POSTGRES_USER" --no-psqlrc --quiet --set=ON_ERROR_STOP=1)
     "${query[@]}" --dbname=postgres <<'SQL'
 SELECT 'CREATE DATABASE todo' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'todo') \gexec

@@ -19,8 +19,9 @@ from common.revision import REVISION
 from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
 from tests.logins import as_admin, as_owner, as_service
+from tests.scale.pooler import run_pgbouncer
 from tests.scripted_model import ScriptedModel
-from tests.support.commands import todo, todo_at
+from tests.support.commands import read_sentences, todo, todo_at
 from tests.support.fixtures import NewUser
 from tests.support.row_level_security import RowAccessProbe
 from tests.support.script import add_task, says
@@ -208,9 +209,7 @@ class TestRestore:
         self.add_task(data_dir, "bread")
         (docker := tmp_path / "docker").write_text(DOCKER)
         docker.chmod(0o755)
-        with Cluster.start(data_dir) as cluster:
-            with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
-                connection.execute("CREATE ROLE todo SUPERUSER LOGIN")
+        with Cluster.start(data_dir):
             binaries = postgres_binaries.find().directory
             variables = {
                 "PATH": f"{tmp_path}:{ROOT / '.venv/bin'}:{binaries}:{os.environ['PATH']}",
@@ -227,3 +226,44 @@ class TestRestore:
         with Cluster.start(data_dir) as cluster, psycopg.connect(cluster.owner_url) as connection:
             owners = connection.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'")
             assert owners.fetchall() == [(postgres.OWNER,)]
+
+
+class TestRowsOfABackup:
+    """A backup that lacks rows is none."""
+
+    @pytest.fixture
+    def stored_task(self, database_url: str, tmp_path: Path) -> str:
+        """The owner's address of a database with a task."""
+        url = as_owner(database_url)
+        (tmp_path / "todo.txt").write_text("milk")
+        settings = {"MIGRATION_DATABASE_URL": url}
+        done = todo("import", str(tmp_path / "todo.txt"), "--user=local", **settings)
+        assert done.returncode == 0, done.stderr
+        return url
+
+    @staticmethod
+    def back_up(url: str, tmp_path: Path) -> str:
+        """Returns why there is none."""
+        settings = {"MIGRATION_DATABASE_URL": url, "WORKSPACE_DIR": str(tmp_path)}
+        done = todo("backup", str(tmp_path / "todo.backup"), **settings)
+        assert done.returncode == 1, done.stderr
+        assert len(read_sentences(done.stderr)) == 1, done.stderr
+        assert not [*tmp_path.glob("*.backup*"), *tmp_path.glob(".*.backup*")]
+        return done.stderr
+
+    def test_setting_that_does_not_reach_the_server(self, stored_task: str, tmp_path: Path) -> None:
+        with run_pgbouncer(stored_task, ignore_startup_parameters="options") as pooled_url:
+            sentence = self.back_up(pooled_url, tmp_path)
+        assert "The dump has 0 of the 1 rows of public." in sentence
+        assert "not of a pooler" in sentence
+
+    def test_login_that_does_not_see_all_rows(self, stored_task: str, tmp_path: Path) -> None:
+        name = f"reader_{os.getpid()}"
+        with psycopg.connect(as_admin(stored_task), autocommit=True) as connection:
+            connection.execute(f"CREATE ROLE {name} LOGIN; GRANT pg_read_all_data TO {name}".encode())
+            connection.execute(f"GRANT CONNECT ON DATABASE {connection.info.dbname} TO {name}".encode())
+            try:
+                sentence = self.back_up(stored_task.replace(f"{postgres.OWNER}@", f"{name}@"), tmp_path)
+            finally:
+                connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
+        assert "The login does not see the rows of all users in " in sentence

@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from cli.database import postgres_binaries
 from tests.compose import compose_file, namespaces
 from tests.compose.containers import Container, Stack, popen_in
 from tests.compose.docker_file import Image
@@ -173,6 +174,9 @@ def test_workspace_isolates_users(stack: Stack) -> None:
     assert stack.containers["workspace"].execute(["cat", "/secrets/backend/DATABASE_URL"])[0] == 1
 
 
+STRANGER = 65_534  # an account that is in the container, too, and reaches the directory of the socket
+
+
 def by_tcp(stack: Stack, user: str, **variables: str) -> tuple[int, str]:
     command = ["psql", "--host=127.0.0.1", f"--username={user}", "--no-password", "todo", "-Atc", "SELECT 1"]
     return stack.database.execute(command, **variables)
@@ -188,6 +192,17 @@ def test_database_logins(stack: Stack) -> None:
         password = url.rpartition(":")[2].partition("@")[0]
         assert by_tcp(stack, user, PGPASSWORD=password) == (0, "1\n")
         assert by_tcp(stack, user)[0] == by_tcp(stack, user, PGPASSWORD=password[::-1])[0] == 2
+    for user, status in {"todo": 0, "todo_owner": 0, "todo_service": 2}.items():
+        assert stack.database.execute(["psql", f"--username={user}", "todo", "-Atc", "SELECT 1"])[0] == status
+    stranger = subprocess.run(
+        [postgres_binaries.find(for_others=True).directory / "psql", stack.database.url],
+        user=STRANGER,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Peer authentication failed" in stranger.stderr
     with psycopg.connect(stack.database.url) as connection:
         superusers = connection.execute("SELECT rolname FROM pg_roles WHERE rolsuper AND rolcanlogin").fetchall()
     assert superusers == [("todo",)]

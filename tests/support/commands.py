@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -31,6 +32,11 @@ def todo(
     return subprocess.run(
         command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False, **options
     )
+
+
+def read_sentences(messages: str) -> list[str]:
+    """Returns the lines without those that show the progress of a command that takes long."""
+    return [line for line in messages.splitlines() if not re.match(r" +\d+ s  ", line)]
 
 
 async def todo_at(
