@@ -156,6 +156,8 @@ def _explain(text: str) -> str:
         return "Another program uses the tables. Stop it first."
     if "--restrict-key" in text:
         return _OLD_PROGRAMS
+    if "backslash commands are restricted" in text or text.startswith("\\unrestrict"):
+        return "The backup contains commands of psql, which no backup of this program has."
     if found := _SERVER_ERROR.search(text):
         return f"PostgreSQL says: {found[1]}."
     if text.startswith(_UNREADABLE):
