@@ -14,11 +14,10 @@ from backend.api import calendar, files, health, memory, openapi, page
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
-from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
 from backend.api.frontends import routes as frontends
 from backend.api.head import HeadRequests
-from backend.api.identity import Identity
+from backend.api.identity import TIME_ZONE_HEADER, Identity
 from backend.api.interactions import routes as interactions
 from backend.api.interactions.service import InteractionService
 from backend.api.sse import KEEP_ALIVE_SECONDS
@@ -53,6 +52,7 @@ from backend.tools.workspace.tools import WorkspaceTools
 from backend.users.limits import UserLimits, create_request_queue
 from common.database import Database, run_sweeps
 from common.fair_shares import SimultaneousLimit
+from common.server.edge import Edge
 from common.server.rate_limit import RateLimit
 from common.single_flight import SingleFlight
 from common.telemetry import traces
@@ -63,6 +63,15 @@ _ROUTERS = (
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, page.router, health.router),
 )
+_CORS = {
+    "allow_credentials": True,
+    "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+    "allow_headers": [
+        *("authorization", "content-type", TIME_ZONE_HEADER, "idempotency-key", "last-event-id", "if-match"),
+        "x-ai-sdk-version",
+    ],
+    "expose_headers": ["x-request-id", "retry-after", "x-vercel-ai-ui-message-stream", "etag"],
+}
 
 
 def create_app(
@@ -92,7 +101,7 @@ def create_app(
     for router in _ROUTERS:
         app.include_router(router)
     app.router.routes.extend(page.routes(settings, endpoint))
-    app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
+    app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins, cors=_CORS)
     app.add_middleware(TelemetryMiddleware, traced=("/chatkit", "/chats", "/chat"))
     return app
 

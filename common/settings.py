@@ -12,8 +12,8 @@ from pydantic_settings import BaseSettings
 
 from common import ISSUER
 from common.clock import Clock, find_zone, utc_now
-from common.environment import CONFIG, CommaSeparated, require
-from common.server.limits import THIS_MACHINE, ClientLimits, Proxies
+from common.environment import CONFIG, require
+from common.server.limits import THIS_MACHINE, ClientLimits, EdgeSettings, Proxies
 from common.telemetry import logs
 
 if TYPE_CHECKING:  # imported where they are created: reading the settings is what every command waits for
@@ -113,17 +113,12 @@ class ClockSettings(BaseSettings):
         return lambda: utc_now() + offset
 
 
-class ProcessSettings(ClientLimits):
+class ProcessSettings(EdgeSettings, ClientLimits):
     """The settings of every service; each field is an environment variable of the same name."""
 
     prefix: ClassVar[str]
     """The prefix of the variables that only this service has, such as BACKEND."""
 
-    allowed_hosts: CommaSeparated = ()
-    """Host names other than localhost at which the services are reached, such as todo.example; and origins of other web
-    pages that may call them, such as https://app.example. Separate several with commas.
-    """
-    allowed_origins: CommaSeparated = ()
     trusted_proxies: Proxies = THIS_MACHINE
     """Addresses or networks of your reverse proxies, separated by commas. Only these may say that a request came by
     https (X-Forwarded-Proto); then cookies are Secure and the server accepts requests of its own https pages. 127.0.0.1

@@ -60,6 +60,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
         per_minute=per_minute,
         at_once=at_once,
         open_responses=settings.limit_open_responses,
+        loopback_origins=True,  # of MCP Inspector
         add_routes=ReadRoutes(database, RateLimit(per_minute), at_once, ZoneInfo(settings.time_zone), clock).add_to,
         ready=partial(_check_readiness, database),
         observe=lambda: CONNECTIONS.set(database.connections_in_use),

@@ -5,16 +5,19 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from common.server.edge import Edge
 from common.server.http_errors import explain_status, list_methods
 from english import DateOrder
 from offline_model import model, protocol
 from offline_model.protocol import Completion, CompletionCall, CompletionRequest
 from offline_model.settings import OfflineSettings
 
+_CORS = {"allow_methods": ["GET", "POST"], "allow_headers": ["*"]}
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
@@ -29,7 +32,14 @@ def create_app(settings: OfflineSettings) -> Starlette:
         HTTPException: _render_http_exception,
         ClientDisconnect: lambda _, error: Response(),
     }
-    return Starlette(routes=routes, exception_handlers=handlers)
+    edge = Middleware(
+        Edge,
+        hosts=settings.allowed_hosts,
+        origins=settings.allowed_origins,
+        cors=_CORS,
+        render=lambda error: protocol.create_error_response(error.status, str(error), {}),
+    )
+    return Starlette(routes=routes, exception_handlers=handlers, middleware=[edge])
 
 
 def _render_http_exception(request: Request, error: HTTPException) -> Response:

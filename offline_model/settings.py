@@ -1,10 +1,12 @@
 from typing import Annotated, Literal
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
+
+from common.server.limits import EdgeSettings
 
 
-class OfflineSettings(BaseSettings):
+class OfflineSettings(EdgeSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
     offline_host: str = "127.0.0.1"

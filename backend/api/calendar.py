@@ -16,12 +16,12 @@ from backend.api.dependencies import (
     hold_response,
     take_turn,
 )
-from backend.api.edge import get_own_origin
 from backend.api.openapi import content, errors
 from backend.calendar import address
 from backend.errors import BackendError
 from backend.users import profiles
 from backend.users.limits import check_rate
+from common.server.edge import get_own_origin
 from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)

@@ -49,24 +49,6 @@ class ForeignOrigin(BackendError):
     code, status = "foreign_origin", 403
 
 
-class ForeignHost(BackendError):
-    """This server does not answer to this host name. Its operator can add it to ALLOWED_HOSTS."""
-
-    code, status = "foreign_host", 421
-
-
-class ForeignWebsite(BackendError):
-    """This server does not accept requests from this website."""
-
-    code, status = "foreign_website", 403
-
-
-class BodyNotJson(BackendError):
-    """The body must be JSON with Content-Type: application/json."""
-
-    code, status = "body_not_json", 415
-
-
 class MethodNotAllowed(BackendError):
     """This method is not allowed here."""
 

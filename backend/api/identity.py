@@ -13,19 +13,19 @@ import jwt
 import psycopg
 from starlette.requests import HTTPConnection
 
-from backend.api.edge import TIME_ZONE_HEADER, get_own_origin
 from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.errors import InvalidRequest, shorten
 from backend.settings import BackendSettings
 from backend.users import sessions
 from common.clock import find_zone
 from common.database import Database, DatabaseUnavailable
+from common.server.edge import get_own_origin
 from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, SharedSecret, make_token
 
 logger = logging.getLogger(__name__)
 
 LOCAL_USER = "local"
-OWNER_HEADER = "X-Owner-Secret"
+OWNER_HEADER, TIME_ZONE_HEADER = "X-Owner-Secret", "X-Time-Zone"
 SESSION = "todo-assistant/session"
 _COOKIE = "todo_session"
 _SESSION_ID_BYTES = 16

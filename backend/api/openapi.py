@@ -10,8 +10,8 @@ from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 
 from backend.api.dependencies import UserRoute
-from backend.api.edge import TIME_ZONE_HEADER
 from backend.api.errors import OPENAPI_PATH
+from backend.api.identity import TIME_ZONE_HEADER
 from backend.api.sse import MEDIA_TYPE
 from backend.conversations.conversations import OPENAPI
 from common import VERSION

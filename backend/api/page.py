@@ -18,13 +18,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from backend.api.dependencies import AppServices
-from backend.api.edge import LOOPBACK, remove_port
 from backend.api.identity import Identity, cookie_name
 from backend.api.openapi import errors
 from backend.errors import BackendError, InvalidRequest
 from backend.model.providers import ModelEndpoint
 from backend.settings import BackendSettings
 from backend.users.limits import check_rate
+from common.server.edge import LOOPBACK, remove_port
 
 WEB = Path(__file__).parents[2] / "web"
 WIDGET_ORIGIN = "https://cdn.platform.openai.com"

@@ -1,4 +1,4 @@
-"""Settings of every service: the limits of clients, and the trusted proxies."""
+"""Settings of every service: its known hosts and origins, the limits of clients, and the trusted proxies."""
 
 from ipaddress import ip_network
 from typing import Annotated
@@ -23,6 +23,18 @@ Proxies = Annotated[
     require(_are_networks, "must be addresses or networks, such as 10.0.0.7 or 172.16.0.0/12, separated by commas"),
 ]
 """Addresses and networks; `*` is every address."""
+
+
+class EdgeSettings(BaseSettings):
+    """What `common.server.edge` accepts of every request."""
+
+    model_config = CONFIG
+
+    allowed_hosts: CommaSeparated = ()
+    """Host names other than localhost at which the services are reached, such as todo.example; and origins of other web
+    pages that may call them, such as https://app.example. Separate several with commas.
+    """
+    allowed_origins: CommaSeparated = ()
 
 
 class ClientLimits(BaseSettings):

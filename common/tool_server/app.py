@@ -9,12 +9,12 @@ from fastmcp.server.auth import AuthProvider
 from fastmcp.server.middleware import Middleware as CallMiddleware
 from fastmcp.tools import Tool
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from common import VERSION
+from common.server.edge import Edge
 from common.settings import ProcessSettings
 from common.single_flight import SingleFlight
 from common.telemetry import metrics
@@ -28,6 +28,7 @@ from common.tool_server.simultaneous_calls import SimultaneousCalls
 
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
+_CORS = {"allow_methods": ["POST"], "allow_headers": ["*"], "expose_headers": ["www-authenticate"]}
 
 
 def create_tool_app(
@@ -48,11 +49,12 @@ def create_tool_app(
     per_minute: int | None = None,
     at_once: SimultaneousCalls | None = None,
     open_responses: int | None = None,
+    loopback_origins: bool = False,
 ) -> ASGIApp:
     """Serves `tools` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read.
 
     `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls, `at_once` those at the same
-    time, and `open_responses` the responses of each user that are not read yet.
+    time, and `open_responses` the responses of each user that are not read yet. `loopback_origins` is that of `Edge`.
     """
     schemas = {tool.name: tool.parameters for tool in tools}
     calls = ToolCalls(schemas, rules=rules, explain=explain, per_minute=per_minute)
@@ -78,12 +80,17 @@ def create_tool_app(
         path="/mcp",
         stateless_http=True,
         json_response=True,
-        host_origin_protection=True,
-        allowed_hosts=list(settings.allowed_hosts),
-        allowed_origins=list(settings.allowed_origins),
-        middleware=[*_create_cors(settings.allowed_origins), *token_middleware, json_rpc, limit_open],
+        host_origin_protection=False,  # `Edge` does that
+        middleware=[*token_middleware, json_rpc, limit_open],
     )
-    return TelemetryMiddleware(McpHttpMiddleware(app), traced=["/mcp"])
+    edge = Edge(
+        McpHttpMiddleware(app),
+        hosts=settings.allowed_hosts,
+        origins=settings.allowed_origins,
+        cors=_CORS,
+        loopback_origins=loopback_origins,
+    )
+    return TelemetryMiddleware(edge, traced=["/mcp"])
 
 
 def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]) -> None:
@@ -101,18 +108,3 @@ def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]
     async def prometheus(_: Request) -> Response:
         observe()
         return metrics.render_metrics()
-
-
-def _create_cors(origins: Sequence[str]) -> list[Middleware]:
-    # FastMCP accepts requests of these origins; these headers let the browser show them the responses.
-    if not origins:
-        return []
-    return [
-        Middleware(
-            CORSMiddleware,
-            allow_origins=origins,
-            allow_methods=["POST"],
-            allow_headers=["*"],
-            expose_headers=["www-authenticate"],
-        )
-    ]

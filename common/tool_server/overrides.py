@@ -30,7 +30,6 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from common.server.http_errors import explain_status, list_methods
-from common.server.response_headers import add_headers
 from common.telemetry import logs
 from common.tool_server.errors import to_printable
 
@@ -42,9 +41,6 @@ QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
 _REPLACED = (b"content-type", b"content-length", b"allow")  # headers of a plain text error
 _MAX_PATH = 250  # characters of a path in a sentence
 _FOR_CLIENTS = "/mcp is the address for MCP clients, which send POST requests to it."
-_NOT_JSON = "Send the body as JSON with Content-Type: application/json."
-_FOREIGN_HOST = "This server does not answer to this host name. If it is your own, add it to ALLOWED_HOSTS."
-_FOREIGN_ORIGIN = "This server rejects requests from this website. If it is your own, add it to ALLOWED_ORIGINS."
 
 
 class StatelessServer(FastMCP):
@@ -103,12 +99,11 @@ def _is_not_disconnect(record: logging.LogRecord) -> bool:
 
 
 class McpHttpMiddleware:
-    """Accepts requests as RFC 9110 defines them, adds the usual headers, and explains errors in sentences.
+    """Accepts requests as RFC 9110 defines them, and explains errors in sentences.
 
-    httptools leaves the spaces around a header's value, which are no part of it. FastMCP serves /mcp, but not /mcp/.
-    FastMCP also takes DELETE, only to answer that there is no session to end. The SDK answers 406 without
-    `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing header means `*/*`.
-    tests/mcp/test_http.py.
+    FastMCP serves /mcp, but not /mcp/. It also takes DELETE, only to answer that there is no session to end. The SDK
+    answers 406 without `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing header
+    means `*/*`. tests/mcp/test_http.py.
     """
 
     def __init__(self, app: Starlette) -> None:
@@ -120,7 +115,7 @@ class McpHttpMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        headers = scope["headers"]
         path = "/mcp" if scope["path"] == "/mcp/" else scope["path"]
         if path == "/mcp" and scope["method"] == "POST":
             values = b",".join(value for name, value in headers if name == b"accept").split(b",")
@@ -128,16 +123,15 @@ class McpHttpMiddleware:
             if not accepted or accepted & {b"*/*", b"application/*", b"application/json"}:
                 headers = [*(pair for pair in headers if pair[0] != b"accept"), (b"accept", _BOTH)]
         scope = {**scope, "headers": headers, "path": path}
-        return await self._app(scope, receive, self._explain_errors(scope, receive, add_headers(scope, send)))
+        return await self._app(scope, receive, self._explain_errors(scope, receive, send))
 
     def _explain_errors(self, scope: Scope, receive: Receive, send: Send) -> Send:
-        """Replaces errors that libraries send as plain text, and logs rejected hosts and origins."""
+        """Replaces errors that libraries send as plain text."""
         is_replaced = False
 
         async def send_explained(message: Message) -> None:
             nonlocal is_replaced
             if message["type"] == "http.response.start" and (status := message["status"]) >= 400:
-                _log_rejection(status, Headers(scope=scope))
                 headers = message.get("headers", [])
                 if Headers(raw=headers).get("content-type", "text/plain").startswith("text/plain"):
                     is_replaced = True
@@ -159,22 +153,9 @@ def _render_error(status: int, scope: Scope, routes: Sequence[BaseRoute]) -> JSO
 def _explain(status: int, scope: Scope, methods: Sequence[str]) -> str:
     scope = {**scope, "path": to_printable(scope["path"], _MAX_PATH)}
     match status:
-        case 400 if scope["path"] == "/mcp":
-            return _NOT_JSON
-        case 403:
-            return _FOREIGN_ORIGIN
         case 404:
             return f"{explain_status(status, scope, methods)} The address for MCP clients is /mcp."
         case 405 if scope["path"] == "/mcp":
             return _FOR_CLIENTS
-        case 421:
-            return _FOREIGN_HOST
         case _:
             return explain_status(status, scope, methods)
-
-
-def _log_rejection(status: int, headers: Headers) -> None:
-    for rejected, name, setting in ((421, "Host", "ALLOWED_HOSTS"), (403, "Origin", "ALLOWED_ORIGINS")):
-        if status == rejected:
-            value = to_printable(headers.get(name, ""))
-            log.warning("rejected %s %r: if it is your own, add it to %s", name, value, setting)

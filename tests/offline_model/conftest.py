@@ -50,7 +50,7 @@ async def tools(task_server: ServiceProcess) -> AsyncIterator[Tools]:
 async def model_client() -> AsyncIterator[httpx2.AsyncClient]:
     """The offline model without a port of its own."""
     transport = httpx2.ASGITransport(app=create_app(OfflineSettings()))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://model") as client:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client
 
 

@@ -149,7 +149,8 @@ async def test_health(url: str):
 )
 async def test_a_body_that_cannot_be_read(url: str, body: bytes, status: int):
     async with httpx2.AsyncClient() as client:
-        response = await client.post(f"{url}/v1/chat/completions", content=body)
+        headers = {"content-type": "application/json"}
+        response = await client.post(f"{url}/v1/chat/completions", content=body, headers=headers)
     assert response.status_code == status
     error = response.json()["error"]
     assert error["type"] == "invalid_request_error"

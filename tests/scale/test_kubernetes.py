@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic_settings import BaseSettings
 
-from backend.api.edge import LOOPBACK
 from backend.settings import BackendSettings
+from common.server.edge import LOOPBACK
 from common.settings import OwnerSettings, ServiceSettings
 from mcp_server.settings import McpSettings
 from tests.scale import kubernetes

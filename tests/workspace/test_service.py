@@ -306,7 +306,8 @@ async def test_nothing_is_served_without_a_token_that_holds(workspace: ServicePr
             *(("PUT", "/files/cnv_1/a"), ("GET", "/files/cnv_1/a"), ("GET", "/nothing")),
         ):
             content = b"x" * 1_000_000 if method == "PUT" else b"{}" if method == "POST" else None
-            answer = await http.request(method, path, content=content)
+            kind = {"content-type": "application/json"} if method == "POST" else {}
+            answer = await http.request(method, path, content=content, headers=kind)
             assert (answer.status_code, answer.json()["error"]) == (401, "invalid_token")
         for path in ("/health", "/metrics", "/ready"):
             assert (await http.get(path)).status_code == 200
