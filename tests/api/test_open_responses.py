@@ -12,11 +12,14 @@ from typing import cast
 import httpx2
 import pytest
 
+from bench.seed import add_tasks
 from tests.api.test_routes import BODIES, ROUTES, with_unknown_ids
+from tests.logins import as_admin
 from tests.processes import ServiceProcess, run_service
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
 from tests.support.backends import local_backend
+from tests.support.fixtures import NewUser
 from tests.support.port_attacks import memory_mb
 from tests.support.script import says
 from tests.support.stack import Services, Stack
@@ -79,12 +82,12 @@ def backend(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
     yield from run_service(ServiceProcess("backend", "BACKEND_PORT", log, **services.backend_environment()))
 
 
-def open_response(user: User, port: int, path: str) -> socket.socket:
+def open_response(token: str, port: int, path: str) -> socket.socket:
     """Requests a response that nobody reads; what has been sent of it is in the kernel's buffer."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
     client.connect(("127.0.0.1", port))
-    client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {user.token}\r\n\r\n".encode())
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
     client.setblocking(False)
     return client
 
@@ -94,6 +97,18 @@ async def read_status(client: socket.socket) -> str:
         return (await asyncio.get_running_loop().sock_recv(client, 32))[9:12].decode() or "closed"
     except ConnectionResetError:
         return "closed"
+
+
+@pytest.mark.long
+async def test_responses_of_the_task_server(stack: Stack, user: User, new_user: NewUser) -> None:
+    port, path = stack.services.mcp.port, f"/tasks?ids={','.join(map(str, range(1, 1_001)))}"
+    add_tasks(as_admin(stack.database_url), user.name, 1_000)
+    other = new_user()
+    with ExitStack() as clients:
+        opened = [clients.enter_context(open_response(user.mcp_token, port, path)) for _ in range(40)]
+        assert Counter(await asyncio.gather(*map(read_status, opened))) == {"200": 32, "429": 8}
+        with open_response(other.mcp_token, port, path) as of_other:
+            assert await read_status(of_other) == "200"
 
 
 @pytest.mark.long
@@ -109,7 +124,7 @@ async def test_responses_that_nobody_reads(
             await user.runs.say(CHAT, MESSAGE)
         before, seconds = memory_mb(backend), list[float]()
         with ExitStack() as clients:
-            opened = [clients.enter_context(open_response(user, backend.port, path)) for _ in range(CLIENTS)]
+            opened = [clients.enter_context(open_response(user.token, backend.port, path)) for _ in range(CLIENTS)]
             reading = asyncio.gather(*map(read_status, opened))
             for _ in range(20):
                 start = time.monotonic()
