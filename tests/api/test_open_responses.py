@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import httpx2
+import psycopg
 import pytest
 
 from bench.seed import add_tasks
@@ -72,6 +73,7 @@ async def test_every_route_with_a_user(stack: Stack, model: ScriptedModel) -> No
 
 MESSAGES, CLIENTS = 24, 505
 MESSAGE = "漢字<" * 2_600
+LONG_ANSWERS = "UPDATE entries SET text = repeat('Fine. ', 20000) WHERE user_id = %s AND kind = 'assistant_message'"
 GROWTH_MB = 200
 REQUEST_SECONDS = 10.0  # on a busy machine; the attacker asks for all at once
 
@@ -122,6 +124,8 @@ async def test_responses_that_nobody_reads(
     async with User(at_backend) as user, User(at_backend) as other:
         for _ in range(MESSAGES):
             await user.runs.say(CHAT, MESSAGE)
+        with psycopg.connect(as_admin(services.database_url)) as connection:
+            connection.execute(LONG_ANSWERS, [user.name])
         before, seconds = memory_mb(backend), list[float]()
         with ExitStack() as clients:
             opened = [clients.enter_context(open_response(user.token, backend.port, path)) for _ in range(CLIENTS)]
