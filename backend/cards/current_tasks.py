@@ -13,7 +13,8 @@ from backend.tools.connection import ToolsUnavailable
 from backend.tools.table import find_tool
 from backend.tools.task_tools import TaskTools
 
-_MAX_TASKS = 1_000  # of one request; the limit of the task service
+_MAX_TASKS = 1_000
+_MAX_TASKS_AT_ONCE = 200  # of one request; the limit of the task service
 _LOAD_SECONDS = 4.0  # then a conversation opens without the tasks
 
 
@@ -104,20 +105,24 @@ def ids_of(record: Record) -> list[int]:
 async def load_current_tasks(
     tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None = None
 ) -> CurrentTasks:
-    """Loads tasks as they are, in one request by ids; without a response in time nothing is known of them."""
+    """Loads tasks as they are, by their ids; without a response in time nothing is known of them."""
     ids = sorted(set(task_ids))[-_MAX_TASKS:]
-    if not ids:
-        return CurrentTasks(now)
+    tasks: list[Task] = []
+    last_changes: list[LastChange] = []
     try:
         async with asyncio.timeout(_LOAD_SECONDS):
-            content = await tools.get_json("tasks", user_id=user_id, ids=",".join(map(str, ids)))
-        read = _TaskResponse.model_validate(content)
+            for first in range(0, len(ids), _MAX_TASKS_AT_ONCE):
+                part = ids[first : first + _MAX_TASKS_AT_ONCE]
+                content = await tools.get_json("tasks", user_id=user_id, ids=",".join(map(str, part)))
+                read = _TaskResponse.model_validate(content)
+                tasks += read.tasks
+                last_changes += read.last_changes
     except (TimeoutError, ToolsUnavailable, ValidationError):
         return CurrentTasks(now)
     return CurrentTasks(
         now,
-        {task.id: task for task in read.tasks},
-        {change.task_id: change for change in read.last_changes},
+        {task.id: task for task in tasks},
+        {change.task_id: change for change in last_changes},
         frozenset(ids),
     )
 

@@ -13,7 +13,7 @@ from mcp_server.tasks.fields import BRIEF_COLUMNS, TASK_COLUMNS
 from mcp_server.tasks.lists.statements import COMPLETION, DELETED
 from mcp_server.tasks.results import Result, render_row
 
-MAX_IDS = 1_000
+MAX_IDS = 200  # their tasks are rendered in one go
 _BY_IDS = "WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
 _DELETED_BY_IDS = f"FROM {DELETED} WHERE id = ANY(%(ids)s::bigint[])"
 # The newest change of each task that can be undone, or that has undone another one; then the batch of the other.
