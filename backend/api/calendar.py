@@ -1,11 +1,13 @@
 """The calendar's paths: for programs that know its secret address, and for the user who makes and revokes it."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from backend.api.dependencies import (
@@ -26,6 +28,7 @@ from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
 
+_TASKS_AT_ONCE = 10  # in a piece of the response
 _FEED = content("text/calendar", "The feed.") | {304: {"description": "It has not changed: see If-None-Match."}}
 
 public_router = APIRouter()
@@ -64,8 +67,8 @@ async def read_calendar(
 ) -> Response:
     """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
     async with take_turn(services.requests, user_id):
-        content = await services.calendars.render_feed(user_id)
-    tag = f'"{sha256(content).hexdigest()[:32]}"'
+        pieces = await services.calendars.render_feed(user_id)
+        tag = f'"{await _digest(pieces)}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
     # RFC 9110, section 13.1.2
     known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
@@ -73,7 +76,21 @@ async def read_calendar(
         _log_read("unchanged", user_id)
         return Response(status_code=304, headers=headers)
     _log_read("sent", user_id)
-    return Response(content, media_type="text/calendar; charset=utf-8", headers=headers)
+    headers["Content-Length"] = str(sum(map(len, pieces)))
+    return StreamingResponse(_stream(pieces), media_type="text/calendar; charset=utf-8", headers=headers)
+
+
+async def _digest(pieces: list[bytes]) -> str:
+    digest = sha256()
+    for piece in pieces:
+        digest.update(piece)
+        await asyncio.sleep(0)  # others are served in between
+    return digest.hexdigest()[:32]
+
+
+async def _stream(pieces: list[bytes]) -> AsyncIterator[bytes]:
+    for first in range(0, len(pieces), _TASKS_AT_ONCE):
+        yield b"".join(pieces[first : first + _TASKS_AT_ONCE])
 
 
 def _log_read(outcome: str, user_id: str | None = None) -> None:

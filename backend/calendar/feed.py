@@ -45,7 +45,8 @@ class Feeds:
         self._reading = asyncio.Semaphore(_MAX_CALENDARS_AT_ONCE)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of users whose calendar is read
 
-    async def render_feed(self, user_id: str) -> bytes:
+    async def render_feed(self, user_id: str) -> list[bytes]:
+        """Returns the calendar in pieces: as one it would be up to 100 MB."""
         try:
             lock = self._locks.setdefault(user_id, asyncio.Lock())
             async with asyncio.timeout(_RENDER_SECONDS), lock, self._reading:
@@ -55,7 +56,7 @@ class Feeds:
             logger.warning("a calendar could not be made: %s", type(error).__name__)
             raise CalendarUnavailable from error
 
-    async def _load_feed(self, user_id: str, zone: ZoneInfo) -> bytes:
+    async def _load_feed(self, user_id: str, zone: ZoneInfo) -> list[bytes]:
         # Not at the start, as few users subscribe to a calendar, and in a thread, as icalendar takes 30 ms to load.
         await asyncio.to_thread(import_module, "backend.calendar.events")
         from backend.calendar.events import DatedTask, Events
@@ -72,7 +73,7 @@ class Feeds:
             cursor = page["next_cursor"]
             if cursor is None or len(parts) >= _MAX_TASKS:
                 break
-        return b"".join([_render_beginning(zone.key), *parts.values(), _END])
+        return [_render_beginning(zone.key), *parts.values(), _END]
 
 
 @lru_cache(maxsize=100)
