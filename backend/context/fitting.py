@@ -92,6 +92,8 @@ def _cut(kept: list[_Step], tokens: int) -> None:
         if _sum_tokens(kept) <= tokens:
             break
         _remove_steps(old, _sum_tokens(old) - room, _find_spared(kept[1:], spared))
+        old = [step for step in old if step]  # or each later cut would look at all that were left out
+        kept[1:-1] = old
 
 
 def _clip_outputs(step: _Step, most: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -177,3 +178,14 @@ def test_random_requests_fit_and_are_well_formed(seed: int) -> None:
             assert last in fitted
             assert messages(fitted)[-1:] == messages(items)[-1:]
         items.append(answered("a" * chance.randint(1, 900)))
+
+
+def test_time_grows_with_the_length_of_a_request() -> None:
+    def measure(exchanges: int) -> float:
+        items = [{"role": role, "content": "x" * 8_000} for role in ("user", "assistant") * exchanges]
+        started = time.thread_time()
+        fit(items, tokens=8_000)
+        return time.thread_time() - started
+
+    measure(200)
+    assert min(measure(800) for _ in range(3)) < 8 * min(measure(200) for _ in range(3))
