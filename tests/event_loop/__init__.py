@@ -1,0 +1,1 @@
+"""Measures how long each request holds the event loop of a service."""

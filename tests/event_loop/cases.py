@@ -1,0 +1,255 @@
+"""The worst requests to each route and tool that the limits allow, as far as they are known."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tests.abuse import BODY_SIZE, create_values
+from tests.api.test_routes import BODIES
+from tests.event_loop.system import ANSWER, CHINESE, DESCRIPTION, ENGLISH, LABELS, MESSAGE, QUERY, TITLE, Clients
+from tests.mcp import wire
+from tests.support.script import call, calls, says
+from todo_client.chatkit import request, user_input
+
+JSON = {"content-type": "application/json"}
+
+Attempt = Callable[[Clients], Awaitable[Any]]
+"""Sends what holds the event loop longest, as far as is known."""
+
+
+def get(path: str, status: int = 200) -> Attempt:
+    async def attempt(clients: Clients) -> None:
+        response = await clients.backend.get(path.format_map(clients.ids))
+        assert response.status_code == status, response.text[:500]
+
+    return attempt
+
+
+def send(method: str, path: str, body: Any = None) -> Attempt:
+    return lambda clients: clients.backend.request(method, path.format_map(clients.ids), json=body)
+
+
+def each_body(method: str, path: str) -> dict[str, Attempt]:
+    """Sends bodies of the largest size, each of another kind of JSON: what names the body's field, and alone."""
+    name = next(iter(BODIES.get((method, path), {"text": ""})))
+
+    def create(value: bytes) -> Attempt:
+        address = path.format_map({"chat_id": "new", "interaction_id": "{run}", "input_id": "msg_0", "task_id": "1"})
+        return lambda clients: clients.backend.request(
+            method, address.format_map(clients.ids), content=b'{"%s": %s}' % (name.encode(), value), headers=JSON
+        )
+
+    return {kind: create(value) for kind, value in create_values(BODY_SIZE).items()}
+
+
+def tool(name: str, **arguments: Any) -> Attempt:
+    return lambda clients: wire.send(clients.mcp, wire.call(name, arguments))
+
+
+def chatkit(kind: str, **params: Any) -> Attempt:
+    return lambda clients: clients.backend.post(
+        "/chatkit",
+        json=request(kind, **{k: v.format_map(clients.ids) if k == "thread_id" else v for k, v in params.items()}),
+    )
+
+
+def answered(step: dict[str, Any], *more: dict[str, Any], message: str = MESSAGE) -> Attempt:
+    async def attempt(clients: Clients) -> None:
+        await clients.model.script(step, *more, says("Fine."))
+        response = await clients.backend.post("/chats/scripted/interactions", json={"user_message": message})
+        assert response.status_code == 200, response.text
+        await clients.backend.delete("/chats/scripted")
+        await clients.model.reset()
+
+    return attempt
+
+
+async def undo_100_tasks(clients: Clients) -> None:
+    also = ",".join(map(str, range(4_002, 4_101)))
+    deleted = await clients.backend.delete(f"/tasks/4001?also={also}")
+    assert deleted.status_code == 200, deleted.text
+    await clients.backend.post("/tasks/undo", json={"batch": deleted.json()["batch"]})
+
+
+UNKNOWN_INPUT = "/chats/{chat}/interactions/{run}/messages/msg_0"
+ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
+    ("DELETE", "/calendar"): {"": lambda clients: clients.backend.get("/calendar")},
+    ("DELETE", "/chats/{chat_id}"): {"": send("DELETE", "/chats/none")},
+    ("DELETE", "/chats/{chat_id}/files/{path}"): {"": send("DELETE", "/chats/{files}/files/none")},
+    ("DELETE", "/chats/{chat_id}/interactions/{interaction_id}/messages/{input_id}"): {
+        "": send("DELETE", UNKNOWN_INPUT)
+    },
+    ("DELETE", "/session"): {"": send("DELETE", "/session")},
+    ("DELETE", "/tasks/{task_id}"): {
+        "100 at once": send("DELETE", f"/tasks/9001?also={','.join(map(str, range(9002, 9101)))}")
+    },
+    ("GET", "/"): {"": get("/")},
+    ("GET", "/c/{chat_id}"): {"": get("/c/{chat}")},
+    ("GET", "/calendar"): {"": get("/calendar")},
+    ("GET", "/calendar/{name}"): {"10,000 tasks": get("/calendar/{calendar}")},
+    ("GET", "/chat/stream/{chat_id}/stream"): {"": get("/chat/stream/{chat}/stream", 204)},
+    ("GET", "/chats"): {"": get(f"/chats?limit=100&titled={CHINESE[:200]}")},
+    ("GET", "/chats/{chat_id}"): {
+        "long": get("/chats/{chat}?limit=100"),
+        "brief": get("/chats/{chat}?limit=100&brief=true"),
+        "answer": get("/chats/answer"),
+    },
+    ("GET", "/chats/{chat_id}/files"): {"": get("/chats/{files}/files")},
+    ("GET", "/chats/{chat_id}/files/{path}"): {"": get("/chats/{files}/files/large.txt")},
+    ("GET", "/chats/{chat_id}/interactions/{interaction_id}"): {
+        "long": get("/chats/{chat}/interactions/{run}"),
+        "answer": get("/chats/answer/interactions/{answer}"),
+    },
+    ("GET", "/chats/{chat_id}/interactions/{interaction_id}/events"): {
+        "long": get("/chats/{chat}/interactions/{run}/events"),
+        "answer": get("/chats/answer/interactions/{answer}/events"),
+    },
+    ("GET", "/chats/{chat_id}/interactions/{interaction_id}/steps"): {
+        "": get("/chats/{chat}/interactions/{run}/steps?limit=100")
+    },
+    ("GET", "/chats/{chat_id}/log"): {"long": get("/chats/{chat}/log"), "answer": get("/chats/answer/log")},
+    ("GET", "/chats/{chat_id}/work/{item_id}/{number}"): {"": get("/chats/{chat}/work/wid_0/0", 404)},
+    ("GET", "/health"): {"": get("/health")},
+    ("GET", "/memory"): {"": get("/memory")},
+    ("GET", "/metrics"): {"": get("/metrics")},
+    ("GET", "/openapi.json"): {"": get("/openapi.json")},
+    ("GET", "/ready"): {"": get("/ready")},
+    ("GET", "/tasks"): {
+        "all": get("/tasks?view=all&limit=100"),
+        "done": get("/tasks?view=done&limit=100"),
+        "search": get(f"/tasks?view=all&query={QUERY}"),
+    },
+    ("GET", "/tasks/changes"): {"": get("/tasks/changes?after=0")},
+    ("GET", "/tasks/preview"): {
+        **{
+            f"{unit}, {mode}": (
+                lambda clients, unit=unit, mode=mode, size=size: clients.backend.get(
+                    "/tasks/preview", params={"text": (unit * size)[:size], "mode": mode}
+                )
+            )
+            for unit in ("a-", "#a", "_", "mon ", "1_", "\u4e2d")
+            for mode, size in (("task", 500), ("date", 100), ("date", 500))
+        },
+    },
+    ("GET", "/tasks/{task_id}"): {"": get("/tasks/2")},
+    ("GET", "/tasks/{task_id}/files"): {"": get("/tasks/2/files")},
+    ("GET", "/web/{path}"): {"": get("/web/page.js")},
+    ("GET", "/widget"): {"": get("/widget")},
+    ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
+    ("PATCH", "/tasks/{task_id}"): {
+        "100 at once": send(
+            "PATCH", "/tasks/8001", {"description": DESCRIPTION, "title": TITLE, "also": [*range(8002, 8101)]}
+        )
+    },
+    ("POST", "/calendar"): {"": get("/calendar")},  # a new address would replace the one of other cases
+    ("POST", "/chat"): {
+        "512 KiB": lambda clients: clients.backend.post(
+            "/chat",
+            json={"messages": [{"role": "user", "content": MESSAGE[:5]} for _ in range(200)], "x": "x" * 400_000},
+        )
+    },
+    ("POST", "/chat/stream"): {
+        "512 KiB": lambda clients: clients.backend.post(
+            "/chat/stream", json={"messages": [{"role": "user", "content": "hi"}] * 200, "x": "x" * 400_000}
+        )
+    },
+    ("POST", "/chatkit"): {
+        "message": chatkit("threads.create", input=user_input(MESSAGE)),
+        "quote": chatkit("threads.create", input=user_input("<", quoted_text="<\n" * 3_900)),
+        "items": chatkit("items.list", thread_id="{chat}", limit=100, order="desc"),
+        "items of the answer": chatkit("items.list", thread_id="{answer_chat}", limit=100, order="desc"),
+        "thread": chatkit("threads.get_by_id", thread_id="{chat}"),
+        "threads": chatkit("threads.list", limit=100, order="desc"),
+    },
+    ("POST", "/chats/{chat_id}/branch"): {"": send("POST", "/chats/{chat}/branch", {"interaction_id": None})},
+    ("POST", "/chats/{chat_id}/commit"): {"": send("POST", "/chats/{files}/commit", {"message": CHINESE[:1_000]})},
+    ("POST", "/chats/{chat_id}/compact"): {"": send("POST", "/chats/{chat}/compact")},
+    ("POST", "/chats/{chat_id}/interactions"): {
+        "long history": send("POST", "/chats/{chat}/interactions", {"user_message": MESSAGE}),
+        "parts": send(
+            "POST",
+            "/chats/parts/interactions",
+            {
+                "user_message": [{"type": "task", "task_id": n} for n in range(1, 99)]
+                + [{"type": "text", "text": MESSAGE}]
+            },
+        ),
+        "text of 400,000": answered({"text": ANSWER, "chunk_chars": 400_000}),
+        "English of 400,000": answered({"text": ENGLISH, "chunk_chars": 400_000}),
+        "text in pieces": answered({"text": ENGLISH[:10_000], "chunk_chars": 1}),
+        "reasoning of 400,000": answered({"text": "Fine.", "reasoning": ANSWER, "chunk_chars": 400_000}),
+        "arguments of 400,000": answered(calls(call("add_task", title=ANSWER)) | {"chunk_chars": 400_000}),
+        "list of 100 tasks": answered(calls(call("list_tasks", limit=100))),
+        "100 tasks added": answered(calls(call("add_task", title=TITLE, also=[TITLE] * 9))),
+    },
+    ("POST", "/chats/{chat_id}/interactions/{interaction_id}/approve"): {
+        "": send(
+            "POST",
+            "/chats/{chat}/interactions/{run}/approve",
+            {"approval_id": "x", "approved": False, "reason": MESSAGE[:1000]},
+        )
+    },
+    ("POST", "/chats/{chat_id}/interactions/{interaction_id}/cancel"): {
+        "": send("POST", "/chats/{chat}/interactions/{run}/cancel")
+    },
+    ("POST", "/chats/{chat_id}/interactions/{interaction_id}/edit"): {
+        "long history": send("POST", "/chats/{chat}/interactions/{run}/edit", {"new_user_message": MESSAGE})
+    },
+    ("POST", "/chats/{chat_id}/interactions/{interaction_id}/messages"): {
+        "": send("POST", "/chats/{chat}/interactions/{run}/messages", {"text": MESSAGE, "mode": "steer"})
+    },
+    ("POST", "/chats/{chat_id}/interactions/{interaction_id}/messages/{input_id}/steer"): {
+        "": send("POST", f"{UNKNOWN_INPUT}/steer")
+    },
+    ("POST", "/conversations"): {"": send("POST", "/conversations", {"title": CHINESE[:1000]})},
+    ("POST", "/memory"): {"": send("POST", "/memory", {"text": CHINESE[:4_000]})},
+    ("POST", "/session"): {"": send("POST", "/session")},
+    ("POST", "/tasks"): {
+        "fields": send("POST", "/tasks", {"title": TITLE, "description": DESCRIPTION, "labels": LABELS}),
+        "text": send("POST", "/tasks", {"text": "#a" * 250}),
+    },
+    ("POST", "/tasks/undo"): {
+        "100 tasks": undo_100_tasks,
+    },
+    ("PUT", "/chats/{chat_id}/files/{path}"): {
+        "10 MB": lambda clients: clients.backend.put(
+            f"/chats/{clients.ids['files']}/files/large.txt", content=b"x" * 9_000_000
+        )
+    },
+    ("PUT", "/memory"): {
+        "64 KiB": lambda clients: clients.backend.put(
+            "/memory", json={"text": CHINESE[:28_000]}, headers={"if-match": "*"}
+        )
+    },
+}
+TOOL_CASES: dict[str, dict[str, Attempt]] = {
+    "add_task": {
+        "100 tasks": tool("add_task", title=TITLE, description=DESCRIPTION, also=[TITLE] * 99, labels=LABELS),
+        "marks": tool("add_task", title="e" + "\u0301" * 15_000),
+    },
+    "list_tasks": {
+        "100 tasks": tool("list_tasks", limit=100),
+        "search": tool("list_tasks", query=QUERY, limit=100),
+        "spelling": tool("list_tasks", query="mlik", limit=100),
+    },
+    "complete_task": {"100 tasks": tool("complete_task", task_id=7001, also=[*range(7002, 7101)])},
+    "update_task": {
+        "100 tasks": tool("update_task", task_id=6001, also=[*range(6002, 6101)], description=DESCRIPTION, title=TITLE)
+    },
+    "delete_task": {"100 tasks": tool("delete_task", task_id=5001, also=[*range(5002, 5101)])},
+}
+READ_CASES: dict[str, dict[str, Attempt]] = {
+    "/batch": {"": lambda clients: clients.mcp.get("/batch?id=x")},
+    "/changes": {"": lambda clients: clients.mcp.get("/changes?after=0")},
+    "/done": {"": lambda clients: clients.mcp.get("/done?days=365")},
+    "/tasks": {"1,000 ids": lambda clients: clients.mcp.get(f"/tasks?ids={','.join(map(str, range(1, 1001)))}")},
+    "/mcp": {
+        kind: lambda clients, value=value: clients.mcp.post(
+            "/mcp",
+            content=b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add_task", "arguments": '
+            + value
+            + b"}}",
+            headers=JSON | {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"},
+        )
+        for kind, value in create_values(BODY_SIZE).items()
+    },
+}
