@@ -7,7 +7,7 @@ import fcntl
 import os
 import pwd
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cli.data_dir import ROOT_HOME
@@ -54,7 +54,10 @@ def list_own_names() -> set[str]:
 
 @contextmanager
 def _locked_claims() -> Iterator[None]:
-    CLAIMS.mkdir(mode=0o755, parents=True, exist_ok=True)
+    for path in (ROOT_HOME, CLAIMS):
+        with suppress(FileExistsError):
+            path.mkdir()
+            path.chmod(0o755)  # whatever the umask is: PostgreSQL may have to pass
     directory = os.open(CLAIMS, os.O_RDONLY)
     try:
         fcntl.flock(directory, fcntl.LOCK_EX)

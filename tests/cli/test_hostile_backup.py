@@ -197,6 +197,22 @@ def test_login_that_may_do_more(cluster: Cluster, original: Content, tmp_path: P
         connection.execute("DROP OWNED BY writer; DROP ROLE writer")
 
 
+def test_programs_without_restricted_mode(cluster: Cluster, original: Content, tmp_path: Path) -> None:
+    """Their psql would obey commands in a dump."""
+    write(tmp_path / "backup", original)
+    (programs := tmp_path / "bin").mkdir()
+    (programs / "psql").symlink_to(postgres_binaries.find().directory / "psql")
+    (programs / "pg_restore").write_text("""#!/bin/sh
+        case "$*" in *--restrict-key=*) echo "pg_restore: unrecognized option '--restrict-key'" >&2; exit 1; esac
+        """)
+    (programs / "pg_restore").chmod(0o755)
+    before = read_stored(cluster)
+    settings = {"MIGRATION_DATABASE_URL": cluster.owner_url, "WORKSPACE_DIR": str(tmp_path), "PG_BIN": str(programs)}
+    done = todo("restore", str(tmp_path / "backup"), "--replace", **settings)
+    assert (done.returncode, "programs are too old" in done.stderr) == (1, True), done.stderr
+    assert read_stored(cluster) == before
+
+
 def test_descriptions(original: Content, restore: Callable[..., str], trace: Path) -> None:
     said = json.loads(original[DESCRIPTION])
     descriptions: list[Any] = [
