@@ -4,21 +4,23 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from common.default_ignorable import DEFAULT_IGNORABLE
+
 # The flag of a part of a country is a black flag, three to six tags and an end tag; other tags are invisible text.
-_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
+FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 # Zero-width joiners and non-joiners join emoji or shape letters: one of them, between two characters beyond ASCII.
 _DRAWN = "[^\\x00-\\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f]"
 _JOINER = f"(?<={_DRAWN})[\u200c\u200d](?={_DRAWN})"
 # A variation selector chooses how the character before it looks, emoji or text, or which form of a sign it is.
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _SELECTOR = f"(?<=[^\\s{_SELECTORS}])[\ufe0e\ufe0f]|(?<=[^\\x00-\\x7f{_SELECTORS}])[{_SELECTORS}]"
-_REMOVED = (
-    "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\x9f\xad\u034f\u180b-\u180f\u200b-\u200d\u202a-\u202e\u2060-\u206f\ufeff"
-    f"\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f{_SELECTORS}"
-)
-_INVISIBLE = re.compile(f"({_FLAG}|{_JOINER}|{_SELECTOR})|[{_REMOVED}]")
+_MARKS = "\u200e\u200f\u061c"
+_IGNORABLE = frozenset(chr(c) for first, last in DEFAULT_IGNORABLE for c in range(first, last + 1))
+_IGNORABLE_BUT_MARKS = "".join(sorted(_IGNORABLE - {*_MARKS}))
+_REMOVED = f"\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\x9f\ufff9-\ufffb{_IGNORABLE_BUT_MARKS}"
+_INVISIBLE = re.compile(f"({FLAG}|{_JOINER}|{_SELECTOR})|[{_REMOVED}]")
 _MAY_BE_INVISIBLE = re.compile(f"[{_REMOVED}]")  # is found several times as fast
-_DIRECTION_MARKS = re.compile("[\u200e\u200f\u061c]")  # needed only in text with right-to-left letters
+_DIRECTION_MARKS = re.compile(f"[{_MARKS}]")  # needed only in text with right-to-left letters
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and symbols that look like nothing
 
 _MAX_MARKS = 30  # on one letter, as in UAX #15, Stream-Safe Text Format: no language needs more
@@ -36,6 +38,11 @@ def remove_invisible(text: str) -> str:
     if _DIRECTION_MARKS.search(text) and not _has_right_to_left(text):
         text = _DIRECTION_MARKS.sub("", text)
     return text
+
+
+def is_ignorable(c: str) -> bool:
+    """Whether a character is one that Unicode says looks like nothing, if no program draws it in a way of its own."""
+    return c in _IGNORABLE
 
 
 def remove_stacked_marks(text: str) -> str:

@@ -1,12 +1,11 @@
 """The card of a tool call that needs approval, before and after the user's decision, and its words."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, StrictStr, ValidationError
 
+from backend.cards.literal_text import render_arguments, render_line
 from backend.cards.widget import Card, Json, badge, caption, column, row
 from backend.conversations.approvals import Decision
 from backend.conversations.records import ToolCall
@@ -18,12 +17,10 @@ from common.text import is_visible, remove_invisible
 
 APPROVE, REJECT = "approve_call", "refuse_call"  # types of actions
 MAX_REASON_LENGTH = 1_000  # characters
-_BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always allow in this conversation"}
-_ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
-_NO_BREAK_SPACE = "\u00a0"
-_BLANKS = re.compile("^ +| +(?= )")
 _REASON = "reason"  # the field, and its name in the action's payload
 _MAX_LINES, _MAX_LENGTH = 200, 20_000  # of a card: users approve nothing that they cannot see
+_MAX_ARGUMENTS = 100_000  # characters that are rendered at all: long runs of blanks are short on a card
+_MAX_PATH = 100  # characters in the first line, which has the rest below it
 _MAX_DIGITS = 18  # of a task's number
 _NAMING = ("also", "user_id")  # arguments that name tasks or the user, as the first does
 _NOT_GIVEN = (None, False, "", [], "keep", "any")  # by the schemas of the task tools, as some models send everything
@@ -55,35 +52,32 @@ def describe_call(
     given = normalize_arguments(tool, arguments_of(arguments) or {})
     words = find_texts(tool, given)
     first = "task_id" if "task_id" in given else "title"
-    named = list_named_tasks(given, first)
-    are_ids = first == "task_id"
-    lines = [_render_task(name, titles) if are_ids else f"“{name}”" for name in named]
+    names_tasks = agent is None and words is not None and find_tool(tool).agent is None
+    named = list_named_tasks(given, first) if names_tasks else []
+    lines = [_render_task(name, titles) if first == "task_id" else f"“{render_line(name)}”" for name in named]
     template = f"Use the tool {get_display_name(tool)}".replace("{", "{{").replace("}", "}}")
     if words is not None:
         template = words.asked_several if len(named) > 1 and words.asked_several else words.asked
     is_in_head = "{which}" in template
-    head = template.format_map({"path": "…", **given, "which": lines[0] if lines else "…", "count": len(named)})
+    path = render_line(str(given.get("path", "…")))
+    path = path if len(path) <= _MAX_PATH else f"{path[:_MAX_PATH]}…"
+    head = template.format_map({"path": path, "which": lines[0] if lines else "…", "count": len(named)})
     if agent is not None:
         head = f"Let the {agent} {head[0].lower()}{head[1:]}"
-    not_given = _NOT_GIVEN if agent is None and words is not None else (None,)
-    values = [(name, _render_value(value)) for name, value in given.items() if value not in not_given]
+    omitted = (first, *_NAMING) if names_tasks else ()
+    not_given = _NOT_GIVEN if names_tasks else () if words is None else (None,)
+    values = {name: value for name, value in given.items() if name not in omitted and not _is_in(value, not_given)}
     limits = limits or (words.limits if words is not None else "")
-    last = [limits] if limits else []
-    if agent is not None:  # whose tools name no tasks, and may be given programs
-        return "\n".join([_line(head), *(line for value in values for line in _value(*value)), *last])
-    said = [f"{name}: {value}" for name, value in values if name not in (first, *_NAMING)]
-    return "\n".join(map(_line, [head, *(() if is_in_head else lines), *said, *last]))
+    below = [*(() if is_in_head else lines), *render_arguments(values), *([render_line(limits)] if limits else [])]
+    return "\n".join([head, *below])
 
 
 def can_show_whole(tool: str, arguments: str, *, agent: str | None = None) -> bool:
-    """Whether a card can show all that a call would do: it is not too long, and an `agent` sends nothing invisible."""
-    given = arguments_of(arguments) or {}
-    parts = (
-        [part for name, value in given.items() for part in (name, _render_value(value))] if agent is not None else []
-    )
+    """Whether a card has enough space for all that a call would do."""
+    if len(arguments) > _MAX_ARGUMENTS:
+        return False
     text = describe_call(tool, arguments, {}, agent=agent)
-    is_seen = all(remove_invisible(part) == part for part in parts)
-    return is_seen and len(text) <= _MAX_LENGTH and text.count("\n") < _MAX_LINES
+    return len(text) <= _MAX_LENGTH and text.count("\n") < _MAX_LINES
 
 
 def as_question(text: str) -> str:
@@ -98,25 +92,12 @@ def find_named_tasks(arguments: str) -> list[int]:
 
 def _render_task(number: str, titles: Mapping[int, str]) -> str:
     known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS else None
-    return f"“{known}”" if known else f"task {number}"
+    return f"“{_line(known)}”" if known else f"task {render_line(number)}"
 
 
-def _render_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _value(name: str, text: str) -> list[str]:
-    """Renders an argument in one line; a text of several lines below its name, as a program is read."""
-    lines = remove_invisible(text).rstrip().splitlines()
-    if len(lines) < 2:
-        return [f"{_line(name)}: {_as_written(text.strip())}"]
-    return [f"{_line(name)}:", *(_NO_BREAK_SPACE * 2 + _as_written(line) for line in lines)]
-
-
-def _as_written(line: str) -> str:
-    """Returns a line with all its blanks, which mean something in a program, as ones that are not joined."""
-    text = remove_invisible(line).expandtabs(4).rstrip()
-    return _BLANKS.sub(lambda found: _NO_BREAK_SPACE * len(found[0]), text)
+def _is_in(value: Any, values: Sequence[Any]) -> bool:
+    """Whether the value is one of others; 0 is not False."""
+    return any(type(value) is type(other) and value == other for other in values)
 
 
 def _line(text: str) -> str:
@@ -144,7 +125,7 @@ def _render_question(call: ToolCall) -> Json:
     deletes = count_deleted(call.tool, call.arguments)
     label = {"type": "Label", "key": "label", "value": "Reason (optional)", "fieldName": _REASON, "size": "sm"}
     reason = [label, {"type": "Textarea", "key": "field", "name": _REASON, "rows": 2}]
-    always = _ALWAYS if may_allow_always(call.tool) else ()
+    always = [_render_always(call.tool)] if may_allow_always(call.tool) else []
     return {
         "type": "Card",
         "key": call.id,
@@ -155,6 +136,14 @@ def _render_question(call: ToolCall) -> Json:
             "Reject" if not deletes else "Keep it" if deletes == 1 else "Keep them", REJECT, call.id
         ),
     }
+
+
+def _render_always(tool: str) -> Json:
+    agent = find_tool(tool).agent
+    scope = f"the {agent} in this conversation, whatever its task" if agent is not None else ""
+    scope = scope or f"{get_display_name(tool)} in this conversation, whatever it is sent"
+    box: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": f"Always allow {scope}"}
+    return {"type": "Row", "key": "always", "children": [box]}
 
 
 def _render_decision(call: ToolCall) -> Json:

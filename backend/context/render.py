@@ -20,9 +20,8 @@ _BY_REASON = {
     "left_path": "This call was not made. The person went to another version of the conversation.",
     "reach_changed": "This call was not made. What it can reach has changed since the person was asked. Make it again "
     "if it is still needed: they are asked again.",
-    "not_shown": "This call was not made: the person must approve it first, and it is too long to be shown to them, or "
-    "has invisible characters. At most 200 lines and 20,000 characters are shown. Make it shorter, or make several "
-    "calls, and write invisible characters as escapes.",
+    "not_shown": "This call was not made: the person must approve it first, and it is too long to be shown to them. "
+    "At most 200 lines and 20,000 characters are shown. Make it shorter, or make several calls.",
 }
 _NOT_MADE = "This call was not made: the answer was ended before its turn came."
 _NOT_MADE_BY_REASON = {

@@ -127,7 +127,7 @@ def render_copied_task(line: str) -> RenderableType:
 
 
 def render_question(text: str) -> RenderableType:
-    shown = "\n".join(line for line in clean(text).splitlines() if line.strip())
+    shown = "\n".join(line for line in clean(text).split("\n") if line)
     return Group(Text("The assistant asks:", "bold"), Padding(Text(shown), (0, 0, 0, 2)))
 
 

@@ -83,7 +83,7 @@ async def test_files_are_uploaded_an_agent_works_and_its_files_are_opened(
     await screen.send(page, "count the words")
     card = screen.log(page).locator(".card").filter(has_text="Let the coder do this")
     await expect(card).to_contain_text("without internet")
-    await card.get_by_label("Always allow in this conversation").check()
+    await card.get_by_label("Always allow the coder in this conversation").check()
     await expect(card.get_by_role("checkbox")).to_be_checked()
     assert await violations(page) == []
     await screen.button(card, "Approve: Let the coder do this?").click()
