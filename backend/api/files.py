@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from backend.api.dependencies import AppServices, LimitedUser, Owner, UserRoute
+from backend.api.dependencies import AppServices, EndTurn, LimitedUser, Owner, UserRoute
 from backend.api.openapi import errors
 from backend.api.request_body import RequestBody
 from backend.api.sse import UserStream
@@ -232,8 +232,11 @@ async def get_file(folder: OpenFolder, path: str) -> Response:
     responses=_REPLACED | errors(404, 409, 507),
     openapi_extra=_UPLOAD,
 )
-async def put_file(request: Request, services: AppServices, folder: ChangedFolder, path: str) -> Response:
+async def put_file(
+    request: Request, services: AppServices, folder: ChangedFolder, path: str, end_turn: EndTurn
+) -> Response:
     """Streams a file to the conversation's folder, whatever content type it has; returns the workspace's response."""
+    end_turn()  # the workspace counts transfers
     length = request.headers.get("content-length")
     headers = {"Content-Length": length} if length is not None else {}
     status, content = await folder.files.put(folder.chat.id, path, request.stream(), headers, user_id=folder.user_id)

@@ -29,38 +29,32 @@ def create_client(user: User) -> httpx2.AsyncClient:
     )
 
 
-class SlowUploads:
-    """Uploads that go on until `end` is set: requests that are worked on for long."""
+class SlowRequests:
+    """Requests whose bodies are sent until `end` is called: they are worked on for long."""
 
     def __init__(self, user: User) -> None:
         self._user = user
-        self._sending = 0
+        self._pieces = 0
         self._end = asyncio.Event()
         self._tasks = list[asyncio.Task[httpx2.Response]]()
 
-    async def start(self, chat: str, count: int) -> None:
-        for number in range(count):
-            path = f"/chats/{chat}/files/{number}.txt"
-            self._tasks.append(asyncio.create_task(self._user.runs.http.put(path, content=self._send())))
-        await until(lambda: self._sending == count)
+    async def start(self, count: int) -> None:
+        headers = {"Content-Type": "application/json"}
+        for _ in range(count):
+            request = self._user.runs.http.post("/chatkit", content=self._send(), headers=headers)
+            self._tasks.append(asyncio.create_task(request))
+        await until(lambda: self._pieces >= 3 * count)
 
     async def _send(self) -> AsyncIterator[bytes]:
-        yield b"x"
-        self._sending += 1
         while not self._end.is_set():
-            await asyncio.sleep(0.5)
-            yield b"x"
+            yield b" "
+            self._pieces += 1
+            await asyncio.sleep(0.3)
+        yield b"{}"
 
-    async def end(self) -> list[int]:
-        """Ends the uploads; returns their statuses."""
+    async def end(self) -> None:
         self._end.set()
-        return [response.status_code for response in await asyncio.gather(*self._tasks)]
-
-
-async def create_chat(user: User) -> str:
-    response = await user.runs.http.post("/conversations", json={"title": "files"})
-    assert response.status_code == 201, response.text
-    return response.json()["id"]
+        assert {response.status_code for response in await asyncio.gather(*self._tasks)} == {400}
 
 
 @pytest.fixture
@@ -80,8 +74,8 @@ async def test_every_route_with_a_user_waits_for_a_turn(backend: LocalBackend) -
     """A route has a user if it answers 401 without a token."""
     async with User(backend) as eve, User(backend) as ada, create_client(eve) as http, AsyncExitStack() as stack:
         nobody = await stack.enter_async_context(httpx2.AsyncClient(base_url=backend.url, timeout=WAIT_SECONDS))
-        uploads = SlowUploads(eve)
-        await uploads.start(await create_chat(eve), 2)
+        slow = SlowRequests(eve)
+        await slow.start(2)
 
         async def send(client: httpx2.AsyncClient, route: tuple[str, str]) -> httpx2.Response:
             method, path = route
@@ -97,7 +91,7 @@ async def test_every_route_with_a_user_waits_for_a_turn(backend: LocalBackend) -
             assert response.json()["error"].startswith(SENTENCE)
             assert response.headers["retry-after"] == "1"
         assert (await ada.runs.http.get("/chats")).status_code == 200, "others are served"
-        assert await uploads.end() == [201, 201]
+        await slow.end()
         assert (await eve.runs.http.get("/chats")).status_code == 200
 
 
@@ -105,11 +99,11 @@ async def test_every_route_with_a_user_waits_for_a_turn(backend: LocalBackend) -
 async def test_the_calendar_waits_for_a_turn_of_its_user(backend: LocalBackend) -> None:
     async with User(backend) as user:
         url = (await user.runs.http.post("/calendar")).json()["url"]
-        uploads = SlowUploads(user)
-        await uploads.start(await create_chat(user), 2)
+        slow = SlowRequests(user)
+        await slow.start(2)
         async with httpx2.AsyncClient(timeout=WAIT_SECONDS) as nobody:
             assert (await nobody.get(url)).status_code == 429
-            await uploads.end()
+            await slow.end()
             assert (await nobody.get(url)).status_code == 200
 
 
