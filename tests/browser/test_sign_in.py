@@ -7,7 +7,9 @@ from playwright.async_api import Page, Route, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage
+from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
+from tests.support.script import pausing_answer
 from tests.support.users import User
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
@@ -41,6 +43,27 @@ async def test_sign_in_and_again_after_the_session_has_ended(open_page: OpenPage
     await screen.message_box(page).press("Enter")
     await expect(screen.questions(page)).to_have_count(2)
     await screen.answered(page)
+
+
+async def test_session_that_ends_elsewhere_while_an_answer_is_read(
+    open_page: OpenPage, user: User, model: ScriptedModel
+) -> None:
+    """The answer goes on, and whoever signs in again finds all of it, and what was typed."""
+    await model.script(pausing_answer("Hello ", "there."))
+    page = await open_page(signed_in=False)
+    await sign_in(page, user.token)
+    await screen.message_box(page).fill("hello")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("Hello", exact=True)).to_be_visible()
+    await screen.message_box(page).fill("and bread")
+    left = await page.context.request.delete(f"{user.url}/session", headers={"Origin": user.url})
+    assert left.status == 204
+    await expect(page.get_by_label("Token")).to_be_visible()
+    await model.release()
+    await sign_in(page, user.token)
+    await expect(page.get_by_text("Hello there.", exact=True)).to_be_visible()
+    await expect(screen.questions(page)).to_have_text(["hello"], use_inner_text=True)
+    await expect(screen.message_box(page)).to_have_value("and bread")
 
 
 async def test_next_user_finds_nothing_of_the_last(open_page: OpenPage, user: User, new_user: NewUser) -> None:
