@@ -199,7 +199,8 @@ def _report(call: RunningCall) -> Iterator[None]:
         seconds, outcome = time.perf_counter() - call.started_at, _get_outcome(error)
         CALLS.labels(call.tool, outcome).observe(seconds)
         kind = error and type(error).__name__
-        extra = fields(tool=call.tool, owner=call.owner, outcome=outcome, error=kind, seconds=round(seconds, 4))
+        owner = call.owner or get_user_id()
+        extra = fields(tool=call.tool, owner=owner, outcome=outcome, error=kind, seconds=round(seconds, 4))
         log.info("tool call", extra=extra)
 
 

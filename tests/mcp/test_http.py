@@ -209,9 +209,13 @@ async def test_a_page_of_an_allowed_origin(public: httpx2.AsyncClient) -> None:
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "ok": ("add_task", {"title": "milk"}, "tool=add_task owner={user} outcome=ok"),
     "missing": ("complete_task", {"task_id": 9}, "tool=complete_task owner={user} outcome=refused error=TaskNotFound"),
-    "foreign": ("list_tasks", {"user_id": "bob"}, "tool=list_tasks outcome=refused error=ForeignUserId"),
-    "wrong": ("add_task", {"title": 5, "milk": "milk"}, "tool=add_task outcome=refused error=ArgumentsInvalid"),
-    "unknown": ("drink_milk", {}, "tool=unknown outcome=refused error=UnknownTool"),
+    "foreign": ("list_tasks", {"user_id": "bob"}, "tool=list_tasks owner={user} outcome=refused error=ForeignUserId"),
+    "wrong": (
+        "add_task",
+        {"title": 5, "milk": "milk"},
+        "tool=add_task owner={user} outcome=refused error=ArgumentsInvalid",
+    ),
+    "unknown": ("drink_milk", {}, "tool=unknown owner={user} outcome=refused error=UnknownTool"),
 }
 
 
