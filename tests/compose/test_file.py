@@ -4,6 +4,7 @@ import importlib.metadata
 import re
 import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from packaging.requirements import Requirement
@@ -136,6 +137,14 @@ def test_only_caddy_is_published_with_a_domain() -> None:
     # Caddy tells browsers the port that it listens at, for HTTP/3.
     assert services["caddy"]["ports"] == ["80:80", "443:443", "443:443/udp"]
     assert not re.search(r"https?_port", (ROOT / "deploy" / "Caddyfile").read_text())
+
+
+@pytest.mark.parametrize("more", [(), (compose_file.TLS,)])
+def test_services_answer_to_the_names_by_which_the_backend_reaches_them(more: tuple[str, ...]) -> None:
+    services = compose_file.services({"DOMAIN": "todo.test"}, *more)
+    for address in ("OFFLINE_URL", "MCP_INTERNAL_URL", "WORKSPACE_URL"):
+        host = urlsplit(compose_file.environment(services["backend"])[address]).hostname
+        assert host in compose_file.environment(services[str(host)])["ALLOWED_HOSTS"].split(","), address
 
 
 def test_networks() -> None:
