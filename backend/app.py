@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
-from backend.api import calendar, files, health, memory, openapi, page
+from backend.api import calendar, files, health, memory, openapi, page, usage
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
@@ -61,7 +61,7 @@ from common.telemetry.middleware import TelemetryMiddleware
 _ROUTERS = (
     openapi.router,  # before the run API, which would take the older path of the document for a chat's
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
-    *(calendar.router, calendar.public_router, page.router, health.router),
+    *(calendar.router, calendar.public_router, usage.router, page.router, health.router),
 )
 _CORS = {
     "allow_credentials": True,
@@ -141,6 +141,7 @@ async def _open_services(
                 run_seconds=settings.limit_run_seconds,
                 agent_model_turns=settings.agent_model_turns,
                 sub_agents_per_day=settings.limit_agent_runs,
+                limits=_create_limits(settings),
             )
         )
         runs = await _open_runs(settings, database, executor, streams, tools, stack)
@@ -253,4 +254,5 @@ def _create_limits(settings: BackendSettings) -> UserLimits:
         running=settings.limit_running_runs,
         per_day=settings.limit_runs_per_day,
         conversations=settings.limit_conversations,
+        tokens_per_day=settings.limit_tokens_per_day,
     )

@@ -98,6 +98,16 @@ class ApprovalSettings(BaseSettings):
     """
 
 
+class TokenLimitSettings(AddressSettings):
+    """How many model tokens users may use."""
+
+    limit_tokens_per_day: int | None = limit_per_user(5_000_000)
+    """The most model tokens, input and output, that a user may use on a day (UTC): those of answers, agents, titles and
+    summaries, as the provider counts them, else four characters a token. Default with AUTH_MODE=jwt: 5000000, about a
+    thousand messages.
+    """
+
+
 class ModelSettings(BaseSettings):
     """Which model answers, and what it is sent."""
 
@@ -165,7 +175,7 @@ class ModelSettings(BaseSettings):
     """The address at which the backend reaches the offline model, if no other model is set."""
 
 
-class BackendSettings(AddressSettings, ServersSettings, ApprovalSettings, ModelSettings, ServiceSettings):
+class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, ModelSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str] = "BACKEND"

@@ -24,14 +24,15 @@ END $$;
 
 -- Counts a message or command of the user, and the run and conversation that this transaction has made for it.
 CREATE FUNCTION count_request(
-    request text, per_minute integer, running integer, per_day integer, conversations integer, is_new boolean
+    request text, per_minute integer, running integer, per_day integer, conversations integer, tokens_per_day bigint,
+    is_new boolean
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     me text := current_setting('todo.user_id');
     counted bigint;
     seconds integer := 0;
     reached text;
-    most integer;
+    most bigint;
 BEGIN
     -- One transaction at a time for each user, or two would both see the last free place.
     PERFORM pg_advisory_xact_lock(hashtextextended(me, 0));
@@ -49,6 +50,12 @@ BEGIN
     IF reached IS NULL AND per_day IS NOT NULL THEN
         SELECT count(*) INTO counted FROM requests WHERE user_id = me;
         IF counted >= per_day THEN reached := 'per_day'; most := per_day; END IF;
+    END IF;
+    IF reached IS NULL AND tokens_per_day IS NOT NULL THEN
+        SELECT input_tokens + output_tokens,
+            ceil(extract(epoch FROM day + 1 - (now() AT TIME ZONE 'UTC'))) INTO counted, seconds
+        FROM token_usage WHERE user_id = me AND day = (now() AT TIME ZONE 'UTC')::date;
+        IF counted >= tokens_per_day THEN reached := 'tokens_per_day'; most := tokens_per_day; END IF;
     END IF;
     IF reached IS NULL AND conversations IS NOT NULL AND is_new THEN
         SELECT count(*) INTO counted FROM conversations WHERE user_id = me;

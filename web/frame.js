@@ -9,6 +9,8 @@ const MESSAGE_SHOWN = 6000; // ms
 /** @type {readonly Theme[]} */
 const THEMES = ["system", "light", "dark"];
 
+/** What `GET /usage` responds. @typedef {{input_tokens: number, output_tokens: number, limit: number | null}} Usage */
+
 /** The header besides the tabs: a badge that describes the server, and the menu. */
 export class Frame {
   /** Whether a user is signed in. */
@@ -19,12 +21,14 @@ export class Frame {
   #chat = "";
   /** @type {{text: string, href: string} | undefined} */
   #other;
+  /** The model tokens of the user, since the menu was opened. @type {Usage | undefined} */
+  #usage;
   #place = byId("corner");
   #config;
   #theme;
   #actions;
 
-  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, memory: () => void, signOut: () => void}} actions */
+  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, memory: () => void, signOut: () => void, loadUsage: () => Promise<Usage | undefined>}} actions */
   constructor(config, theme, actions) {
     this.#config = config;
     this.#theme = theme;
@@ -35,6 +39,7 @@ export class Frame {
   /** @param {boolean} entered */
   enter(entered) {
     this.entered = entered;
+    this.#usage = undefined;
     this.#draw();
   }
 
@@ -56,6 +61,14 @@ export class Frame {
     const message = Object.assign(document.createElement("p"), { className: "said", textContent: text });
     byId("said").replaceChildren(message);
     setTimeout(() => message.remove(), MESSAGE_SHOWN);
+  }
+
+  /** @param {ToggleEvent} event */
+  async #showUsage({ newState }) {
+    if (newState !== "open" || !this.entered) return;
+    const usage = await this.#actions.loadUsage();
+    this.#usage = this.entered ? usage : undefined; // else the user has signed out meanwhile
+    this.#draw();
   }
 
   #draw() {
@@ -90,7 +103,7 @@ export class Frame {
     const reminding = this.#reminding;
     return html`
       <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
-      <div id="menu" class="panel" popover role="dialog" aria-label=${TEXTS.menu}>
+      <div id="menu" class="panel" popover role="dialog" aria-label=${TEXTS.menu} @beforetoggle=${this.#showUsage.bind(this)}>
         <fieldset class="choice">
           <legend>${TEXTS.theme.title}</legend>
           ${THEMES.map((theme) => this.#themeChoice(theme))}
@@ -103,8 +116,15 @@ export class Frame {
         ${this.entered ? menuButton("calendar", TEXTS.calendar.title, calendar) : nothing}
         ${this.entered ? menuButton("notes", TEXTS.memory.title, memory) : nothing}
         ${this.entered && this.#config.auth === "jwt" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
+        ${this.#tokens()}
       </div>
     `;
+  }
+
+  #tokens() {
+    if (!this.#usage || (this.#usage.limit === null && this.#config.model.offline)) return nothing;
+    const { input_tokens, output_tokens, limit } = this.#usage;
+    return html`<p class="tokens">${TEXTS.tokens(input_tokens + output_tokens, limit)}</p>`;
   }
 
   /** @param {Theme} theme */

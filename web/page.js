@@ -36,6 +36,10 @@ const frame = new Frame(config, theme, {
   calendar: async () => (await import("./calendar.js")).showCalendar(() => void askToSignIn()),
   memory: async () => (await import("./memory.js")).showMemory({ say: (text) => frame.say(text), unauthorized: () => void askToSignIn() }),
   signOut: () => void leave(),
+  loadUsage: async () => {
+    const response = await fetch("/usage").catch(() => null);
+    return response?.ok ? response.json() : undefined;
+  },
 });
 /** Whether the address bar names a conversation that does not exist. */
 let misnamed = false;

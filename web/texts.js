@@ -16,6 +16,8 @@ export const TEXTS = {
   remind: "Remind me while this page is open",
   remindDenied: "Notifications are blocked. Allow them for this page in your browser's settings.",
   remindImpossible: "This browser cannot show notifications for this page.",
+  /** @param {number} used @param {number | null} limit */
+  tokens: (used, limit) => `Tokens today: ${counted(used)}${limit === null ? "" : ` of ${counted(limit)}`}`,
   signOut: "Sign out",
   stillSignedIn: "Could not sign you out: the server is unreachable. Try again.",
   unreachable: "Cannot reach the server. Check your connection and try again.",

@@ -6,14 +6,17 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from backend.settings import TokenLimitSettings
 from backend.users import usage
 from common import data_commands
 from common.clock import utc_now
 from common.commands import format_table, parse_days
 from common.database import Database
+from common.environment import read_or_stop, read_settings
 
 COUNTS = ("turns", "requests", "input_tokens", "output_tokens")
 COLUMNS = ("day", "user", "model", *COUNTS)
+TODAY_COLUMNS = ("user", "input_tokens", "output_tokens", "limit")
 
 _Row = dict[str, Any]
 """What a user's runs used of a model on a day, and what each sub-agent used of it."""
@@ -25,21 +28,35 @@ def run(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--days", type=parse_days, default=30, help="today and the days before it (%(default)s)")
     parser.add_argument("--user", help="of this user only")
+    parser.add_argument(
+        "--today", action="store_true", help="instead, the tokens of today (UTC) of each user, and the limit"
+    )
     parser.add_argument("--json", action="store_true", help="as a JSON array instead of a table")
     given = parser.parse_args(arguments)
-    work = partial(_print, number_of_days=given.days, user=given.user, as_json=given.json)
-    data_commands.run(work)
+    if given.today:
+        limit = read_or_stop(read_settings, TokenLimitSettings).limit_tokens_per_day
+        data_commands.run(partial(_print_today, user=given.user, limit=limit, as_json=given.json))
+    else:
+        data_commands.run(partial(_print, number_of_days=given.days, user=given.user, as_json=given.json))
 
 
 async def _print(database: Database, *, number_of_days: int, user: str | None, as_json: bool) -> None:
     today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=number_of_days - 1)
     rows = _add_up(await usage.load(database, since=since, user_id=user))
-    if as_json:
-        text = json.dumps(rows, ensure_ascii=False, indent=1)
-    else:
-        text = "\n".join(_table(rows)) if rows else "No turn was made in these days."
-    sys.stdout.write(text + "\n")
+    _write(rows, "\n".join(_table(rows)) if rows else "No turn was made in these days.", as_json=as_json)
+
+
+async def _print_today(database: Database, *, user: str | None, limit: int | None, as_json: bool) -> None:
+    rows = [{**row, "limit": limit} for row in await usage.load_all_today(database, user_id=user)]
+    cells = [[name.replace("_", " ") for name in TODAY_COLUMNS]]
+    cells += [[_render_cell(row[name]) for name in TODAY_COLUMNS] for row in rows]
+    table = "\n".join(format_table(cells, left=range(1)))
+    _write(rows, table if rows else "No model token was used today.", as_json=as_json)
+
+
+def _write(rows: Sequence[_Row], text: str, *, as_json: bool) -> None:
+    sys.stdout.write((json.dumps(rows, ensure_ascii=False, indent=1) if as_json else text) + "\n")
 
 
 def _add_up(found: Sequence[_Row]) -> list[_Row]:
@@ -70,7 +87,7 @@ def _table(rows: Sequence[_Row]) -> Iterator[str]:
 def _render_cell(value: Any) -> str:
     match value:
         case None:
-            return "-"  # the run ended before it was known
+            return "-"  # a model that was not known yet, or no limit
         case int():
             return f"{value:,}"
         case _:

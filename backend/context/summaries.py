@@ -6,8 +6,9 @@ tells of it.
 
 import logging
 
+from backend.context.completions import complete_after_run
 from backend.context.window import covered_by_next_summary, request_summary
-from backend.conversations import branches, runs
+from backend.conversations import branches
 from backend.conversations.history import add_summary, load_history, load_uncovered
 from backend.conversations.records import ENDED, Run
 from backend.errors import BackendError, Busy
@@ -77,14 +78,17 @@ class Summaries:
                 request = request_summary(found, tokens=self._tokens)
                 if request is None:
                     break
-                text, usage = await self._model.complete(request.text, max_tokens=_TOKENS)
-                await runs.add_usage(self._database, run.user_id, run.id, usage)
+                text, tokens_today = await complete_after_run(
+                    self._database, self._model, run, request.text, max_tokens=_TOKENS
+                )
                 if not text.strip():
                     raise NoSummary
                 count = messages + request.messages
                 if not await add_summary(self._database, run, entry_id, text, covers=request.covers, messages=count):
                     break
                 messages = count
+                if not self._limits.allow_tokens(tokens_today):
+                    break
         finally:
             self._in_progress.discard(run.conversation_id)
         return messages

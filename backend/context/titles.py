@@ -4,7 +4,8 @@ import logging
 import re
 
 from backend.context import hidden_context
-from backend.conversations import conversations, runs
+from backend.context.completions import complete_after_run
+from backend.conversations import conversations
 from backend.conversations.conversations import first_words
 from backend.conversations.records import Entry, Run, Timeline
 from backend.model.chat_model import ChatModel
@@ -42,8 +43,8 @@ class Titles:
         try:
             if not await conversations.has_title(self._database, run.user_id, run.conversation_id, title):
                 return
-            text, usage = await self._model.complete("\n".join([_INSTRUCTIONS, *lines, ""]), max_tokens=_TOKENS)
-            await runs.add_usage(self._database, run.user_id, run.id, usage)
+            prompt = "\n".join([_INSTRUCTIONS, *lines, ""])
+            text, _ = await complete_after_run(self._database, self._model, run, prompt, max_tokens=_TOKENS)
             if (better := extract_title(text)) is not None:
                 await conversations.improve_title(
                     self._database, run.user_id, run.conversation_id, before=title, title=better

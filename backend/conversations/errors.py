@@ -1,6 +1,7 @@
 """What can be wrong with a request to a conversation or run, and the errors that functions of the database raise."""
 
 import json
+import math
 
 import psycopg
 
@@ -59,6 +60,7 @@ _LIMITS = {
     "running": "Only {most} of your answers can be written at once. Wait until one is finished, then try again.",
     "per_minute": "You have reached the limit of {most} messages a minute. Try again in {seconds} seconds.",
     "per_day": "You have reached the limit of {most:,} messages a day. Try again later.",
+    "tokens_per_day": "You have used up your {most:,} model tokens of today. Try again {wait}.",
     "conversations": "You have reached the limit of {most:,} conversations. Continue one of them, or delete some.",
     "idempotency_keys": (
         "You have reached the limit of {most:,} requests with an idempotency key in 24 hours. "
@@ -72,6 +74,11 @@ def running_limit(most: int) -> LimitReached:
     return LimitReached(_LIMITS["running"].format(most=most), retry_seconds=_RUNNING_SECONDS)
 
 
+def _render_wait(seconds: int) -> str:
+    hours = math.ceil(seconds / _AN_HOUR)
+    return "within an hour" if hours == 1 else f"in {hours} hours"
+
+
 def from_database(error: psycopg.Error) -> BackendError | None:
     """Converts an error that a function or constraint of the database has raised; None for any other."""
     match error.sqlstate:
@@ -83,8 +90,9 @@ def from_database(error: psycopg.Error) -> BackendError | None:
             reached = json.loads(error.diag.message_primary or "{}")
             if reached["limit"] == "running":
                 return running_limit(reached["most"])
-            seconds = reached["seconds"] if reached["limit"] == "per_minute" else _AN_HOUR
-            return LimitReached(_LIMITS[reached["limit"]].format_map(reached), retry_seconds=seconds)
+            seconds = reached["seconds"] if reached["limit"] in ("per_minute", "tokens_per_day") else _AN_HOUR
+            sentence = _LIMITS[reached["limit"]].format_map({**reached, "wait": _render_wait(seconds)})
+            return LimitReached(sentence, retry_seconds=seconds)
         case "TD003":
             return Busy()
         case "TD004":

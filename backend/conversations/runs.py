@@ -24,6 +24,7 @@ from backend.conversations.records import (
 from backend.conversations.timeline import CHANGES_COLUMN, RUN_COLUMNS
 from backend.errors import NotFound
 from backend.ids import new_id
+from backend.users.usage import ADD_TOKENS, TOKENS_TODAY
 from common.database import Database, Transaction
 
 SIGNAL = "run_signal"
@@ -65,8 +66,8 @@ WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status NOT I
   AND end_seq IS NULL"""
 _HOLD = "SELECT hold_run(%(top)s, %(process)s)"
 # A statement of its own: one that waits for the lock does not see what was committed while it waited.
-_SIGNALS = """
-SELECT stop_requested,
+_SIGNALS = f"""
+SELECT stop_requested, {TOKENS_TODAY} AS tokens_today,
     EXISTS (SELECT FROM entries WHERE user_id = %(user)s AND run_id = %(top)s AND seq IS NULL) AS has_messages
 FROM runs WHERE user_id = %(user)s AND id = %(top)s"""
 _STORE_ENTRY = """
@@ -137,11 +138,15 @@ _LOAD = f"SELECT {RUN_COLUMNS}, {CHANGES_COLUMN} FROM runs r WHERE r.user_id = %
 _RUNNING = f"""
 SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.status = 'running' AND r.parent_call_id IS NULL"""
 # What a run uses after its end, for a summary or a title.
-_ADD_USAGE = """
-UPDATE runs SET usage = coalesce(usage, '{}') || (
-    SELECT jsonb_object_agg(key, coalesce((usage->>key)::bigint, 0) + value::bigint) FROM jsonb_each_text(%(usage)s)
+_ADD_USAGE = f"""
+WITH ended AS (
+    UPDATE runs SET usage = coalesce(usage, '{{}}') || (
+        SELECT jsonb_object_agg(key, coalesce((usage->>key)::bigint, 0) + value::bigint)
+        FROM jsonb_each_text(%(usage)s)
+    )
+    WHERE user_id = %(user)s AND id = %(run)s AND status NOT IN ('running', 'waiting') RETURNING id
 )
-WHERE user_id = %(user)s AND id = %(run)s AND status NOT IN ('running', 'waiting')"""
+{ADD_TOKENS.format(from_clause="FROM ended")} RETURNING t.input_tokens + t.output_tokens AS tokens_today"""
 
 
 async def hold(tx: Transaction, run: Run) -> None:
@@ -151,7 +156,7 @@ async def hold(tx: Transaction, run: Run) -> None:
 
 async def send_signals(tx: Transaction, run: Run) -> AsyncCursor[DictRow]:
     """Sends the query whether a tree of runs is to stop, and has messages to read, as `stop_requested` and
-    `has_messages`. That is exact in a transaction that holds its lease.
+    `has_messages`, and for the user's `tokens_today`. That is exact in a transaction that holds its lease.
     """
     return await tx.execute(_SIGNALS, top=run.top_run_id)
 
@@ -271,8 +276,11 @@ async def request_stop(database: Database, run: Run) -> tuple[bool, list[str]]:
     return await stopping.fetchone() is not None, await read_cancelled(cancelled)
 
 
-async def add_usage(database: Database, user_id: str, run_id: str, usage: Mapping[str, int]) -> None:
-    await database.execute(user_id, _ADD_USAGE, run=run_id, usage=Jsonb(dict(usage)))
+async def add_usage(database: Database, user_id: str, run_id: str, usage: Mapping[str, int]) -> int:
+    """Returns the model tokens that the user has used today."""
+    tokens = {name: usage.get(name, 0) for name in ("input_tokens", "output_tokens")}
+    row = await database.fetch_one(user_id, _ADD_USAGE, run=run_id, usage=Jsonb(dict(usage)), **tokens)
+    return row["tokens_today"] if row else 0
 
 
 async def load(database: Database, user_id: str, run_id: str) -> Run:

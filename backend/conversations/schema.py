@@ -1,7 +1,7 @@
 """The tables of conversations, runs and profiles, for Alembic."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, get_args
 
 from sqlalchemy import (
@@ -226,6 +226,16 @@ class RequestRow(_UserRow, table=True):
 
     id: str = Field(primary_key=True)
     created_at: datetime = Field(sa_column=_time())
+
+
+class TokenUsageRow(_UserRow, table=True):
+    """The model tokens of a user on a day (UTC), of all requests to the model."""
+
+    __tablename__ = "token_usage"  # pyright: ignore[reportAssignmentType]
+
+    day: date = Field(primary_key=True)
+    input_tokens: int = Field(sa_column=_number(nullable=False))
+    output_tokens: int = Field(sa_column=_number(nullable=False))
 
 
 class ProfileRow(_UserRow, table=True):

@@ -20,6 +20,7 @@ from backend.conversations.records import (
     Timeline,
     ToolCall,
 )
+from backend.users.usage import TOKENS_TODAY
 from common.database import Database, Transaction
 
 ENTRY_COLUMNS = """e.run_id, e.id, e.kind, e.text, e.details, e.complete, e.model_turn, e.feedback, e.seq, e.last_seq,
@@ -156,6 +157,7 @@ ORDER BY e.seq DESC LIMIT 1"""
 _PROGRESS = f"""
 SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE})),
         (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN ({RUNS_OF_TREE}))) AS number,
+    {TOKENS_TODAY} AS tokens_today,
     (SELECT count(*) FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
     WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL) AS agent_model_turns"""
 _SIZES = f"SELECT r.id AS run_id, {TREE_BYTES} AS size FROM runs r WHERE r.user_id = %(user)s AND r.id = ANY(%(tops)s)"
@@ -212,7 +214,9 @@ async def load_new_summary(database: Database, user_id: str, run_id: str) -> Ent
 
 
 async def send_progress(tx: Transaction, top_run_id: str) -> AsyncCursor[DictRow]:
-    """Sends the query for the last `number` of a tree of runs, and how many `agent_model_turns` its sub-agents had."""
+    """Sends the query for the last `number` of a tree of runs, how many `agent_model_turns` its sub-agents had, and the
+    user's `tokens_today`.
+    """
     return await tx.execute(_PROGRESS, top=top_run_id)
 
 

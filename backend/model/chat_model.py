@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self, cast
@@ -32,7 +32,7 @@ from openai.types.responses.response_usage import OutputTokensDetails
 from prometheus_client import Counter, Histogram
 
 from backend.ids import new_id
-from backend.model.client import ProviderClient
+from backend.model.client import OnUsage, ProviderClient
 from backend.model.errors import ModelError
 from backend.model.providers import ModelEndpoint
 from backend.model.reader import Piece
@@ -45,7 +45,9 @@ _SECONDS = Histogram(
     ["outcome"],
     buckets=metrics.SECONDS,
 )
-_TOKENS = Counter("todo_model_tokens", "Tokens of requests to the model, as its provider counts them", ["direction"])
+_TOKENS = Counter(
+    "todo_model_tokens", "Tokens of requests to the model, as its provider counts them, else estimated", ["direction"]
+)
 _MAX_RETRIES = 2
 _MAX_WAIT_SECONDS = 20.0
 
@@ -60,6 +62,7 @@ class ChatModel(Model):
         self._on_piece: Callable[[Piece], None] | None = None
         self._goal, self._history_tokens = "", 0
         self._on_progress: Callable[[str], None] = lambda _: None
+        self._on_usage: OnUsage = lambda _: None
 
     def for_run(
         self,
@@ -69,14 +72,15 @@ class ChatModel(Model):
         goal: str,
         history_tokens: int = 0,
         on_progress: Callable[[str], None] = lambda _: None,
+        on_usage: OnUsage = lambda _: None,
     ) -> Self:
         """A copy that shows pieces to `on_piece`, and uses the model of this name, if the endpoint offers it.
 
         The `goal` is the message that the run answers, after `history_tokens`; `on_progress` gets sentences while the
-        server loads its model.
+        server loads its model, and `on_usage` what each request has used.
         """
         model = copy(self)
-        model._on_piece, model._on_progress = on_piece, on_progress
+        model._on_piece, model._on_progress, model._on_usage = on_piece, on_progress, on_usage
         model._goal, model._history_tokens = goal, history_tokens
         if name in self.endpoint.models:
             model.name = name
@@ -132,7 +136,8 @@ class ChatModel(Model):
     ) -> ModelResponse:
         """Raises `ModelError`."""
         assert isinstance(input, list)
-        return _respond(await self._request(self._create_body(system_instructions, input, model_settings, tools)))
+        body = self._create_body(system_instructions, input, model_settings, tools)
+        return _respond(await self._request(body, self._on_usage))
 
     def _create_body(
         self, instructions: str | None, items: list[Any], settings: ModelSettings, tools: list[Tool]
@@ -151,7 +156,7 @@ class ChatModel(Model):
         }
         return {name: value for name, value in body.items() if value is not None}
 
-    async def _request(self, body: dict[str, Any]) -> Piece:
+    async def _request(self, body: dict[str, Any], on_usage: OnUsage) -> Piece:
         """Returns the whole response. An error after a piece was shown is not to be tried again."""
         has_shown = False
 
@@ -161,26 +166,31 @@ class ChatModel(Model):
             if self._on_piece is not None:
                 self._on_piece(piece)
 
+        def count(usage: Mapping[str, int]) -> None:
+            _TOKENS.labels("input").inc(usage["input_tokens"])
+            _TOKENS.labels("output").inc(usage["output_tokens"])
+            on_usage(usage)
+
         with _measure_request(body["model"]):
             try:
                 response = self.client.request(
-                    body, goal=self._goal, history_tokens=self._history_tokens, on_progress=self._on_progress
+                    body,
+                    goal=self._goal,
+                    history_tokens=self._history_tokens,
+                    on_progress=self._on_progress,
+                    on_usage=count,
                 )
-                whole = await read_whole(response, show)
+                return await read_whole(response, show)
             except ModelError as error:
                 error.is_passing = error.is_passing and not has_shown
                 raise
-        _TOKENS.labels("input").inc(whole.usage["input_tokens"])
-        _TOKENS.labels("output").inc(whole.usage["output_tokens"])
-        return whole
 
-    async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
+    async def complete(self, prompt: str, *, max_tokens: int, on_usage: OnUsage) -> str:
         messages = [{"role": "user", "content": prompt}]
-        whole = await self._request({"model": self.name, "messages": messages, "max_tokens": max_tokens})
+        whole = await self._request({"model": self.name, "messages": messages, "max_tokens": max_tokens}, on_usage)
         if whole.finish == "repeated":
             raise ModelError("model_unusable_answer")
-        counts = {name: count for name, count in whole.usage.items() if name != "reasoning_tokens"}
-        return whole.text, {"requests": 1, **counts}
+        return whole.text
 
 
 def _respond(whole: Piece) -> ModelResponse:

@@ -44,6 +44,10 @@ _MAX_EXTRA_CONTENT, _MAX_EXTRA_CONTENT_CHARS = 1_000, 20_000  # calls, and chara
 _CUT_SHARE, _MIN_TOKENS = 0.75, 1_000
 
 
+OnUsage = Callable[[Mapping[str, int]], None]
+"""Gets what a request has used when it ends: `requests` (1), `input_tokens`, `output_tokens`, `reasoning_tokens`."""
+
+
 class ProviderClient:
     def __init__(self, endpoint: ModelEndpoint) -> None:
         self._profile: Profile = endpoint.profile
@@ -92,12 +96,13 @@ class ProviderClient:
         goal: str = "",
         history_tokens: int = 0,
         on_progress: Callable[[str], None] = lambda _: None,
+        on_usage: OnUsage = lambda _: None,
     ) -> Pieces:
         """Sends a request in OpenAI's form as the provider accepts it. Reading the response raises `ModelError`.
 
         The `goal` is the message that is answered: where calls are text, an agent that is called without a task gets
         it. `history_tokens` are what comes before it. A server that loads its model is asked again as long as the first
-        token may take; `on_progress` gets sentences for the user.
+        token may take; `on_progress` gets sentences for the user, and `on_usage` what each request has used.
         """
         model, began = given["model"], asyncio.get_running_loop().time()
         loading = LoadingWait(self._limits.first_token_seconds, on_progress, began)
@@ -105,7 +110,8 @@ class ProviderClient:
             await self.capabilities.look_up(model)
             has_begun, frames, written = False, FrameRemover(), self._watch_written_calls(given)
             try:
-                async with aclosing(self._request(given, goal, history_tokens, began)) as pieces:
+                response = self._request(given, goal, history_tokens, began, on_usage)
+                async with aclosing(response) as pieces:
                     async for received in pieces:
                         written.read(received)
                         piece = frames.read(received)
@@ -127,12 +133,14 @@ class ProviderClient:
             return self.modes.get(model) == "text"
         return False
 
-    def _request(self, given: dict[str, Any], goal: str, history_tokens: int, began: float) -> Pieces:
+    def _request(
+        self, given: dict[str, Any], goal: str, history_tokens: int, began: float, on_usage: OnUsage
+    ) -> Pieces:
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         mode = self.modes.get(given["model"])
         body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
         parts = context_size.Parts(history_tokens, context_size.count_tokens(goal))
-        respond = partial(self._respond, parts=parts)
+        respond = partial(self._respond, parts=parts, on_usage=on_usage)
         response, tools = respond(body, began=began), _list_tools(given)
         if mode == "text":
             return read_actions(response, tools, body, respond, goal=goal)
@@ -145,14 +153,16 @@ class ProviderClient:
         tools = _list_tools(given) if self.modes.get(model) != "text" else set[str]()
         return WrittenCalls(tools, partial(self.modes.record_missed_call, model, "written a call as text"))
 
-    async def _respond(self, body: dict[str, Any], *, parts: context_size.Parts, began: float | None = None) -> Pieces:
+    async def _respond(
+        self, body: dict[str, Any], *, parts: context_size.Parts, on_usage: OnUsage, began: float | None = None
+    ) -> Pieces:
         """The first token may take so long since `began`: since now, if the server was not waited for before."""
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = (began or asyncio.get_running_loop().time()) + seconds
-        with self._note_outcome(body), self._explain(body, parts):
+        reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
+        with self._note_outcome(body), self._explain(body, parts), _count_usage(body, reader, on_usage):
             values = read_values(await self._post(body, seconds, deadline), self._limits)
-            reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
                     if piece.finish not in (None, "repeated"):
@@ -239,8 +249,7 @@ class ProviderClient:
             self._warn_of_cut(body, last.usage["input_tokens"])
 
     def _warn_of_cut(self, body: dict[str, Any], tokens: int) -> None:
-        sent = {name: body[name] for name in ("messages", "tools") if name in body}
-        expected = context_size.count_tokens(sent)
+        expected = context_size.count_request(body)
         if _MIN_TOKENS <= tokens < _CUT_SHARE * expected:
             self._profile = replace(self._profile, cuts_silently=False)
             logger.warning(
@@ -303,6 +312,20 @@ class ProviderClient:
     async def aclose(self) -> None:
         await self.capabilities.aclose()
         await self._openai.close()
+
+
+@contextmanager
+def _count_usage(body: dict[str, Any], reader: ResponseReader, on_usage: OnUsage) -> Iterator[None]:
+    """Counts what a request has used, also one that is cancelled; nothing if it fails before the model has written."""
+    has_failed = False
+    try:
+        yield
+    except ModelError:
+        has_failed = True
+        raise
+    finally:
+        if reader.output_chars or reader.usage or not has_failed:
+            on_usage(context_size.complete_usage(reader.usage, body, reader.output_chars))
 
 
 class _PlainClient(AsyncOpenAI):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,20 @@ class Parts:
 
 def count_tokens(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False)) // TOKEN_CHARS
+
+
+def count_request(body: dict[str, Any]) -> int:
+    return count_tokens({name: body[name] for name in ("messages", "tools") if name in body})
+
+
+def complete_usage(usage: Counter[str], body: dict[str, Any], output_chars: int) -> Counter[str]:
+    """Returns what a request has used; what its server has not counted is estimated."""
+    return Counter(
+        requests=1,
+        input_tokens=usage["input_tokens"] or count_request(body),
+        output_tokens=usage["output_tokens"] or output_chars // TOKEN_CHARS,
+        reasoning_tokens=usage["reasoning_tokens"],
+    )
 
 
 def find_small_context(context_tokens: int | None, mode: ToolCalls, cure: str) -> ModelError | None:

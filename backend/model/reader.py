@@ -20,6 +20,7 @@ Finish = Literal["stop", "length", "content_filter", "repeated"]
 _FILTERED = "Response withheld by the provider's content filter."
 _CHARS_OF_CALL = 100  # for each tool call, in addition to its name and arguments
 _REASONING = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
+_MAX_COUNT = 2**31  # of tokens: a server that counts more is wrong
 # Finish reasons that mean more than an end, also in the words of other APIs.
 _FINISHES: dict[str, Finish] = {
     "length": "length",
@@ -53,11 +54,14 @@ class ResponseReader:
         self.finish: Finish | None = None
         self.chars = 0
         """Characters of text, reasoning and calls so far, at least one for each frame: an empty one is work, too."""
+        self.output_chars = 0
+        """Those that the model has written."""
+        self.usage = Counter[str]()
+        """What the server has counted so far, as in `Piece`."""
         self.has_output = False
         self._calls = ToolCallAssembler()
         self._texts, self._thoughts = RepetitionDetector(), RepetitionDetector()
         self._is_done = False
-        self._usage = Counter[str]()
 
     @property
     def is_repeated(self) -> bool:
@@ -72,7 +76,7 @@ class ResponseReader:
             return Piece()
         _raise_if_error(value)
         if value.get("usage"):
-            self._usage = _parse_usage(value["usage"]) or self._usage
+            self.usage = _parse_usage(value["usage"]) or self.usage
         choice = _get_first_choice(value)
         delta = _render_delta(choice)
         content, reasoning = _content_and_reasoning(delta)
@@ -81,17 +85,20 @@ class ResponseReader:
         text, thought = self.tags.feed(storable(content))
         text, thought = text + storable(refusal), storable(reasoning) + thought
         piece = Piece(self._texts.feed(text), self._thoughts.feed(thought))
-        self.chars += len(content) + len(reasoning) + len(refusal)
+        written = len(content) + len(reasoning) + len(refusal)
         if fragments:
-            self.chars += sum(len(one.name) + len(one.arguments) + _CHARS_OF_CALL * bool(one.name) for one in fragments)
+            written += sum(len(one.name) + len(one.arguments) for one in fragments)
+            self.chars += sum(_CHARS_OF_CALL for one in fragments if one.name)
             self._calls.take(fragments, is_last=reason is not None)
+        self.output_chars += written
+        self.chars += written
         self.finish = reason or self.finish
         self.has_output = self.has_output or bool(piece.text or self._calls)
         return piece
 
     def end(self) -> Piece:
         if self.is_repeated:
-            return Piece(finish="repeated", usage=self._usage)
+            return Piece(finish="repeated", usage=self.usage)
         text, thought = self.tags.finish()
         self.has_output = self.has_output or bool(text)
         if self.finish is None and not (self._is_done and self.has_output):
@@ -100,7 +107,7 @@ class ResponseReader:
             raise ModelError("model_output_limit")
         if self.finish == "content_filter" and not self.has_output:
             text = _FILTERED
-        return Piece(text, thought, self._calls.assemble(), self.finish or "stop", self._usage)
+        return Piece(text, thought, self._calls.assemble(), self.finish or "stop", self.usage)
 
 
 def _raise_if_error(frame: Frame) -> None:
@@ -189,4 +196,6 @@ def _parse_usage(value: Any) -> Counter[str]:
         "output_tokens": sent.get("completion_tokens"),
         "reasoning_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
     }
-    return Counter({name: count for name, count in counts.items() if isinstance(count, int) and count >= 0})
+    return Counter(
+        {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < _MAX_COUNT}
+    )

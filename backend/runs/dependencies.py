@@ -12,6 +12,7 @@ from backend.runs.stream import Streams
 from backend.tools.run_context import RunContext
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.tools import WorkspaceTools
+from backend.users.limits import UserLimits
 from common.database import Database
 
 
@@ -37,3 +38,4 @@ class Dependencies:
     run_seconds: float
     agent_model_turns: int
     sub_agents_per_day: int | None
+    limits: UserLimits

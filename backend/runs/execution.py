@@ -181,19 +181,25 @@ class Execution(RunHooks[RunContext]):
             await self._load_history()
         agent, tokens = self._dependencies.agents[self.run.agent], self._dependencies.history_tokens
         assert isinstance(agent.model, ChatModel)
-        show, show_progress = self.recorder.read_piece, self.recorder.publish_progress
-        notes = self._notes_of_directory
+        recorder, notes = self.recorder, self._notes_of_directory
         window = await choose_history(self._database, self.run, self.history, notes=notes, tokens=tokens)
         self.left_out = window.left_out
         before, name = window.count_tokens_before(self.run.id), self.run.options.get("model")
-        model = agent.model.for_run(name, show, goal=self._goal, history_tokens=before, on_progress=show_progress)
+        model = agent.model.for_run(
+            name,
+            recorder.read_piece,
+            goal=self._goal,
+            history_tokens=before,
+            on_progress=recorder.publish_progress,
+            on_usage=recorder.count_usage,
+        )
         self._model = model
-        self.recorder.model_name = model.name
+        recorder.model_name = model.name
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         config = RunConfig(
             model=model,
             model_settings=ModelSettings(
-                temperature=temperature, retry=model.retry_settings(self.recorder.publish_progress)
+                temperature=temperature, retry=model.retry_settings(recorder.publish_progress)
             ),
             tracing_disabled=True,
             tool_not_found_behavior="return_error_to_model",
@@ -212,9 +218,11 @@ class Execution(RunHooks[RunContext]):
         """Returns the input of the next request, shortened to the budget; the first `head` items stay.
 
         Steering messages are inserted where the model read them first: each request begins as the one before. Raises
-        what `_count_model_turn` does.
+        what `_count_model_turn` does, and `RunError` if the user's model tokens of today are used up.
         """
         await self._live.wait_if_stopped()
+        if not self._has_tokens:
+            raise RunError("tokens_used_up", most=self._dependencies.limits.tokens_per_day)
         items = list(data.model_data.input)
         if entries := await self._read_messages():
             self._steered.append((len(items), render_input(Timeline([*entries]))))
@@ -267,7 +275,7 @@ class Execution(RunHooks[RunContext]):
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
     ) -> None:
         """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
-        turn, entries = self.recorder.end_model_turn(response.usage)
+        turn, entries = self.recorder.end_model_turn()
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not items:
             self.recorder.unstored += [turn, *entries]
@@ -465,7 +473,7 @@ class Execution(RunHooks[RunContext]):
             if withdrawn is not None and not any(map(may_have_changed, recorder.calls)):
                 self._judge_second_answer()
             return False
-        if withdrawn is not None or self._was_steered or not self._has_model_turns:
+        if withdrawn is not None or self._was_steered or not (self._has_model_turns and self._has_tokens):
             return False
         return await recorder.withdraw_answer()
 
@@ -484,6 +492,10 @@ class Execution(RunHooks[RunContext]):
         """Whether the user has written to the tree of runs since its message."""
         messages = [entry for entry in self.history.of_run(self.run.top_run_id).entries if entry.kind == "user_message"]
         return bool(self._live.messages) or len(messages) > 1
+
+    @property
+    def _has_tokens(self) -> bool:
+        return self._dependencies.limits.allow_tokens(self._live.tokens_used)
 
     @property
     def _has_model_turns(self) -> bool:

@@ -37,10 +37,12 @@ class Executor:
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
-    def launch(self, started: StartedRun) -> LiveRun:
-        """Begins to execute a run whose row this process has just stored."""
+    def launch(self, started: StartedRun, *, tokens_today: int = 0) -> LiveRun:
+        """Begins to execute a run whose row this process has just stored; without `tokens_today`, these were checked
+        when it was stored.
+        """
         turns = self._dependencies.agent_model_turns
-        live = LiveRun(started.run, RunStream(), turns, conversation=started.conversation)
+        live = LiveRun(started.run, RunStream(), turns, conversation=started.conversation, tokens_today=tokens_today)
         own = Timeline(started.timeline.of_run(started.run.id).records, runs=[started.run])
         summary = timeline.find_new_summary(started.timeline, started.run)
         for event in timeline.with_summary(timeline.events_of(own), summary):
@@ -58,7 +60,7 @@ class Executor:
             sent = await send_history(tx, top.conversation_id)
         row = await fetch_only_row(progress)
         turns = self._dependencies.agent_model_turns - row["agent_model_turns"]
-        live = LiveRun(top, RunStream(row["number"]), turns)
+        live = LiveRun(top, RunStream(row["number"]), turns, tokens_today=row["tokens_today"])
         live.has_messages = True
         self._start_execution(live, await sent.fetch())
         return live
@@ -88,7 +90,7 @@ class Executor:
             state = await execution.execute()
             follow_up = execution.follow_up
             if state == "ended" and follow_up is None:
-                self._start_work_after(execution)
+                self._start_work_after(execution, live)
         except Exception:
             logger.exception("run %s could not be ended", live.run.id)  # the sweep ends it: nobody executes it
             live.run.status = "interrupted"
@@ -101,10 +103,10 @@ class Executor:
             if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
                 del self.live[live.run.id], self._streams.live[live.run.id]
         if follow_up is not None:
-            self.launch(follow_up)
+            self.launch(follow_up, tokens_today=live.tokens_used)
 
-    def _start_work_after(self, execution: Execution) -> None:
-        if self._is_shutting_down:
+    def _start_work_after(self, execution: Execution, live: LiveRun) -> None:
+        if self._is_shutting_down or not self._dependencies.limits.allow_tokens(live.tokens_used):
             return
         run, titles = execution.run, self._dependencies.titles
         if execution.left_out is not None:

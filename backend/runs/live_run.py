@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,9 +35,17 @@ class LiveRun:
     growing: dict[str, Entry] = field(default_factory=dict[str, Entry])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     conversation: ConversationHead | None = None
+    tokens_today: int = 0
+    """The model tokens that the user had used today when this tree of runs was stored last."""
+    unstored_tokens: Counter[str] = field(default_factory=Counter[str])
+    """`input_tokens` and `output_tokens` that it has used since then."""
     began: float = field(default_factory=time.perf_counter)
     first_event_seconds: float | None = None
     """From the beginning to its first event, where a request has started it."""
+
+    @property
+    def tokens_used(self) -> int:
+        return self.tokens_today + self.unstored_tokens.total()
 
     def stop(self, ending: Ending) -> None:
         """Ends the tree of runs once the tool call that is being made has ended; an earlier stop comes first."""

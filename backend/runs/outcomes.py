@@ -45,6 +45,8 @@ _SENTENCES = {
     "answer_repeated": "The answer was ended because it repeated itself. Ask again, or in other words.",
     "empty_answer": "The model gave an empty answer. Try again.",
     "too_many_model_turns": "The assistant stopped after too many steps. Say what is still to be done.",
+    "tokens_used_up": "This answer ended because your {most:,} model tokens of the day are used up. What was done so "
+    "far is kept. Say tomorrow what is still to be done; a day begins at 00:00 UTC.",
     "run_too_long": "This answer took too long and was stopped. What was done so far is kept. Say what is still to be "
     "done. The limit is {seconds:g} seconds (LIMIT_RUN_SECONDS).",
     "model_refused": "The model refused to answer this.",

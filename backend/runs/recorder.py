@@ -3,11 +3,10 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from agents import Usage
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
@@ -33,6 +32,7 @@ from backend.runs import metrics
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import Ending
 from backend.tools.run_context import RunContext
+from backend.users.usage import send_tokens
 from common.database import Database, Transaction
 
 logger = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class Recorder:
         self.has_false_claim = False
         """Whether the newest answer claims a change that the run has not made, or hides that one was not made."""
         self._requested_at = 0.0
+        self._turn_usage = Counter[str]()
         self._entries: list[Entry] = []  # of the model turn that is being written
         self._message: Entry | None = None
         self._thought: Entry | None = None  # its reasoning, until text comes: a turn may have several
@@ -95,6 +96,7 @@ class Recorder:
 
     def start_model_turn(self) -> None:
         self._requested_at = time.monotonic()
+        self._turn_usage.clear()
         self._publish("model_turn_started", ModelTurn(self.run.id, self.model_turn + 1, self.model_name, None, 0, None))
 
     def read_piece(self, piece: Piece) -> None:
@@ -110,13 +112,18 @@ class Recorder:
             self._grow_entry(self._message, piece.text)
         self.finish_reason = _FINISH_REASONS.get(piece.finish or "")
 
-    def end_model_turn(self, used: Usage) -> tuple[ModelTurn, list[Entry]]:
+    def count_usage(self, usage: Mapping[str, int]) -> None:
+        """Adds what a request to the model has used, also one that failed or was cancelled."""
+        before = {name: count for name, count in (self.run.usage or {}).items() if isinstance(count, int)}
+        self._turn_usage.update(usage)
+        self._live.unstored_tokens.update({name: usage[name] for name in ("input_tokens", "output_tokens")})
+        self.run.usage = {"model": self.model_name, **(Counter(before) + Counter(usage))}
+
+    def end_model_turn(self) -> tuple[ModelTurn, list[Entry]]:
         """Counts a model turn; returns what is to be stored of it, apart from its calls."""
         self.model_turn += 1
-        seconds, usage = time.monotonic() - self._requested_at, _render_usage(used)
+        seconds, usage = time.monotonic() - self._requested_at, dict(+self._turn_usage)
         turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
-        before = {name: count for name, count in (self.run.usage or {}).items() if isinstance(count, int)}
-        self.run.usage = {"model": self.model_name, **(Counter(before) + Counter(usage))}
         entries = self._complete_entries()
         if self.answer:
             self.earlier_answers.append(self.answer)
@@ -235,12 +242,13 @@ class Recorder:
         Until it is stored, `unstored` has them without their text: they are never stored as an answer any more.
         """
         async with hold_lease(self._database, self._live) as tx:
-            signals = await runs.send_signals(tx, self.run)
-            if (await fetch_only_row(signals))["stop_requested"]:
+            row = await fetch_only_row(await runs.send_signals(tx, self.run))
+            if row["stop_requested"]:
                 return False
             self.unstored = [_withdraw(record) for record in self.unstored]
             self.answer, self.has_false_claim = "", False
             sent = [await runs.send_record(tx, self.run, record) for record in self.unstored]
+        self._live.tokens_today = row["tokens_today"]
         stored, self.unstored = self.unstored, []
         await self._publish_stored(stored, sent)
         logger.info("run %s: a text that claims a change was withdrawn, as nothing was changed", self.run.id)
@@ -265,6 +273,7 @@ class Recorder:
         if row["stop_requested"]:
             self._live.stop(Ending("cancelled", "cancelled"))
         self._live.has_messages |= row["has_messages"]
+        self._live.tokens_today = row["tokens_today"]
 
     # The outcome
 
@@ -312,10 +321,18 @@ class Recorder:
 
 @asynccontextmanager
 async def hold_lease(database: Database, live: LiveRun) -> AsyncIterator[Transaction]:
-    """A transaction that fails with `LeaseLost` unless this process still holds the lease of a tree of runs."""
-    async with live.lock, database.transaction(live.run.user_id) as tx:
-        await runs.hold(tx, live.run)
-        yield tx
+    """A transaction that fails with `LeaseLost` unless this process still holds the lease of a tree of runs.
+
+    It also stores the model tokens that were used since the one before.
+    """
+    async with live.lock:
+        tokens = live.unstored_tokens.copy()
+        async with database.transaction(live.run.user_id) as tx:
+            await runs.hold(tx, live.run)
+            if tokens:
+                await send_tokens(tx, tokens)
+            yield tx
+        live.unstored_tokens -= tokens
 
 
 async def store_growth(database: Database, live: LiveRun) -> None:
@@ -340,13 +357,3 @@ def _withdraw(record: ModelTurn | Entry) -> ModelTurn | Entry:
     # A copy, as events that some readers have not read yet have the record.
     is_text = isinstance(record, Entry) and record.kind == "assistant_message"
     return replace(record, kind="withdrawn", text="") if is_text else record
-
-
-def _render_usage(usage: Usage) -> dict[str, int]:
-    counted = {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.output_tokens_details.reasoning_tokens,
-    }
-    return {name: count for name, count in counted.items() if count}

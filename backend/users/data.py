@@ -7,6 +7,7 @@ from common.database import Database, Transaction
 
 # The tables with the order of their rows; each comes after those that it refers to.
 _TABLES: dict[LiteralString, LiteralString] = {
+    "token_usage": "day",  # deleted last, as its row is locked after that of a run
     "conversations": "id",
     "runs": "seq",
     "model_turns": "seq",

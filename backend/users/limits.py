@@ -1,5 +1,5 @@
-"""How many messages, runs and conversations one user may have, counted in the transaction that starts a run, and how
-often a process serves one.
+"""How many messages, runs, conversations and model tokens one user may have, counted in the transaction that starts a
+run, and how often a process serves one.
 """
 
 import math
@@ -12,7 +12,8 @@ from common.fair_shares import FairQueue
 from common.server.rate_limit import RateLimit
 
 _COUNT = """
-SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""
+SELECT count_request(
+    %(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(tokens_per_day)s, %(is_new)s)"""
 
 _MAX_WAITING_REQUESTS = 60  # of one user
 _REQUEST_WAIT_SECONDS = 10.0
@@ -28,6 +29,11 @@ class UserLimits:
     running: int | None = None
     per_day: int | None = None
     conversations: int | None = None
+    tokens_per_day: int | None = None
+
+    def allow_tokens(self, used: int) -> bool:
+        """Whether a user who has used so many model tokens today may use more."""
+        return self.tokens_per_day is None or used < self.tokens_per_day
 
 
 def check_rate(limit: RateLimit, user_id: str) -> None:

@@ -39,6 +39,7 @@ def add(commands: Commands) -> None:
     )
     usage.add_argument("--days", type=parse_days, default=30, help="how many days, including today (%(default)s)")
     usage.add_argument("--user", type=user, metavar="NAME", help="only this user")
+    usage.add_argument("--today", action="store_true", help="instead, each user's tokens of today, and the limit")
     usage.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
 
 
@@ -143,6 +144,7 @@ def run_usage(arguments: argparse.Namespace) -> int:
     settings = running_settings.load(arguments.data_dir)
     options = [f"--days={arguments.days}"]
     options += [f"--user={arguments.user}"] if arguments.user is not None else []
+    options += ["--today"] if arguments.today else []
     options += ["--json"] if arguments.json else []
     variables = settings.variables
     service_command.run_with_database(arguments.data_dir, "backend", "usage", *options, variables=variables)

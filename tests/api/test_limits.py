@@ -95,6 +95,16 @@ async def test_conversations(api: str, user: User, model: ScriptedModel, stored:
     assert (await send(user, "run_api", "hello", "chat-0")).status_code == 200, "older ones go on"
 
 
+@pytest.mark.parametrize("api", APIS)
+async def test_model_tokens(api: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script({**says("Hello."), "usage": {"prompt_tokens": 5_000_000, "completion_tokens": 1}})
+    assert (await send(user, "run_api", "hello", "one")).status_code == 200
+    response = await send(user, api, "and now?", "one")
+    check_rejected(response, 429)
+    assert "You have used up your 5,000,000 model tokens of today. Try again " in response.text
+    assert len(await model.requests()) == len(stored.runs(user.name)) == 1
+
+
 @pytest.mark.long
 async def test_seconds_of_an_answer(services: Services, model: ScriptedModel) -> None:
     await model.script(HANGS, says("Hello."))

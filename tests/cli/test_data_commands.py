@@ -233,6 +233,12 @@ async def test_usage(stack: Stack, user: User, model: ScriptedModel) -> None:
     assert row["by_agent"]["coder"]["requests"] == 1
     table = await todo_at(stack, "usage", "--user", user.name)
     assert table.stdout.splitlines()[-1].split()[:3] == ["total", "2", "4"]
+    [today] = json.loads((await todo_at(stack, "usage", "--user", user.name, "--today", "--json")).stdout)
+    used = {name: row[name] for name in ("input_tokens", "output_tokens")}
+    assert today == {"user": user.name, "limit": 5_000_000, **used}
+    table = await todo_at(stack, "usage", "--user", user.name, "--today")
+    assert table.stdout.splitlines()[-1].split()[0] == user.name
+    assert table.stdout.split()[-1] == "5,000,000"
     await model.script(HANGS)
     run = await start_run(user, "chat", "count", until="answer_delta")
     table = await todo_at(stack, "usage", "--user", user.name)

@@ -184,6 +184,10 @@ class Stored:
             [hours * 3600, user],
         )
 
+    def age_token_usage(self, user: str, *, days: int) -> None:
+        """Makes the model tokens that the user has used those of earlier days."""
+        self._connection.execute("UPDATE token_usage SET day = day - %s WHERE user_id = %s", [days, user])
+
     @contextmanager
     def lock_table(self, table: str) -> Iterator[None]:
         """Locks the table during the block; statements that need it wait."""

@@ -21,6 +21,7 @@ from backend.conversations.records import ASSISTANT, Entry, Run, Timeline, ToolC
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
 from backend.conversations.timeline import events_of, load_trees
 from backend.model.chat_model import ChatModel
+from backend.model.client import OnUsage
 from backend.model.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint
 from backend.model.reader import Piece
@@ -56,7 +57,7 @@ class ScriptedClient:
         self.modes = ToolCallModes(ENDPOINT)
         self._script = list(script)
 
-    async def request(self, body: dict[str, Any], **_: Any) -> AsyncIterator[Piece]:
+    async def request(self, body: dict[str, Any], *, on_usage: OnUsage, **_: Any) -> AsyncIterator[Piece]:
         self.requests.append(body)
         while not isinstance(step := self._script.pop(0), Piece):
             if isinstance(step, Exception):
@@ -64,7 +65,8 @@ class ScriptedClient:
             await step()
         if step.text:
             yield Piece(text=step.text)
-        yield replace(step, text="", usage=Counter(input_tokens=10, output_tokens=2))
+        yield replace(step, text="")
+        on_usage(Counter(requests=1, input_tokens=10, output_tokens=2))
 
     async def aclose(self) -> None:
         pass
@@ -151,6 +153,7 @@ class Machine:
             run_seconds=60,
             agent_model_turns=0,
             sub_agents_per_day=None,
+            limits=NO_LIMITS,
         )
         return Execution(dependencies, self.live, self.run, self.history)
 

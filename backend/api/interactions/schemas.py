@@ -176,7 +176,7 @@ class Interaction(BaseModel):
     user_message: str = Field(description="Empty if the message is no longer stored.")
     created_at: datetime
     completed_at: datetime | None
-    usage: Usage | None = Field(description="null: no model has answered.")
+    usage: Usage | None = Field(description="null: no request to a model has ended.")
     steering_messages: list[SteeringMessage] = Field(description="Messages to it that the model has read.")
     agent_events: list[AgentEvent] = Field(description="Its calls, results, reasoning and answers.")
     approvals: list[Approval]
