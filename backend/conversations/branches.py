@@ -96,7 +96,7 @@ def _runs_within_page(page: LiteralString, order: LiteralString) -> LiteralStrin
 SELECT id FROM (
     SELECT id, row_number() OVER (ORDER BY {order}) AS number, sum(size) OVER (ORDER BY {order}) - size AS bytes_before
     FROM (SELECT r.id, r.seq, {TREE_BYTES} AS size {page}) runs
-) sized WHERE number <= 2 OR bytes_before < {PAGE_BYTES})"""
+) sized WHERE number <= 2 OR bytes_before < %(page_bytes)s)"""
 
 
 _OLDEST_WITHIN, _NEWEST_WITHIN = _runs_within_page(_OLDEST, "seq"), _runs_within_page(_NEWEST, "seq DESC")
@@ -200,7 +200,7 @@ async def load_page(
     does not exist. One round trip.
     """
     page_runs, selected = (_NEWEST, _NEWEST_WITHIN) if newest_first else (_OLDEST, _OLDEST_WITHIN)
-    where = {"conversation": conversation_id, "record": from_record, "runs": runs}
+    where = {"conversation": conversation_id, "record": from_record, "runs": runs, "page_bytes": PAGE_BYTES}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(FIND_CONVERSATION, **where)
         page = await tx.execute(
