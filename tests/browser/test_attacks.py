@@ -47,6 +47,41 @@ async def test_messages_titles_and_answers_stay_text(open_page: OpenPage, model:
     assert await screen.history(page).locator(f"{ELEMENTS}, {ATTRIBUTES}").count() == 0
 
 
+APPLE = "https://\u0430\u0440\u0440\u04cf\u0435.example"  # Cyrillic
+LINKS = {
+    "[more](https://example.org/x)": "more (example.org)",
+    "https://example.org/a": "https://example.org/a",
+    "www.example.org": "www.example.org",
+    "<mail@example.org>": "mail@example.org",
+    "[mail](mailto:mail@example.org)": "mail (mail@example.org)",
+    "[https://bank.example](https://evil.example)": "https://bank.example (evil.example)",
+    "[https://bank.example](https://bank.example.evil.example/)": "https://bank.example (bank.example.evil.example)",
+    "[bank.example](https://bank.example@evil.example)": "bank.example (evil.example)",
+    "https://bank.example@evil.example": "https://bank.example@evil.example (evil.example)",
+    f"[apple]({APPLE})": "apple (xn--80ak6aa92e.example)",
+    f"<{APPLE}>": f"{APPLE} (xn--80ak6aa92e.example)",
+    "[pay\u200bpal\u202e**x\u2066**](https://evil.example)": "pay[U+200B]pal[U+202E]x[U+2066] (evil.example)",
+    "![image](https://evil.example/a.png)": "image (evil.example)",
+    "[![image](https://one.example/a.png)](https://two.example)": "image (two.example)",
+    "[](https://evil.example)": "evil.example",
+    "[ ](https://evil.example/a)": "evil.example (evil.example)",
+}
+
+
+async def test_links_show_where_they_lead(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(prepare=arm)
+    await model.script({"text": "\n\n".join(LINKS)})
+    await screen.say(page, "links")
+    answer = screen.answers(page)
+    assert await answer.locator("p").all_inner_texts() == [*LINKS.values()]
+    links = answer.get_by_role("link")
+    assert await links.evaluate_all(
+        "all => all.every(({rel, target}) => rel === 'noopener noreferrer nofollow' && target === '_blank')"
+    )
+    assert await links.count() == len(LINKS)
+    await check(page)
+
+
 async def test_task_cards_stay_text(open_page: OpenPage, model: ScriptedModel, tasks: TaskApi) -> None:
     await tasks.add_many(TITLES, description=MARKUP[4])
     page = await open_page(prepare=arm)

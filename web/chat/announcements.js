@@ -8,11 +8,13 @@ import { childrenOf, labelOf } from "./widgets.js";
 const SPOKEN = TEXTS.spoken;
 const MARKS = /\*\*|__|~~|`+|^#+ |^> /gm; // Markdown characters, which are not read out
 const NAMED = 10; // tasks of a list
+const MAX_SPOKEN = 4000; // characters: more takes minutes to hear, and the browser long to lay out
 
 /** Returns the announcement of a completed answer. @param {readonly Item[]} answer */
 export function spokenAnswer(answer) {
   const parts = answer.map(spoken).filter(Boolean);
-  return parts.length ? SPOKEN.answer(parts.join("\n")) : SPOKEN.ended;
+  const text = parts.join("\n");
+  return text ? SPOKEN.answer(text.length > MAX_SPOKEN ? `${text.slice(0, MAX_SPOKEN)}…` : text) : SPOKEN.ended;
 }
 
 /** Returns the announcement after an action in a widget. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */

@@ -2,6 +2,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon } from "../icons.js";
 import { TEXTS } from "../texts.js";
+import { plain } from "./plain.js";
 
 /** Renders a block of code with a button that copies it. The log handles the click, because rendered text is cached. @param {string} code @param {string} [language] */
 export const codeBlock = (code, language) => html`
@@ -14,7 +15,7 @@ export const codeBlock = (code, language) => html`
           </button>
         </div>`
       : nothing}
-    <pre tabindex="0"><code>${code}</code></pre>
+    <pre tabindex="0"><code>${plain(code)}</code></pre>
   </div>
 `;
 

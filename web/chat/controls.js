@@ -16,7 +16,7 @@ export function controls(answer, ui) {
   const rated = answer.findLast(({ type }) => type === "assistant_message");
   return html`
     <div class="controls">
-      ${copyButton(last, copyOf(answer), ui)}
+      ${copyButton(last, answer, ui)}
       ${rated && options.threadItemActions?.feedback ? thumbs(rated, ui) : nothing}
       ${isLast && conversation.lastQuestion && options.threadItemActions?.retry
         ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.tryAgain("answer"))
@@ -25,10 +25,11 @@ export function controls(answer, ui) {
   `;
 }
 
-/** @param {Item} item @param {string} text @param {Ui} ui */
-function copyButton(item, text, ui) {
-  if (!navigator.clipboard || !text) return nothing; // needs https or localhost
-  return iconButton(ui.copied === item.id ? "check" : "copy", TEXTS.copy, () => ui.copy(item, text));
+/** @param {Item} item @param {readonly Item[]} answer @param {Ui} ui */
+function copyButton(item, answer, ui) {
+  const hasText = answer.some((one) => one.copy_text || textOf(one));
+  if (!navigator.clipboard || !hasText) return nothing; // needs https or localhost
+  return iconButton(ui.copied === item.id ? "check" : "copy", TEXTS.copy, () => ui.copy(item, copyOf(answer)));
 }
 
 /** @param {Item} item @param {Ui} ui */

@@ -2,7 +2,10 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon } from "../icons.js";
 import { TEXTS } from "../texts.js";
-import { growing, link, load, markdown, readable } from "./markdown.js";
+import { formatted } from "./formatted.js";
+import { link } from "./link.js";
+import { load, readable } from "./markdown.js";
+import { directionOf, plain } from "./plain.js";
 import { textOf } from "./tags.js";
 import { editForm, versionsView } from "./versions.js";
 import { widgetView } from "./widgets.js";
@@ -10,9 +13,6 @@ import { widgetView } from "./widgets.js";
 /** @import {Ui} from "./ui.js" */
 
 const AT_ONCE = 5; // tags of a row
-
-/** The cached rendering of a text. @type {WeakMap<Content, unknown>} */
-const drawn = new WeakMap();
 
 /** @param {Item} item @param {Ui} ui @returns {unknown} */
 export function itemView(item, ui) {
@@ -43,9 +43,9 @@ export function itemView(item, ui) {
 /** @param {Item} item @param {Ui} ui */
 const question = (item, ui) => html`
   <article class="question" translate="no" aria-label=${TEXTS.talk.you}>
-    ${item.quoted_text ? html`<blockquote dir="auto">${item.quoted_text}</blockquote>` : nothing}
+    ${item.quoted_text ? html`<blockquote dir=${directionOf(item.quoted_text)}>${plain(item.quoted_text)}</blockquote>` : nothing}
     ${runsOf(item.content ?? []).map(([part, ...more]) => {
-      if (part?.type !== "input_tag") return html`<span class="text" dir="auto">${part?.text}</span>`;
+      if (part?.type !== "input_tag") return html`<span class="text" dir=${directionOf(part?.text ?? "")}>${plain(part?.text ?? "")}</span>`;
       const tags = [part, ...more].map((tag) => tagView(tag, ui));
       return tags.length > AT_ONCE ? html`<details class="tags"><summary>${TEXTS.talk.named(tags.length)}</summary>${tags}</details>` : tags;
     })}
@@ -78,17 +78,10 @@ function answer(item, ui) {
   if (!readable()) void load().then(ui.redraw);
   return html`
     <article class="answer" aria-label=${TEXTS.talk.assistant} aria-busy=${open} translate=${open ? "no" : nothing}>
-      <div class="markdown ${open ? "open" : ""}">${parts.map((part) => (open ? growing(part.text) : whole(part)))}</div>
+      <div class="markdown ${open ? "open" : ""}">${parts.map((part) => formatted(part, part.text, { open }))}</div>
       ${sources.length ? sourceList(sources) : nothing}
     </article>
   `;
-}
-
-/** @param {Content} part */
-function whole(part) {
-  if (!readable()) return markdown(part.text);
-  if (!drawn.has(part)) drawn.set(part, markdown(part.text));
-  return drawn.get(part);
 }
 
 /** Renders a step, or why an answer ended early. @param {Item} item @param {Task} task @param {Ui} ui */
@@ -102,7 +95,7 @@ function taskView(item, task, ui) {
     retry: html`<button type="button" class="text-button" @click=${() => ui.tryAgain("answer")}>${TEXTS.tryAgain}</button>`,
   };
   return html`
-    <p class="note ending"><span dir="auto">${task.title}</span> ${isLast && ui.ready ? item.actions.map((action) => buttons[action]) : nothing}</p>
+    <p class="note ending"><span dir=${directionOf(task.title ?? "")}>${plain(task.title ?? "")}</span> ${isLast && ui.ready ? item.actions.map((action) => buttons[action]) : nothing}</p>
   `;
 }
 
@@ -144,15 +137,18 @@ function thoughts({ tasks, summary, expanded, type }, ui) {
 }
 
 /** @param {Task} task */
-const step = ({ title, content, status_indicator, queries = [], sources = [] }) => html`
+const step = (task) => {
+  const { title, content, status_indicator, queries = [], sources = [] } = task;
+  return html`
   <li>
     ${status_indicator === "complete" ? icon("check") : nothing}
     ${status_indicator === "loading" ? html`<span class="spinner"></span>` : nothing}
-    ${title ? html`<p dir="auto">${title}</p>` : nothing} ${content ? html`<div class="markdown">${markdown(content)}</div>` : nothing}
-    ${queries.length ? html`<p dir="auto">${queries.join(", ")}</p>` : nothing}
+    ${title ? html`<p dir=${directionOf(title)}>${plain(title)}</p>` : nothing} ${content ? html`<div class="markdown">${formatted(task, content)}</div>` : nothing}
+    ${queries.length ? html`<p dir="auto">${plain(queries.join(", "))}</p>` : nothing}
     ${sources.map((source) => html`<p dir="auto">${sourceView(source)}</p>`)}
   </li>
 `;
+};
 
 /** @param {string} text @param {string} [more] */
 const note = (text, more) => html`<p class="note" dir="auto">${text}${more ? html` <span class="quiet">${more}</span>` : nothing}</p>`;

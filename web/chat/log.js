@@ -4,28 +4,36 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icon } from "../icons.js";
 import { controls } from "./controls.js";
 import { itemView } from "./items.js";
-import { load, markdown } from "./markdown.js";
+import { beginDrawing, formatted } from "./formatted.js";
+import { load } from "./markdown.js";
+import { plain } from "./plain.js";
 export { queueView } from "./queue-view.js";
 export { spokenAction, spokenAnswer } from "./announcements.js";
 /** @import {Conversation} from "./conversation.js" */
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-void load();
+await load(); // so that no text is drawn twice
 
 /** Renders the items of a conversation. @param {Ui} ui */
 export function messagesView(ui) {
   const { conversation } = ui;
   const { items } = conversation;
   const answers = answersOf(items);
+  beginDrawing(ui.redraw);
+  const views = items
+    .map((item, index) => ({ item, answer: answers[index] }))
+    .reverse() // as the newest texts are read first
+    .map(({ item, answer }) => [
+      itemView(item, ui),
+      item === answer?.at(-1) ? controls(answer, ui) : nothing,
+      noticesAfter(item, conversation),
+    ])
+    .reverse();
   return repeat(
     items,
     ({ id }) => id,
-    (item, index) => [
-      itemView(item, ui),
-      item === answers[index]?.at(-1) ? controls(answers[index], ui) : nothing,
-      noticesAfter(item, conversation),
-    ],
+    (_, index) => views[index],
   );
 }
 
@@ -45,10 +53,12 @@ const noticesAfter = (item, { notices }) =>
   notices
     .filter(({ after }) => after === item.id)
     .map(
-      ({ level, title, message }) => html`
-        <div class="notice ${level}" role="status">
-          ${icon(level === "info" ? "info" : "warning")}
-          <div class="markdown">${title ? html`<strong dir="auto">${title}</strong>` : nothing} ${markdown(message)}</div>
+      (notice) => html`
+        <div class="notice ${notice.level}" role="status">
+          ${icon(notice.level === "info" ? "info" : "warning")}
+          <div class="markdown">
+            ${notice.title ? html`<strong dir="auto">${plain(notice.title)}</strong>` : nothing} ${formatted(notice, notice.message)}
+          </div>
         </div>
       `,
     );

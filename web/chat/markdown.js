@@ -2,12 +2,14 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { TEXTS } from "../texts.js";
 import { codeBlock } from "./code.js";
+import { link, visible } from "./link.js";
+import { directionOf } from "./plain.js";
 /** @import {Token, Tokens} from "../vendor/marked/marked.esm.js" */
 
-const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
 
 const DEEPEST = 20; // deeper nested text is shown as it is
+export const CODE_NODES = 20; // elements of a block of code with its button
 
 /** Parses a text with marked, which is loaded with the first text. @type {((text: string) => Token[]) | null} */
 let lexer = null;
@@ -45,48 +47,34 @@ function lexerOf({ lexer, Tokenizer }) {
   return (/** @type {string} */ text) => lexer(text, options);
 }
 
-/**
- * Renders Markdown as templates, without HTML strings: markup in the text is shown as text.
- * @param {string} text
- */
-export const markdown = (text) => read(text).map(({ drawn }) => drawn);
-
-/** The blocks of the text that grew last. @type {{text: string, blocks: Block[]}} */
-let grown = { text: "", blocks: [] };
-
-/** Like `markdown`, for a growing text: parses only its last blocks again. @param {string} text */
-export function growing(text) {
-  const kept = text.startsWith(grown.text) ? grown.blocks.slice(0, -3) : [];
-  const length = kept.reduce((sum, { length }) => sum + length, 0);
-  grown = { text, blocks: [...kept, ...read(text.slice(length))] };
-  return grown.blocks.map(({ drawn }) => drawn);
-}
-
-/** A part of the text. @typedef {{length: number, drawn: unknown}} Block */
-
-/** @param {string} text @returns {Block[]} */
-function read(text) {
-  const asWritten = [{ length: text.length, drawn: html`<p class="written" dir="auto">${text}</p>` }];
-  if (!lexer) return asWritten;
+/** Parses a text into blocks; null if marked is not loaded, or the text nests too deeply. @param {string} text */
+export function parse(text) {
   try {
-    return lexer(text).map((token) => ({
-      length: token.raw.length,
-      drawn: block(/** @type {Tokens.Generic} */ (token)),
-    }));
+    return lexer && lexer(text);
   } catch (error) {
     if (!(error instanceof Error) || !["RangeError", "InternalError"].includes(error.name)) throw error; // InternalError in Firefox
-    depth = 0;
-    return asWritten; // nested too deeply
+    return null;
   }
 }
 
-let depth = 0;
+/** Renders blocks as templates, without HTML strings: markup in the text is shown as text. @param {Token[]} tokens */
+export function renderBlocks(tokens) {
+  depth = nodes = 0;
+  const drawn = tokens.map((token) => block(/** @type {Tokens.Generic} */ (token)));
+  return { nodes: nodes + tokens.length, drawn };
+}
 
-/** An outer block has the direction of its own text. */
-const direction = () => (depth === 0 ? "auto" : nothing);
+let depth = 0;
+/** The number of nested tokens that were rendered. */
+let nodes = 0;
+let inLink = false;
+
+/** An outer block has the direction of its own text. @param {Token} token */
+const direction = ({ raw }) => (depth === 0 ? directionOf(raw) : nothing);
 
 /** @param {Token[]} tokens @param {(token: Tokens.Generic) => unknown} draw */
 function nested(tokens, draw) {
+  nodes += Math.max(1, tokens.length);
   if (depth === DEEPEST) return tokens.map(({ raw }) => raw).join("");
   depth += 1;
   const drawn = tokens.map((token) => draw(/** @type {Tokens.Generic} */ (token)));
@@ -104,11 +92,12 @@ function block(token) {
     case "def":
       return nothing;
     case "heading":
-      return html`<div class="heading" dir=${direction()} role="heading" aria-level=${Math.min(token.depth + 2, 6)}>${inlines(token)}</div>`;
+      return html`<div class="heading" dir=${direction(token)} role="heading" aria-level=${Math.min(token.depth + 2, 6)}>${inlines(token)}</div>`;
     case "code":
+      nodes += CODE_NODES;
       return codeBlock(token.text, token.lang);
     case "blockquote":
-      return html`<blockquote dir=${direction()}>${blocks(token.tokens ?? [])}</blockquote>`;
+      return html`<blockquote dir=${direction(token)}>${blocks(token.tokens ?? [])}</blockquote>`;
     case "hr":
       return html`<hr />`;
     case "list":
@@ -118,27 +107,27 @@ function block(token) {
     case "text": // the content of a tight list item
       return inlines(token);
     case "paragraph":
-      return html`<p dir=${direction()}>${inlines(token)}</p>`;
+      return html`<p dir=${direction(token)}>${inlines(token)}</p>`;
     default:
-      return token.type === "html" ? html`<p dir=${direction()}>${token.text.trim()}</p>` : inline(token);
+      return token.type === "html" ? html`<p dir=${direction(token)}>${token.text.trim()}</p>` : inline(token);
   }
 }
 
 /** @param {Tokens.List} token */
 function list({ ordered, start, items }) {
-  const entries = items.map((item) => html`<li dir="auto">${entry(item.tokens, block)}</li>`);
+  const entries = items.map((item) => html`<li dir=${directionOf(item.raw)}>${entry(item.tokens, block)}</li>`);
   return ordered ? html`<ol start=${start || 1}>${entries}</ol>` : html`<ul>${entries}</ul>`;
 }
 
 /** @param {Tokens.Table} token */
-const table = ({ header, rows }) => html`
-  <div class="table" tabindex="0" dir=${direction()}>
+const table = (token) => html`
+  <div class="table" tabindex="0" dir=${direction(token)}>
     <table>
       <thead>
-        <tr>${header.map((cell) => html`<th scope="col">${inlines(cell)}</th>`)}</tr>
+        <tr>${token.header.map((cell) => html`<th scope="col">${inlines(cell)}</th>`)}</tr>
       </thead>
       <tbody>
-        ${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inlines(cell)}</td>`)}</tr>`)}
+        ${token.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inlines(cell)}</td>`)}</tr>`)}
       </tbody>
     </table>
   </div>
@@ -170,39 +159,33 @@ function inline(token) {
     case "del":
       return html`<del>${inlines(token)}</del>`;
     case "codespan":
-      return html`<code dir="ltr">${token.text}</code>`;
+      return html`<code dir="ltr">${shown(token.text)}</code>`;
     case "br":
       return html`<br />`;
     case "link":
-      return link(token.href, inlines(token), token.text);
+      return link(token.href, linkContent(token), token.text);
     case "image":
-      return link(token.href, token.text || "image", token.text);
+      return inLink ? shown(token.text) : link(token.href, visible(token.text), token.text);
     case "checkbox":
       return html`<span class="checkbox" role="img" ?data-done=${token.checked} aria-label=${token.checked ? TEXTS.talk.done : TEXTS.talk.notDone}></span> `;
     case "text":
       return token.tokens ? inlines(token) : decoded(token.text);
     default:
-      return token.type === "html" || token.type === "escape" ? token.text : token.raw;
+      return shown(token.type === "html" || token.type === "escape" ? token.text : token.raw);
   }
-}
-
-/**
- * Renders a link that opens a new tab; only its text unless the address is http(s) or mailto.
- * @param {string} href
- * @param {unknown} content
- * @param {string} [text]
- */
-export function link(href, content, text) {
-  let url;
-  try {
-    url = new URL(href);
-  } catch {
-    return content || text;
-  }
-  if (!SCHEMES.has(url.protocol)) return content;
-  return html`<a href=${url.href} rel="noopener noreferrer nofollow" target="_blank">${content}</a>`;
 }
 
 /** Decodes character references. @param {string} text */
 const decoded = (text) =>
-  text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name) => ENTITIES[/** @type {keyof typeof ENTITIES} */ (name)]);
+  shown(text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name) => ENTITIES[/** @type {keyof typeof ENTITIES} */ (name)]));
+
+/** In a link, nothing is hidden that could make it look like another address. @param {string} text */
+const shown = (text) => (inLink ? visible(text) : text);
+
+/** @param {Tokens.Generic} token */
+function linkContent(token) {
+  inLink = true;
+  const content = inlines(token);
+  inLink = false;
+  return content;
+}

@@ -3,6 +3,8 @@ import { TEXTS } from "../texts.js";
 import { SlowRequests } from "./slow-requests.js";
 /** @import {ThreadEvent} from "./types" */
 
+const PAUSE_AFTER = 10; // ms
+
 /** The server rejected a request; the message is the server's sentence. */
 export class HttpError extends Error {
   /** @param {number} status @param {string} message */
@@ -69,6 +71,7 @@ export class Api {
     if (!body) throw new ConnectionLost();
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     const received = this.slowRequests.begin();
+    const pauses = new Pauses();
     let buffer = "";
     try {
       for (;;) {
@@ -80,6 +83,7 @@ export class Api {
           const data = dataOf(frame);
           if (!data) continue;
           received(true);
+          await pauses.next();
           yield JSON.parse(data);
         }
       }
@@ -136,6 +140,22 @@ export class Api {
     if (response.ok) return response;
     if (response.status >= 502 && response.status <= 504) throw new ConnectionLost();
     throw new HttpError(response.status, await sentence(response));
+  }
+}
+
+/** Lets the browser draw and handle input between events, of which thousands may have been received. */
+class Pauses {
+  #last = performance.now();
+
+  async next() {
+    if (performance.now() - this.#last < PAUSE_AFTER) return;
+    const { port1, port2 } = new MessageChannel(); // unlike timers, it is not throttled in hidden tabs
+    await new Promise((resolve) => {
+      port1.onmessage = resolve;
+      port2.postMessage(null);
+    });
+    port1.close();
+    this.#last = performance.now();
   }
 }
 

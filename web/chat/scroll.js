@@ -1,5 +1,6 @@
 // @ts-check
 const NEAR = 80; // px: closer to an edge than this counts as being there
+const SETTLING = 500; // ms
 const ABOVE = 0.25; // of the height, for what is above a text that goes
 
 /** Keeps the end visible if it is visible, and the position otherwise. */
@@ -14,14 +15,19 @@ export class Scroll {
   #space = 0;
   #top = 0;
   #height = 0;
+  #drawnAt = 0;
+  #touchedAt = -Infinity;
   #log;
   #owner;
   #sizes;
+  /** What is laid out only in sight. */
+  #far;
 
   /** @param {HTMLElement} log @param {{older: () => void, changed: () => void}} owner */
   constructor(log, owner) {
     this.#log = log;
     this.#owner = owner;
+    this.#far = log.getElementsByClassName("far");
     this.#sizes = new ResizeObserver(() => this.atEnd && this.toEnd());
     this.#sizes.observe(log);
   }
@@ -32,9 +38,30 @@ export class Scroll {
 
   /** Handles scrolling. */
   scrolled() {
+    this.#look(this.atEnd && this.#isStill);
+  }
+
+  /** Handles that texts have got their real height, as they are in sight. */
+  resized() {
+    if (this.atEnd && !this.#held && this.#isStill) this.toEnd();
+  }
+
+  /** Remembers that the user does something that may scroll. */
+  touched() {
+    this.#touchedAt = performance.now();
+  }
+
+  /** Whether the user has not scrolled: soon after a drawing, texts that get their real height move what is shown, too. */
+  get #isStill() {
+    const now = performance.now();
+    const settles = this.#far.length > 0 && now - this.#drawnAt < SETTLING && now - this.#touchedAt > SETTLING;
+    return settles || this.#log.scrollTop === this.#top;
+  }
+
+  #look(follows = false) {
     const { scrollTop, scrollHeight, clientHeight } = this.#log;
     this.#top = scrollTop;
-    const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
+    const atEnd = follows || scrollHeight - scrollTop - clientHeight < NEAR;
     if (scrollTop < NEAR && scrollHeight > clientHeight) this.#owner.older();
     if (atEnd !== this.atEnd) this.#owner.changed();
     this.atEnd = atEnd;
@@ -60,6 +87,7 @@ export class Scroll {
 
   toEnd() {
     this.#log.scrollTop = this.#log.scrollHeight;
+    this.#top = this.#log.scrollTop;
   }
 
   beforeDrawing() {
@@ -72,9 +100,10 @@ export class Scroll {
     if (this.#floor || this.#space) this.#fillUp();
     const { scrollHeight } = this.#log;
     // Nothing moves without new content or under a pressed pointer, because a click would be lost.
-    if (this.#held || this.#log.matches(":active")) this.scrolled();
+    if (this.#held || this.#log.matches(":active")) this.#look();
     else if (this.atEnd) scrollHeight === this.#height || this.toEnd();
     else if (first !== this.#first) this.#log.scrollTop = this.#log.scrollHeight - this.#distance; // older items were added
+    this.#drawnAt = performance.now();
     this.#held = false;
     this.#first = first;
     this.#height = scrollHeight;

@@ -3,6 +3,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { composerView } from "./composer.js";
 import { chatKitIcon, icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
+import { directionOf, plain } from "./plain.js";
 import { SLOW } from "./slow-requests.js";
 /** @import {Progress} from "./types" */
 /** @import {Ui} from "./ui.js" */
@@ -22,6 +23,7 @@ function messages(ui) {
 /** @param {Ui} ui */
 export function chatView(ui) {
   const { chat, options, historyOpen, covered, scroll } = ui;
+  const touched = { handleEvent: () => scroll?.touched(), passive: true };
   return html`
     ${options.header?.enabled === false ? nothing : bar(ui)}
     ${historyOpen && ui.historyViews ? ui.historyViews.historyView(ui) : nothing}
@@ -33,6 +35,11 @@ export function chatView(ui) {
         aria-live="off"
         tabindex="0"
         @scroll=${() => scroll?.scrolled()}
+        @contentvisibilityautostatechange=${() => scroll?.resized()}
+        @wheel=${touched}
+        @touchmove=${touched}
+        @pointerdown=${touched}
+        @keydown=${touched}
         @click=${(/** @type {Event} */ event) => void ui.onLogClick(event)}
       >
         ${log(ui)}
@@ -148,7 +155,7 @@ function errorView(ui) {
   return html`
     <div class="error" role="alert">
       ${icon("warning")}
-      <p dir="auto">${message}</p>
+      <p dir=${directionOf(message)}>${plain(message)}</p>
       ${retry
         ? html`<button type="button" class="button" @click=${() => ui.tryAgain(retry)}>${TEXTS.tryAgain}</button>`
         : nothing}

@@ -4,6 +4,7 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { actionKey } from "./actions.js";
 import { chatKitIcon } from "../icons.js";
 import { TEXTS } from "../texts.js";
+import { directionOf, plain } from "./plain.js";
 import { between } from "../tasks/language/calendar.js";
 import { clockWords, dayWords, fullDay } from "../words.js";
 /** @import {Action, CardAction, Item, Widget} from "./types" */
@@ -117,9 +118,9 @@ function node(widget, context) {
     case "Col":
       return flex(widget, "col", context);
     case "Text":
-      return html`<span class=${textClass(widget)} dir="auto">${text(widget.value)}</span>`;
+      return html`<span class=${textClass(widget)} dir=${directionOf(text(widget.value))}>${plain(text(widget.value))}</span>`;
     case "Caption":
-      return html`<small class=${textClass(widget)} dir="auto">${labelOf(widget)}</small>`;
+      return html`<small class=${textClass(widget)} dir="auto">${plain(labelOf(widget))}</small>`;
     case "Badge":
       return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${labelOf(widget)}</span>`;
     case "Icon": {
@@ -138,7 +139,7 @@ function node(widget, context) {
       return html`<textarea id=${fieldId(widget.name, context)} name=${text(widget.name)} rows=${Number(widget.rows) || 3} dir="auto"></textarea>`;
     default: {
       const words = readable(widget);
-      return words ? html`<span dir="auto">${words}</span>` : nothing;
+      return words ? html`<span dir=${directionOf(words)}>${plain(words)}</span>` : nothing;
     }
   }
 }

@@ -4,7 +4,8 @@ import { filesView } from "../files.js";
 import { icon } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { codeBlock } from "./code.js";
-import { markdown } from "./markdown.js";
+import { formatted } from "./formatted.js";
+import { directionOf, plain } from "./plain.js";
 /** @import {Item, Task} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -27,7 +28,7 @@ export function workView(item, ui) {
   return html`
     <details class="workflow work" translate="no" ?open=${open || expanded}>
       <summary dir="auto">${title}</summary>
-      ${assignment?.title ? html`<p dir="auto">${assignment.title}</p>` : nothing}
+      ${assignment?.title ? html`<p dir=${directionOf(assignment.title)}>${plain(assignment.title)}</p>` : nothing}
       <ol class="steps">
         ${steps.map((task, index) => stepView(task, index + 1, item, ui))}
       </ol>
@@ -42,7 +43,7 @@ function stepView(task, number, item, ui) {
   return html`
     <li>
       ${state === "complete" ? icon("check") : state === "loading" ? html`<span class="spinner"></span>` : drawn === "info" ? icon("info") : nothing}
-      ${title ? html`<p dir="auto">${title}</p>` : nothing} ${below(task, number, item, ui)}
+      ${title ? html`<p dir=${directionOf(title)}>${plain(title)}</p>` : nothing} ${below(task, number, item, ui)}
     </li>
   `;
 }
@@ -55,8 +56,8 @@ function below(task, number, item, ui) {
   const ran = drawn === "square-code" && CODE.exec(content);
   if (ran) return commandView(ran, number, item, ui);
   const fenced = FENCED.exec(content);
-  if (fenced) return html`<div class="markdown"><p class="written" dir="auto">${fenced[2]}</p></div>`;
-  return content ? html`<div class="markdown">${markdown(content)}</div>` : nothing;
+  if (fenced) return html`<div class="markdown"><p class="written" dir=${directionOf(fenced[2] ?? "")}>${plain(fenced[2] ?? "")}</p></div>`;
+  return content ? html`<div class="markdown">${formatted(task, content)}</div>` : nothing;
 }
 
 /** Renders the changes of a file. @param {string} changes */
