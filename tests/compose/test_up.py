@@ -193,7 +193,8 @@ def test_database_logins(stack: Stack) -> None:
         assert by_tcp(stack, user, PGPASSWORD=password) == (0, "1\n")
         assert by_tcp(stack, user)[0] == by_tcp(stack, user, PGPASSWORD=password[::-1])[0] == 2
     for user, status in {"todo": 0, "todo_owner": 0, "todo_service": 2}.items():
-        assert stack.database.execute(["psql", f"--username={user}", "todo", "-Atc", "SELECT 1"])[0] == status
+        by_socket = ["psql", "--host=/var/run/postgresql", f"--username={user}", "todo", "-Atc", "SELECT 1"]
+        assert stack.database.execute(by_socket)[0] == status
     stranger = subprocess.run(
         [postgres_binaries.find(for_others=True).directory / "psql", stack.database.url],
         user=STRANGER,
