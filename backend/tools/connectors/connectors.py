@@ -1,12 +1,14 @@
 """The tools of other MCP servers for the agents that may have them; the assistant, who changes tasks, gets none."""
 
 import asyncio
+import json
 import logging
 import os
 import shutil
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from agents import FunctionTool
@@ -25,6 +27,7 @@ from common.telemetry import logs, traces
 logger = logging.getLogger(__name__)
 
 _DONE = "done"
+_MAX_SAID = 1_000  # tools of which the log says that they need approval: a server can make up new ones each minute
 _UNKNOWN = " Whether the call was carried out is not known: check before repeating it."
 _GONE = "The call was not made: {} {}. Do what you can without it, and say so."
 _HIDDEN = "The call was not made: what {} says of itself has changed, and its operator has not approved that yet."
@@ -35,6 +38,7 @@ class Connectors:
         self._links = [Link(server) for server in servers]
         self._database = database
         self._said = set[tuple[str, str, bytes]]()
+        self._left_out = 0
         for name, reason in self.unusable().items():
             logger.warning("%s %s", name, reason)
 
@@ -51,15 +55,29 @@ class Connectors:
             return []
         found = await asyncio.gather(*(link.list_tools() for link in links))
         known = await offered.load_approved(self._database)
-        return [
+        created = [
             _create_tool(link, tool)
             for link, tools in zip(links, found, strict=True)
             for tool in tools
             if self._is_offered(link.server, tool, known)
         ]
+        return self._limit_tools(created)
 
     async def close(self) -> None:
         await asyncio.gather(*(link.close() for link in self._links))
+
+    def _limit_tools(self, tools: Sequence[FunctionTool]) -> list[FunctionTool]:
+        """Leaves out the tools after those that a model reads, and logs once how many."""
+        sizes = (len(tool.description) + len(json.dumps(tool.params_json_schema)) for tool in tools)
+        read = [tool for tool, size in zip(tools, accumulate(sizes), strict=True) if size <= offered.MAX_TOTAL_BYTES]
+        if (left := len(tools) - len(read)) and left != self._left_out:
+            logger.warning(
+                "%s tools of other servers are left out: models read %s bytes of all. Name fewer tools in mcp.json.",
+                left,
+                f"{offered.MAX_TOTAL_BYTES:,}",
+            )
+        self._left_out = left
+        return read
 
     def _is_offered(self, server: Connector, tool: Tool, known: offered.Approved) -> bool:
         """Whether a tool is allowed, approved as it is now, and not too large; logs once that it needs approval."""
@@ -68,7 +86,7 @@ class Connectors:
         found = offered.fingerprint(tool)
         if known.get((server.name, tool.name)) == found:
             return not offered.is_too_large(tool)
-        if (server.name, tool.name, found) not in self._said:
+        if (server.name, tool.name, found) not in self._said and len(self._said) < _MAX_SAID:
             self._said.add((server.name, tool.name, found))
             state = "has changed" if (server.name, tool.name) in known else "is new"
             shown = names.get_display_name(names.get_model_name(server.name, tool.name))
@@ -82,7 +100,7 @@ def _create_tool(link: Link, tool: Tool) -> FunctionTool:
     return FunctionTool(
         name=name,
         description=offered.description(link.server, tool, shown),
-        params_json_schema={"type": "object", "properties": {}, **tool.input_schema},
+        params_json_schema={"type": "object", "properties": {}, **offered.clean_schema(tool.input_schema)},
         on_invoke_tool=partial(_invoke, link, tool, shown),
         strict_json_schema=False,
     )

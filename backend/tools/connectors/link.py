@@ -9,15 +9,16 @@ from typing import Any, TypeVar
 
 import httpx2
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
 
 from backend.tools.connection import CLIENT
 from backend.tools.connectors.configuration import Connector
+from backend.tools.connectors.http_transport import connect_to_server
+from backend.tools.connectors.program_transport import start_program
+from backend.tools.connectors.read_limit import LIST, RESULT, ReadLimit
+from backend.tools.connectors.received_messages import MAX_TOOLS
 from backend.tools.connectors.server_log import logged
-from common.tls import get_tls_context
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 _FRESH_SECONDS = 60  # a list of tools is asked for again after that
 _AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
-_MAX_PAGES = 20
+_MAX_PAGES = 50
 _SESSION_GONE = "Session terminated"  # what the client says where a restarted server no longer knows the session
 
 
@@ -42,18 +43,35 @@ class _Connection:
 
     def __init__(self, server: Connector) -> None:
         loop = asyncio.get_running_loop()
+        self.limit = ReadLimit()
         self.ending = asyncio.Event()
         self.client: asyncio.Future[Client] = loop.create_future()
         self.task = loop.create_task(self._keep_open(server))
+        self.limit.failure.add_done_callback(lambda _: self.ending.set())
+
+    async def answer(self, request: Awaitable[T], seconds: float) -> T:
+        """Returns what a request does; raises `TimeoutError`, and `Unanswered` if the server sends too much."""
+        task = asyncio.ensure_future(request)
+        try:
+            await asyncio.wait({task, self.limit.failure}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if self.limit.failure.done():
+                raise Unanswered(str(self.limit.failure.result()))
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio logs it
 
     async def _keep_open(self, server: Connector) -> None:
         try:
-            async with _client(server) as client:
+            async with _client(server, self.limit) as client:
                 self.client.set_result(client)
                 logger.info("mcp.%s is connected", server.name)
                 await self.ending.wait()
         except Exception as error:  # noqa: BLE001 - the edge to what others wrote; its text may hold secrets
-            failure = _describe_failure(server, error)
+            too_much = self.limit.failure
+            failure = str(too_much.result()) if too_much.done() else _describe_failure(server, error)
             logger.warning("mcp.%s %s", server.name, failure)
             if not self.client.done():
                 self.client.set_exception(Unreachable(failure))
@@ -92,7 +110,7 @@ class Link:
     async def tools(self) -> list[Tool]:
         """Asks for all tools that the server has now; raises `Unreachable`."""
         try:
-            return await self._ask(_all_tools, again=True)
+            return await self._ask(_all_tools, LIST, again=True)
         except Unreachable as error:
             if isinstance(error, Unanswered):
                 self._drop()
@@ -103,7 +121,7 @@ class Link:
             raise Unreachable(f"cannot be used ({type(error).__name__})") from None
 
     async def call(self, tool: str, arguments: dict[str, Any], *, again: bool) -> CallToolResult:
-        return await self._ask(lambda client: client.call_tool(tool, arguments), again=again)
+        return await self._ask(lambda client: client.call_tool(tool, arguments), RESULT, again=again)
 
     async def close(self) -> None:
         self._drop()
@@ -114,8 +132,11 @@ class Link:
         if self._connection is not None:
             self._connection.ending.set()
 
-    async def _ask(self, request: Callable[[Client], Awaitable[T]], *, again: bool) -> T:
-        """Sends a request over the open connection or a new one; if that breaks, once more with `again`."""
+    async def _ask(self, request: Callable[[Client], Awaitable[T]], size: int, *, again: bool) -> T:
+        """Sends a request over the open connection or a new one; if that breaks, once more with `again`.
+
+        The answer can have `size` bytes.
+        """
         connection = self._connection
         if connection is None or connection.ending.is_set():
             connection = self._connection = _Connection(self.server)
@@ -123,8 +144,8 @@ class Link:
             connection.task.add_done_callback(self._tasks.discard)
         client = await self._wait_until_open(connection)
         try:
-            async with asyncio.timeout(self.server.timeout):
-                return await request(client)
+            with connection.limit.expect(size):
+                return await connection.answer(request(client), self.server.timeout)
         except TimeoutError:
             raise Unanswered(self._late) from None
         except MCPError as error:
@@ -133,10 +154,13 @@ class Link:
         connection.ending.set()
         if not again:
             raise Unanswered("went away in the middle of the call")
-        return await self._ask(request, again=False)
+        return await self._ask(request, size, again=False)
 
     async def _wait_until_open(self, connection: _Connection) -> Client:
-        await asyncio.wait({connection.client}, timeout=self.server.timeout)
+        opened = {connection.client, connection.limit.failure}
+        await asyncio.wait(opened, timeout=self.server.timeout, return_when=asyncio.FIRST_COMPLETED)
+        if connection.limit.failure.done():
+            raise Unreachable(str(connection.limit.failure.result()))
         if not connection.client.done():
             connection.task.cancel()
             raise Unreachable(self._late)
@@ -146,34 +170,32 @@ class Link:
 
 
 @asynccontextmanager
-async def _client(server: Connector) -> AsyncIterator[Client]:
+async def _client(server: Connector, limit: ReadLimit) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         if server.command is not None:
-            errors = stack.enter_context(logged(server))
-            program = StdioServerParameters(
-                command=server.command, args=[*server.arguments], env={**server.environment}, cwd=server.directory
-            )
-            transport = stdio_client(program, errlog=errors)
+            transport = start_program(server, stack.enter_context(logged(server)), limit)
         else:
-            # No redirects: they would take the headers along.
-            http = httpx2.AsyncClient(
-                headers={**server.headers},
-                limits=httpx2.Limits(keepalive_expiry=2),  # most servers close idle connections after five seconds
-                timeout=httpx2.Timeout(server.timeout, read=None),
-                verify=get_tls_context(),
-            )
-            transport = streamable_http_client(server.url or "", http_client=await stack.enter_async_context(http))
-        yield await stack.enter_async_context(Client(transport, cache=None, client_info=CLIENT))
+            transport = connect_to_server(server, limit)
+        client = await stack.enter_async_context(Client(transport, cache=None, client_info=CLIENT))
+        # The SDK (mcp 2.3) has no setting for this: it compares results with a schema of the server's, whose patterns
+        # can hold the event loop for hours. Nothing reads that part of a result as anything but text.
+        client.session.validate_tool_result = _accept_result
+        yield client
+
+
+async def _accept_result(name: str, result: CallToolResult) -> None: ...
 
 
 async def _all_tools(client: Client) -> list[Tool]:
-    found, cursor = list[Tool](), None
+    found, cursor = dict[str, Tool](), None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found += page.tools
-        if (cursor := page.next_cursor) is None:
+        found |= {tool.name: tool for tool in page.tools if tool.name not in found}
+        if len(found) > MAX_TOOLS:
             break
-    return found
+        if (cursor := page.next_cursor) is None:
+            return [*found.values()]
+    raise Unreachable(f"lists more than {MAX_TOOLS} tools, or on more than {_MAX_PAGES} pages")
 
 
 def _describe_failure(server: Connector, error: BaseException) -> str:

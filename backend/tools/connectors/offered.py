@@ -12,6 +12,8 @@ from common.database import NO_USER, Database
 from common.text import remove_invisible
 
 MAX_SCHEMA_BYTES = 20_000
+MAX_TOTAL_BYTES = 200_000
+"""Bytes that a model reads of all tools of other servers, about 50,000 model tokens."""
 _MAX_DESCRIPTION_CHARS = 1_000
 _MAX_RESULT_BYTES = 50_000
 _CUT = "\n[cut: the result is longer]"
@@ -50,6 +52,19 @@ def fingerprint(tool: Tool) -> bytes:
 
 def is_too_large(tool: Tool) -> bool:
     return len(_dump_json(tool.input_schema).encode()) > MAX_SCHEMA_BYTES
+
+
+def clean_schema(value: Any) -> Any:
+    """Returns a schema for the model, whose texts have no invisible characters."""
+    match value:
+        case str():
+            return remove_invisible(value)
+        case list():
+            return [clean_schema(one) for one in value]
+        case dict():
+            return {remove_invisible(name): clean_schema(one) for name, one in value.items()}
+        case _:
+            return value
 
 
 def description(server: Connector, tool: Tool, shown: str) -> str:
