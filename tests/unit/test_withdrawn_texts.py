@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from agents import Usage
 
 from backend.api.chatkit.events import ChatKitRenderer
 from backend.api.chatkit.plain_messages import PlainRenderer
@@ -70,7 +69,7 @@ class Writer:
         self._recorder.read_piece(Piece(text=CLAIM[10:]))
 
     async def withdraw(self) -> None:
-        turn, [entry] = self._recorder.end_model_turn(Usage())
+        turn, [entry] = self._recorder.end_model_turn()
         withdrawn = replace(entry, kind="withdrawn", text="")
         await self._recorder.store([turn, withdrawn] if self._turn_first else [withdrawn, turn])
 
@@ -82,7 +81,7 @@ class Writer:
         self._recorder.read_piece(Piece(text=ANSWER[10:]))
 
     async def end(self) -> None:
-        turn, entries = self._recorder.end_model_turn(Usage())
+        turn, entries = self._recorder.end_model_turn()
         changes = Entry(self.run.id, "chg_1", "changes", details=FACTS)
         await self._recorder.store([turn, *entries, changes], "completed")
         self.run.changes = FACTS
