@@ -73,6 +73,7 @@ async def test_every_route_with_a_user(stack: Stack, model: ScriptedModel) -> No
 
 MESSAGES, CLIENTS = 24, 505
 MESSAGE = "漢字<" * 2_600
+LONG_DESCRIPTIONS = "UPDATE tasks SET description = repeat('漢', 4000) WHERE user_id = ANY(%s)"
 LONG_ANSWERS = "UPDATE entries SET text = repeat('Fine. ', 20000) WHERE user_id = %s AND kind = 'assistant_message'"
 GROWTH_MB = 200
 REQUEST_SECONDS = 10.0  # on a busy machine; the attacker asks for all at once
@@ -103,9 +104,12 @@ async def read_status(client: socket.socket) -> str:
 
 @pytest.mark.long
 async def test_responses_of_the_task_server(stack: Stack, user: User, new_user: NewUser) -> None:
-    port, path = stack.services.mcp.port, f"/tasks?ids={','.join(map(str, range(1, 1_001)))}"
-    add_tasks(as_admin(stack.database_url), user.name, 1_000)
+    port, path = stack.services.mcp.port, f"/tasks?ids={','.join(map(str, range(1, 201)))}"
     other = new_user()
+    for each in (user, other):
+        add_tasks(as_admin(stack.database_url), each.name, 200)
+    with psycopg.connect(as_admin(stack.database_url)) as connection:
+        connection.execute(LONG_DESCRIPTIONS, [[user.name, other.name]])
     with ExitStack() as clients:
         opened = [clients.enter_context(open_response(user.mcp_token, port, path)) for _ in range(40)]
         assert Counter(await asyncio.gather(*map(read_status, opened))) == {"200": 32, "429": 8}
